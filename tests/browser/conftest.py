@@ -1,4 +1,4 @@
-"""A JupyterLab and a Chromium for the browser tests; without a Chromium they are left out, unless they must run."""
+"""Fixtures with JupyterLab and Chromium for the browser tests; without Chromium, these are skipped or fail."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError, expect
 
-from tests.browser.lab import CLOSE, Lab, Prose, browser, chromium, write_notebook
+from tests.browser.lab import CLOSE_ALL_TABS, Lab, Prose, browser, chromium, write_notebook
 from tests.requirements import skip_or_fail
 from tests.waiting import MILLISECONDS
 
@@ -59,32 +59,32 @@ LARGE = (
     "for _ in range(1000):\n    y = y * 1.001",
     "with hv.record() as trace:\n    y.backward()\ntrace.player()",
 )
-"""A trace of which the kernel has most."""
+"""A large trace: the kernel sends most of it on request."""
 
-TO_DO = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(({ model }) => model)
+CELLS_NOT_RUN = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(({ model }) => model)
   .filter(({ type, sharedModel: { source } }) => type === "code" && source.trim())
   .filter(({ executionCount, executionState }) => executionCount === null || executionState === "running")
   .map(({ sharedModel: { source } }) => source)"""
-"""The code of the cells that have not run yet. JupyterLab leaves cells far below unmade until one scrolls to them."""
+"""The code of the cells that have not run yet, including cells that JupyterLab has not rendered."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What hangs on colours is tested in both themes, everything else in one."""
+    """Run tests marked ``both_themes`` in the light and the dark theme, others in the light one."""
     if {"page", "theme"} <= set(metafunc.fixturenames):
-        both = metafunc.definition.get_closest_marker("both_themes")
-        metafunc.parametrize("theme", ["light", "dark"] if both else ["light"], scope="module")
+        marker = metafunc.definition.get_closest_marker("both_themes")
+        metafunc.parametrize("theme", ["light", "dark"] if marker else ["light"], scope="module")
 
 
-SLOW = "[anywidget] Failed to initialize model."
-"""Said where a widget was not there after two seconds; it comes all the same, but never hears its kernel again."""
+SLOW_WIDGET_ERROR = "[anywidget] Failed to initialize model."
+"""anywidget's message if a widget takes over two seconds; it still appears, but gets no further kernel messages."""
 
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
     if chromium() is None:
         skip_or_fail("browser", "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM")
-    with browser() as opened:
-        yield opened
+    with browser() as chromium_browser:
+        yield chromium_browser
 
 
 @pytest.fixture(scope="session")
@@ -97,43 +97,43 @@ def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     write_notebook(folder / "large.ipynb", *LARGE)
     for lesson in LESSONS.glob("*.ipynb"):
         (folder / lesson.name).write_bytes(lesson.read_bytes())
-    with Lab(folder, tmp_path_factory.mktemp("home")) as running:
-        yield running
+    with Lab(folder, tmp_path_factory.mktemp("home")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def together(chrome: Browser) -> Iterator[BrowserContext]:
-    """Where all pages of JupyterLab are: its megabytes of scripts are loaded once."""
-    context = chrome.new_context()
-    yield context
-    context.close()
+def lab_context(chrome: Browser) -> Iterator[BrowserContext]:
+    """The context shared by all JupyterLab pages, so that its scripts are loaded once."""
+    shared_context = chrome.new_context()
+    yield shared_context
+    shared_context.close()
 
 
-def ran(lab: Lab, page: Page) -> Page:
-    """``page``, once all cells of its notebook have run and the players in it are there."""
+def wait_until_run(lab: Lab, page: Page) -> Page:
+    """Run all cells of the notebook in ``page``, and wait for its players."""
     lab.run_all(page)
     page.wait_for_selector(".hv-player")
     try:
-        page.wait_for_function(f"() => ({TO_DO})().length === 0", polling=300)
+        page.wait_for_function(f"() => ({CELLS_NOT_RUN})().length === 0", polling=300)
     except TimeoutError as error:
-        raise AssertionError(f"These cells have not run: {page.evaluate(TO_DO)}") from error
+        raise AssertionError(f"These cells have not run: {page.evaluate(CELLS_NOT_RUN)}") from error
     return page
 
 
 @pytest.fixture(scope="session")
-def free() -> list[Page]:
-    """The light JupyterLabs that no test uses any more: to load another takes longer than most tests."""
+def idle_pages() -> list[Page]:
+    """Light JupyterLab pages that no test uses, kept because loading a new one is slow."""
     return []
 
 
 @pytest.fixture(scope="module")
-def open_page(together: BrowserContext, lab: Lab, free: list[Page]) -> Iterator[Callable[..., Page]]:
-    """Opens a notebook in a JupyterLab of its own, runs it, and waits for the players in it."""
+def open_page(lab_context: BrowserContext, lab: Lab, idle_pages: list[Page]) -> Iterator[Callable[..., Page]]:
+    """Open a notebook in its own JupyterLab page, run it, and wait for its players."""
     pages: dict[Page, str] = {}
 
     def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
         lab.set_theme(theme)
-        page = free.pop() if free and theme == "light" else together.new_page()
+        page = idle_pages.pop() if idle_pages and theme == "light" else lab_context.new_page()
         pages[page] = theme
         page.set_viewport_size({"width": width, "height": height})
         if page.url == "about:blank":
@@ -144,53 +144,53 @@ def open_page(together: BrowserContext, lab: Lab, free: list[Page]) -> Iterator[
             page.errors.clear()  # type: ignore[attr-defined]
             lab.turn_to(page, notebook)
         lab.wait_for_kernel(page)
-        return ran(lab, page)
+        return wait_until_run(lab, page)
 
     yield open_it
     for page, theme in pages.items():
         if theme == "light" and not page.is_closed():
-            page.evaluate(CLOSE)
-            free.append(page)
+            page.evaluate(CLOSE_ALL_TABS)
+            idle_pages.append(page)
         else:
             page.close()
 
 
 @pytest.fixture(scope="session")
-def context(chrome: Browser) -> Callable[..., BrowserContext]:
-    """Gives the part of the browser that has these settings and no network: one for all tests that ask for the same."""
+def get_context(chrome: Browser) -> Callable[..., BrowserContext]:
+    """Get an offline browser context with these settings; tests with the same settings share it."""
 
     @functools.cache
     def with_settings(**settings: Any) -> BrowserContext:
-        made = chrome.new_context(offline=True, **settings)
-        made.new_page()  # It stays, and with it a process that would take longer to start than a page takes to open.
-        return made
+        browser_context = chrome.new_context(offline=True, **settings)
+        browser_context.new_page()  # Stays open, which keeps the renderer process alive for later pages.
+        return browser_context
 
     return with_settings
 
 
 @pytest.fixture
-def blank(context: Callable[..., BrowserContext]) -> Iterator[Callable[..., Page]]:
-    """Gives an empty page with these settings, until the test is over."""
+def new_offline_page(get_context: Callable[..., BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Open an empty offline page with these settings; it is closed after the test."""
     pages: dict[Page, bool] = {}
 
     def blank_it(**settings: Any) -> Page:
-        page = context(**settings).new_page()
+        page = get_context(**settings).new_page()
         pages[page] = settings.get("java_script_enabled", True)
         return page
 
     yield blank_it
     for page, has_scripts in pages.items():
         if has_scripts and page.url != "about:blank":
-            page.evaluate("localStorage.clear()")  # where the site, for one, notes which theme was chosen
+            page.evaluate("localStorage.clear()")  # the site stores the chosen theme there
         page.close()
 
 
 @pytest.fixture
-def opened(blank: Callable[..., Page], folder: Path) -> Callable[..., Page]:
-    """Opens a page of ``folder``, which each module makes for itself, in a browser that has no network."""
+def open_file(new_offline_page: Callable[..., Page], folder: Path) -> Callable[..., Page]:
+    """Open an HTML file of the module's fixture ``folder`` in a browser without a network."""
 
     def open_it(name: str = "index", width: int = 1280, **settings: Any) -> Page:
-        page = blank(**settings)
+        page = new_offline_page(**settings)
         page.set_viewport_size({"width": width, "height": SIZES[width]})
         note_errors(page)
         page.requests = []  # type: ignore[attr-defined]
@@ -204,10 +204,10 @@ def opened(blank: Callable[..., Page], folder: Path) -> Callable[..., Page]:
 
 
 @pytest.fixture(scope="session")
-def desk(together: BrowserContext, lab: Lab) -> Iterator[Page]:
-    """A JupyterLab on a small projector, in which one lesson is opened after the other."""
+def projector_page(lab_context: BrowserContext, lab: Lab) -> Iterator[Page]:
+    """A JupyterLab page at the size of a small projector, which opens the lessons one after the other."""
     lab.set_theme("light")
-    page = together.new_page()
+    page = lab_context.new_page()
     page.set_viewport_size({"width": 1280, "height": 720})
     note_errors(page)
     yield page
@@ -215,22 +215,22 @@ def desk(together: BrowserContext, lab: Lab) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))
-def lesson(request: pytest.FixtureRequest, desk: Page, lab: Lab) -> Iterator[Page]:
-    """A lesson that has run; one is open at a time."""
-    desk.emulate_media(reduced_motion="no-preference")
-    desk.errors.clear()  # type: ignore[attr-defined]
-    desk.notebook = request.param  # type: ignore[attr-defined]
-    (lab.show if desk.url == "about:blank" else lab.turn_to)(desk, request.param)
-    lab.wait_for_kernel(desk)
-    yield ran(lab, desk)
+def lesson(request: pytest.FixtureRequest, projector_page: Page, lab: Lab) -> Iterator[Page]:
+    """A page with one lesson, after all its cells have run."""
+    projector_page.emulate_media(reduced_motion="no-preference")
+    projector_page.errors.clear()  # type: ignore[attr-defined]
+    projector_page.notebook = request.param  # type: ignore[attr-defined]
+    (lab.show if projector_page.url == "about:blank" else lab.turn_to)(projector_page, request.param)
+    lab.wait_for_kernel(projector_page)
+    yield wait_until_run(lab, projector_page)
     lab.end(request.param)
 
 
 def note_errors(page: Page) -> None:
-    """Keep what goes wrong in the page in ``page.errors``."""
+    """Collect console errors and exceptions of the page in ``page.errors``."""
     page.errors, page.slow = [], False  # type: ignore[attr-defined]
-    page.on("console", lambda message: _note(page, message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: _note(page, str(error)))
+    page.on("console", lambda message: _keep_error(page, message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: _keep_error(page, str(error)))
 
 
 def press(page: Page, *keys: str) -> None:
@@ -239,22 +239,22 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
-def changes(player: Locator) -> list[int]:
-    """How many places of the page each of the first steps changes: what a step costs, on any machine."""
+def count_mutations(player: Locator) -> list[int]:
+    """The number of DOM mutations at each of the first steps: a cost that does not depend on the machine."""
     counts: list[int] = player.evaluate(Path(__file__).with_name("changes.js").read_text(encoding="utf-8"))
     return counts
 
 
-def again(place: Locator) -> list[str]:
-    """What stands in the place of a slider instead of it, and whether it is to be seen."""
-    shown: list[str] = place.evaluate(
+def slider_placeholder(output: Locator) -> list[str]:
+    """The text shown in place of a slider, and its CSS visibility."""
+    style: list[str] = output.evaluate(
         "e => ['content', 'visibility'].map(name => getComputedStyle(e, '::after')[name])"
     )
-    return shown
+    return style
 
 
-def _note(page: Page, error: str) -> None:
-    if SLOW in error:
+def _keep_error(page: Page, error: str) -> None:
+    if SLOW_WIDGET_ERROR in error:
         page.slow = True  # type: ignore[attr-defined]
     else:
         page.errors.append(error)  # type: ignore[attr-defined]

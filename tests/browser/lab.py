@@ -1,4 +1,4 @@
-"""A JupyterLab of its own for the browser tests: a server, a folder of notebooks, and a page to drive."""
+"""A JupyterLab server for the browser tests, with a folder of notebooks and methods to drive its pages."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from tests.waiting import MILLISECONDS, PATIENCE
 
 TOKEN = "hookviz"
 TOOLS = Path(__file__).parents[2] / "tools"
-"""Holds overrides.json, JupyterLab's settings for all who have none of their own."""
+"""The folder of overrides.json, JupyterLab's default settings."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -42,16 +42,16 @@ NOTEBOOK = {
 
 
 def chromium() -> str | None:
-    """The Chromium that is installed here, if any."""
-    named = os.environ.get("HOOKVIZ_CHROMIUM")
-    return named or next(
+    """The path of the installed Chromium, if any."""
+    configured = os.environ.get("HOOKVIZ_CHROMIUM")
+    return configured or next(
         (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
     )
 
 
-CLOSE = """() => { for (const shown of [...window.jupyterapp.shell.widgets("main")]) shown.dispose(); }"""
-TURN_TO = f"""async (path) => {{
-  ({CLOSE})();
+CLOSE_ALL_TABS = """() => { for (const shown of [...window.jupyterapp.shell.widgets("main")]) shown.dispose(); }"""
+SWITCH_NOTEBOOK = f"""async (path) => {{
+  ({CLOSE_ALL_TABS})();
   await window.jupyterapp.commands.execute("docmanager:open", {{ path }});
 }}"""
 
@@ -66,32 +66,32 @@ KERNEL_IS_IDLE = """() => {
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        launched = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         for name in ("new_context", "new_page"):
-            setattr(opened, name, patient(getattr(opened, name)))
-        yield opened
-        opened.close()
+            setattr(launched, name, with_long_timeout(getattr(launched, name)))
+        yield launched
+        launched.close()
 
 
-def patient(make: Callable[..., Any]) -> Callable[..., Any]:
-    """``make``, which makes pages, with pages that wait as long as every test."""
+def with_long_timeout(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``make``, which creates pages or contexts, to set the tests' timeout on them."""
 
-    def made(**settings: Any) -> Any:
-        opened = make(**settings)
-        opened.set_default_timeout(MILLISECONDS)
-        return opened
+    def make_with_timeout(**settings: Any) -> Any:
+        page = make(**settings)
+        page.set_default_timeout(MILLISECONDS)
+        return page
 
-    return made
+    return make_with_timeout
 
 
 class Prose(str):
-    """What stands in a markdown cell."""
+    """The text of a markdown cell."""
 
 
 def write_notebook(path: Path, *cells: str) -> None:
-    """A notebook of code cells, and of markdown cells for ``Prose``."""
+    """Write a notebook of code cells, and of markdown cells for ``Prose``."""
     code = {"cell_type": "code", "outputs": [], "execution_count": None}
-    made = [
+    notebook_cells = [
         {
             **({"cell_type": "markdown"} if isinstance(cell, Prose) else code),
             "id": f"cell{i}",
@@ -100,7 +100,7 @@ def write_notebook(path: Path, *cells: str) -> None:
         }
         for i, cell in enumerate(cells)
     ]
-    path.write_text(json.dumps({**NOTEBOOK, "cells": made}))
+    path.write_text(json.dumps({**NOTEBOOK, "cells": notebook_cells}))
 
 
 class Lab:
@@ -138,8 +138,8 @@ class Lab:
         return {**os.environ, **{name: str(self.home / folder) for name, folder in own.items()}}
 
     def _wait(self) -> None:
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status?token={TOKEN}", timeout=PATIENCE):
                     return
@@ -153,13 +153,13 @@ class Lab:
         self._server.terminate()
         try:
             self._server.wait(timeout=20)
-        except subprocess.TimeoutExpired:  # it waits for kernels, which end with it
+        except subprocess.TimeoutExpired:  # it waits for its kernels, which end with the server
             self._server.kill()
             self._server.wait()
         self._log.close()
 
     def set_theme(self, theme: str) -> None:
-        """``light`` or ``dark``, from the next page on."""
+        """Set the theme of pages opened from now on: ``light`` or ``dark``."""
         settings = self.home / "settings" / "@jupyterlab"
         name = "JupyterLab Dark" if theme == "dark" else "JupyterLab Light"
         self._write(settings / "apputils-extension" / "themes.jupyterlab-settings", {"theme": name})
@@ -169,10 +169,10 @@ class Lab:
         path.write_text(json.dumps(setting))
 
     def show(self, page: Page, notebook: str) -> None:
-        """Open ``notebook``, whether or not it gets a kernel."""
+        """Open ``notebook`` without waiting for a kernel."""
         lab = f"lab/workspaces/auto-{time.monotonic_ns()}/tree"
-        where = "notebooks" if self.app == "notebook" else lab
-        page.goto(f"http://127.0.0.1:{self.port}/{where}/{notebook}?token={TOKEN}&reset")
+        route = "notebooks" if self.app == "notebook" else lab
+        page.goto(f"http://127.0.0.1:{self.port}/{route}/{notebook}?token={TOKEN}&reset")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
 
     def open(self, page: Page, notebook: str) -> None:
@@ -181,22 +181,22 @@ class Lab:
         self.wait_for_kernel(page)
 
     def wait_for_kernel(self, page: Page) -> None:
-        """Wait until the notebook that is shown has one."""
+        """Wait until the kernel of the open notebook is idle."""
         page.wait_for_function(KERNEL_IS_IDLE, polling=100)
 
     def turn_to(self, page: Page, notebook: str) -> None:
-        """As ``show``, in a JupyterLab that shows another, which is closed: to load all of it takes longest."""
-        page.evaluate(TURN_TO, notebook)
+        """Replace the open notebook by ``notebook`` without reloading JupyterLab, which would be slow."""
+        page.evaluate(SWITCH_NOTEBOOK, notebook)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
 
     def end(self, notebook: str) -> None:
-        """Shut down the kernel of ``notebook``: together those of all lessons would take gigabytes."""
-        for session in json.loads(self._ask("/api/sessions")):
+        """Shut down the kernel of ``notebook``, because the kernels of all lessons together take gigabytes."""
+        for session in json.loads(self._request("/api/sessions")):
             if session["path"] == notebook:
-                self._ask(f"/api/sessions/{session['id']}", "DELETE")
+                self._request(f"/api/sessions/{session['id']}", "DELETE")
 
-    def _ask(self, what: str, method: str = "GET") -> bytes:
-        address, head = f"http://127.0.0.1:{self.port}{what}", {"Authorization": f"token {TOKEN}"}
+    def _request(self, path: str, method: str = "GET") -> bytes:
+        address, head = f"http://127.0.0.1:{self.port}{path}", {"Authorization": f"token {TOKEN}"}
         request = urllib.request.Request(address, headers=head, method=method)
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return bytes(answer.read())

@@ -1,4 +1,4 @@
-"""Where the player cannot start, the picture and the table stay, and a sentence says why."""
+"""If the player cannot start, the static picture and the table remain, and a message gives the reason."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from scenes import leaf, recorded
 import hookviz as hv
 from tests.browser.conftest import note_errors
 
-Failing = Callable[..., Page]
+Opener = Callable[..., Page]
 FAULTS = {
     "no ResizeObserver": ("delete globalThis.ResizeObserver", "ReferenceError: ResizeObserver is not defined"),
     "no DecompressionStream": ("delete globalThis.DecompressionStream", "DecompressionStream is not defined"),
@@ -37,11 +37,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def failing(blank: Callable[..., Page], folder: Path) -> Failing:
-    """Opens a page in a browser to which ``script`` has done something first."""
+def open_with_script(new_offline_page: Callable[..., Page], folder: Path) -> Opener:
+    """Open a page after running ``script`` in it."""
 
     def open_it(name: str, script: str = "") -> Page:
-        page = blank()
+        page = new_offline_page()
         note_errors(page)
         page.add_init_script(script)
         page.goto((folder / f"{name}.html").as_uri())
@@ -50,8 +50,8 @@ def failing(blank: Callable[..., Page], folder: Path) -> Failing:
     return open_it
 
 
-def sees_the_end(page: Page) -> None:
-    """The picture and the table are to be seen, and no half of a player."""
+def check_static_view(page: Page) -> None:
+    """Check that the static picture and the table are visible, and that the page has no player."""
     expect(page.locator(".hv-still svg").first).to_be_visible()
     expect(page.locator(".hv-still table")).to_be_visible()
     expect(page.locator(".hv-player")).to_have_count(0)
@@ -59,32 +59,32 @@ def sees_the_end(page: Page) -> None:
 
 @pytest.mark.parametrize("name", ["small", "large"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_where_the_player_cannot_start_the_picture_stays_and_a_sentence_says_why(
-    name: str, fault: str, failing: Failing
+def test_static_picture_and_the_reason_are_shown_if_the_player_fails_to_start(
+    name: str, fault: str, open_with_script: Opener
 ) -> None:
-    script, why = FAULTS[fault]
-    page = failing(name, script)
-    said = page.locator(".hv-failed")
-    expect(said).to_contain_text("The player could not start in this browser (")
-    expect(said).to_contain_text(why)
-    sees_the_end(page)
+    script, reason = FAULTS[fault]
+    page = open_with_script(name, script)
+    message = page.locator(".hv-failed")
+    expect(message).to_contain_text("The player could not start in this browser (")
+    expect(message).to_contain_text(reason)
+    check_static_view(page)
 
 
-def test_where_scripts_are_blocked_the_picture_stays(failing: Failing) -> None:
-    page = failing("blocked")
-    sees_the_end(page)
+def test_static_picture_is_shown_if_scripts_are_blocked(open_with_script: Opener) -> None:
+    page = open_with_script("blocked")
+    check_static_view(page)
     expect(page.locator(".hv-still")).to_contain_text("With JavaScript, you can step through it on this page.")
 
 
 @pytest.mark.parametrize("name", ["small", "large"])
-def test_where_the_player_starts_nothing_else_is_seen(name: str, failing: Failing) -> None:
-    page = failing(name)
+def test_static_picture_is_hidden_once_the_player_has_started(name: str, open_with_script: Opener) -> None:
+    page = open_with_script(name)
     expect(page.locator(".hv-live .hv-picture")).to_be_visible()
     expect(page.locator(".hv-still")).to_be_hidden()
     expect(page.locator(".hv-failed")).to_have_count(0)
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_the_picture_is_seen_until_the_player_shows_its_own(failing: Failing) -> None:
+def test_static_picture_is_shown_until_the_player_has_loaded(open_with_script: Opener) -> None:
     slow = "Response.prototype.text = () => new Promise(() => {})"  # unpacking never ends
-    sees_the_end(failing("large", slow))
+    check_static_view(open_with_script("large", slow))

@@ -1,4 +1,4 @@
-"""Where the system forces its colours on all pages: what is on, now or wrong is told by outlines and shapes."""
+"""Under forced colours, outlines and shapes show which controls and steps are on, current or faulty."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.browser.test_looks import FLAWS
 from tests.unit.test_whatif import a_to_e
 
 Opener = Callable[[str, str], Page]
-SIGNS = {
+STATE_STYLES = {
     "a switch": (".hv-switch[aria-checked='true']", ".hv-switch[aria-checked='false']", "borderTopWidth"),
     "a button of the menu": ("[aria-pressed='true']:has(kbd)", ".hv-menu [aria-pressed='false']", "borderTopWidth"),
     "Predict": ("[aria-disabled='false']", "[aria-disabled='true']:not(.hv-buttons *)", "borderTopStyle"),
@@ -25,7 +25,7 @@ SIGNS = {
     "a hook that runs": (".hv-pin.hv-now > .hv-pin-box", ".hv-pin.hv-done > .hv-pin-box", "strokeWidth"),
     "a box that is reached": (".hv-node.hv-now > .hv-box", ".hv-node.hv-done > .hv-box", "strokeWidth"),
 }
-"""What is told apart: what is, what is not, and what differs besides the colour."""
+"""Control → selector if active, selector if inactive, and the CSS property that differs."""
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened(context: Callable[..., BrowserContext], folder: Path) -> Iterator[Opener]:
+def open_file(get_context: Callable[..., BrowserContext], folder: Path) -> Iterator[Opener]:
     pages = []
 
     def open_it(name: str, scheme: str) -> Page:
-        page = context(forced_colors="active", color_scheme=scheme, reduced_motion="reduce").new_page()
+        page = get_context(forced_colors="active", color_scheme=scheme, reduced_motion="reduce").new_page()
         pages.append(page)
         page.goto((folder / f"{name}.html").as_uri())
         page.locator(".hv-player").wait_for()
@@ -59,25 +59,25 @@ def opened(context: Callable[..., BrowserContext], folder: Path) -> Iterator[Ope
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
-def page(request: pytest.FixtureRequest, opened: Opener) -> Page:
-    """With a hook off, larger text, and a hook running after another has."""
-    page = opened("whatif", request.param)
+def page(request: pytest.FixtureRequest, open_file: Opener) -> Page:
+    """A what-if page with a hook off, larger text, and the step at the second hook."""
+    page = open_file("whatif", request.param)
     press(page, "1", "l", "]", "]")
     return page
 
 
-def of(page: Page, selector: str, name: str) -> str:
-    found: str = page.locator(f".hv-live {selector}").first.evaluate("(e, name) => getComputedStyle(e)[name]", name)
-    return found
+def computed_style(page: Page, selector: str, name: str) -> str:
+    value: str = page.locator(f".hv-live {selector}").first.evaluate("(e, name) => getComputedStyle(e)[name]", name)
+    return value
 
 
-@pytest.mark.parametrize("what", SIGNS)
-def test_what_is_on_differs_from_what_is_off_in_more_than_colour(page: Page, what: str) -> None:
-    yes, no, name = SIGNS[what]
-    assert of(page, yes, name) != of(page, no, name)
+@pytest.mark.parametrize("control", STATE_STYLES)
+def test_active_and_inactive_controls_differ_in_more_than_colour(page: Page, control: str) -> None:
+    active, inactive, name = STATE_STYLES[control]
+    assert computed_style(page, active, name) != computed_style(page, inactive, name)
 
 
-def test_a_switch_shows_on_which_side_it_is(page: Page) -> None:
+def test_knob_shows_the_position_of_a_switch(page: Page) -> None:
     on, off = (page.locator(f"[aria-checked='{state}'] .hv-knob").first for state in ("true", "false"))
     assert on.screenshot() != off.screenshot()
     dot = "knob => [getComputedStyle(knob, '::after'), getComputedStyle(knob)].map((style) => style.backgroundColor)"
@@ -85,20 +85,24 @@ def test_a_switch_shows_on_which_side_it_is(page: Page) -> None:
         assert len(set(knob.evaluate(dot))) == 2, "the dot is seen on its ground"
 
 
-def test_every_label_can_be_read(page: Page) -> None:
+def test_labels_have_no_layout_or_contrast_flaws(page: Page) -> None:
     assert page.evaluate(FLAWS) == []
 
 
-def test_in_a_large_trace_a_hit_and_a_box_with_nan_are_marked(opened: Opener) -> None:
-    page = opened("large", "dark")
+def test_large_trace_marks_the_selected_search_result_and_boxes_with_nan(open_file: Opener) -> None:
+    page = open_file("large", "dark")
     press(page, "End")
     page.locator(".hv-bad").first.wait_for()
-    assert of(page, ".hv-bad > .hv-box", "strokeDasharray") != "none"
+    assert computed_style(page, ".hv-bad > .hv-box", "strokeDasharray") != "none"
     press(page, "/")
     page.keyboard.type("mul")
     page.locator(".hv-hit").nth(1).wait_for()
-    yes, no = (of(page, f".hv-hit[aria-selected='{state}']", "borderLeftWidth") for state in ("true", "false"))
-    assert yes != no
-    ground = of(page, ".hv-hit[aria-selected='false']", "borderLeftColor")
-    assert ground == of(page, ".hv-search .hv-field", "backgroundColor"), "a border of no colour would be seen"
+    active, inactive = (
+        computed_style(page, f".hv-hit[aria-selected='{state}']", "borderLeftWidth") for state in ("true", "false")
+    )
+    assert active != inactive
+    border_color = computed_style(page, ".hv-hit[aria-selected='false']", "borderLeftColor")
+    assert border_color == computed_style(page, ".hv-search .hv-field", "backgroundColor"), (
+        "a border of no colour would be seen"
+    )
     assert page.evaluate(FLAWS) == []

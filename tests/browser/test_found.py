@@ -1,4 +1,4 @@
-"""What is wrong with the gradients is said below the player; a key leads there, and Enter to where it begins."""
+"""The player lists findings below the picture; the key w focuses them, and Enter goes to the step of a finding."""
 
 import re
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from torch import nn
 
 import hookviz as hv
 from tests.browser.conftest import press
-from tests.browser.test_large import Log, sick
+from tests.browser.test_large import Log, record_faulty_model
 
 
-def hooked(factor: float) -> hv.Trace:
+def record_scaled_gradient(factor: float) -> hv.Trace:
     x = torch.tensor(2.0, requires_grad=True)
     x.register_hook(lambda grad: grad * factor)
     with hv.record() as trace:
@@ -24,24 +24,24 @@ def hooked(factor: float) -> hv.Trace:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("found")
+    folder_path = tmp_path_factory.mktemp("found")
     torch.manual_seed(0)
     small = nn.Linear(4, 4)
-    sick(nn.Linear(16, 4), nn.ReLU(), small, Log(), nn.Linear(4, 1)).to_html(made / "nan.html")
-    hooked(2.0).to_html(made / "healthy.html")
-    hooked(0.0).to_html(made / "zero.html")
-    return made
+    record_faulty_model(nn.Linear(16, 4), nn.ReLU(), small, Log(), nn.Linear(4, 1)).to_html(folder_path / "nan.html")
+    record_scaled_gradient(2.0).to_html(folder_path / "healthy.html")
+    record_scaled_gradient(0.0).to_html(folder_path / "zero.html")
+    return folder_path
 
 
 @pytest.fixture
-def player(opened: Callable[..., Page]) -> Locator:
-    page = opened("nan", reduced_motion="reduce")
-    found = page.locator(".hv-live .hv-player")
-    found.focus()
-    return found
+def player(open_file: Callable[..., Page]) -> Locator:
+    page = open_file("nan", reduced_motion="reduce")
+    player_element = page.locator(".hv-live .hv-player")
+    player_element.focus()
+    return player_element
 
 
-def test_two_keys_lead_to_the_culprit_of_a_small_trace(player: Locator) -> None:
+def test_w_and_enter_lead_to_the_module_that_returned_nan(player: Locator) -> None:
     link = player.locator(".hv-found a").first
     expect(link).not_to_be_visible()
     press(player.page, "w")
@@ -54,13 +54,13 @@ def test_two_keys_lead_to_the_culprit_of_a_small_trace(player: Locator) -> None:
     expect(player.locator(".hv-count")).to_contain_text(re.compile(rf"^step {step[1]} ", re.IGNORECASE))
 
 
-def test_a_click_opens_them_too(player: Locator) -> None:
+def test_click_opens_the_findings(player: Locator) -> None:
     player.locator(".hv-found summary").click()
     expect(player.locator(".hv-found a").first).to_be_visible()
 
 
-def test_they_are_hidden_while_the_player_asks(opened: Callable[..., Page]) -> None:
-    player = opened("zero").locator(".hv-live .hv-player")
+def test_findings_are_hidden_while_predicting(open_file: Callable[..., Page]) -> None:
+    player = open_file("zero").locator(".hv-live .hv-player")
     player.focus()
     expect(player.locator(".hv-found")).to_be_visible()
     press(player.page, "p")
@@ -69,8 +69,8 @@ def test_they_are_hidden_while_the_player_asks(opened: Callable[..., Page]) -> N
     expect(player.locator(".hv-told")).to_have_text("The findings are shown when you stop predicting.")
 
 
-def test_where_nothing_is_wrong_the_key_says_so(opened: Callable[..., Page]) -> None:
-    player = opened("healthy").locator(".hv-live .hv-player")
+def test_w_reports_a_trace_without_findings(open_file: Callable[..., Page]) -> None:
+    player = open_file("healthy").locator(".hv-live .hv-player")
     player.focus()
     expect(player.locator(".hv-found")).not_to_be_visible()
     press(player.page, "w")

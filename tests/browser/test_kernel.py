@@ -1,4 +1,4 @@
-"""A large trace in JupyterLab: what is not there yet comes from the kernel, and without one that is said."""
+"""A large trace in JupyterLab: the player requests missing chunks, and reports a missing kernel."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from tests.browser.conftest import press
 from tests.browser.lab import Lab
 
 
-def test_what_is_not_there_yet_comes_from_the_kernel(open_page: Callable[..., Page], lab: Lab) -> None:
+def test_player_requests_missing_chunks_from_the_kernel(open_page: Callable[..., Page], lab: Lab) -> None:
     page = open_page("large.ipynb")
     page.wait_for_timeout(2500)
     if page.slow:  # type: ignore[attr-defined]
@@ -34,5 +34,5 @@ def test_what_is_not_there_yet_comes_from_the_kernel(open_page: Callable[..., Pa
     page.wait_for_timeout(1000)
     press(page, "u", "u", "Home", "e")
     expect(player.locator(".hv-told")).to_contain_text("no kernel is running to send it")
-    # Jupyter's own words for what cannot be sent any more.
+    # Jupyter logs its own errors once the kernel is gone.
     assert [error for error in page.errors if not re.search("kernel|Cannot send", error, re.IGNORECASE)] == []  # type: ignore[attr-defined]

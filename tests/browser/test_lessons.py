@@ -1,4 +1,4 @@
-"""The lessons as a student opens them: every cell runs, and the players in them step."""
+"""The lessons in JupyterLab: every cell runs, and the players step."""
 
 import re
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from playwright.sync_api import Page, expect
 from tests.browser.lab import Lab
 
 
-def test_no_cell_ends_in_an_error(lesson: Page) -> None:
+def test_no_cell_raises_an_error(lesson: Page) -> None:
     assert lesson.locator('[data-mime-type="application/vnd.jupyter.error"]').count() == 0
     assert lesson.locator('[data-mime-type="application/vnd.jupyter.stderr"]').count() == 0
 
 
-def test_its_first_player_steps_to_the_end_by_key(lesson: Page) -> None:
+def test_end_key_moves_the_first_player_to_its_last_step(lesson: Page) -> None:
     player = lesson.locator(".hv-player").first
     player.scroll_into_view_if_needed()
     player.focus()
@@ -21,20 +21,20 @@ def test_its_first_player_steps_to_the_end_by_key(lesson: Page) -> None:
     expect(player.locator(".hv-count")).to_have_text(re.compile(r"Step (\d+) of \1$"))
 
 
-def test_what_holds_an_answer_is_closed_and_shows_what_it_is(lesson: Page) -> None:
+def test_cells_and_details_with_answers_are_closed(lesson: Page) -> None:
     closed = lesson.locator(".jp-InputPlaceholder")
     assert closed.count() >= 3
     assert all("# A check: open it when you have answered." in text for text in closed.all_text_contents())
     folded = lesson.locator(".jp-MarkdownOutput details")
     assert folded.count() >= 3
-    assert [one.evaluate("folded => folded.open") for one in folded.all()] == [False] * folded.count()
+    assert [details.evaluate("folded => folded.open") for details in folded.all()] == [False] * folded.count()
 
 
 def test_nothing_is_written_to_the_console(lesson: Page) -> None:
     assert lesson.errors == []  # type: ignore[attr-defined]
 
 
-def test_the_page_on_articles_runs_as_well(open_page: Callable[..., Page], lab: Lab) -> None:
+def test_look_up_page_on_articles_runs_without_errors(open_page: Callable[..., Page], lab: Lab) -> None:
     page = open_page("what_your_article_says.ipynb")
     assert page.locator('[data-mime-type="application/vnd.jupyter.error"]').count() == 0
     assert page.errors == []  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A link in the text leads to a step of the player above it, live in JupyterLab and in nbconvert's page."""
+"""A step link moves the player above it, in JupyterLab and in the page that nbconvert makes."""
 
 import subprocess
 import sys
@@ -12,12 +12,14 @@ from tests.browser.lab import write_notebook
 
 
 @pytest.fixture(scope="module")
-def converted(context: Callable[..., BrowserContext], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def nbconvert_page(
+    get_context: Callable[..., BrowserContext], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Page]:
     path = tmp_path_factory.mktemp("links") / "links.ipynb"
     write_notebook(path, *LINKS)
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", str(path)]
     subprocess.run(command, check=True, capture_output=True)
-    page = context().new_page()
+    page = get_context().new_page()
     page.set_viewport_size({"width": 1280, "height": 620})
     page.goto(path.with_suffix(".html").as_uri(), wait_until="domcontentloaded")
     yield page
@@ -26,10 +28,10 @@ def converted(context: Callable[..., BrowserContext], tmp_path_factory: pytest.T
 
 @pytest.fixture(params=["jupyterlab", "nbconvert"])
 def page(request: pytest.FixtureRequest, open_page: Callable[..., Page]) -> Page:
-    return request.getfixturevalue("converted") if request.param == "nbconvert" else open_page("links.ipynb")
+    return request.getfixturevalue("nbconvert_page") if request.param == "nbconvert" else open_page("links.ipynb")
 
 
-def test_a_link_leads_to_a_step_of_the_nearest_player_above_it(page: Page) -> None:
+def test_step_link_moves_the_nearest_player_above_it(page: Page) -> None:
     counts = page.locator(".hv-player .hv-count")
     expect(counts).to_have_text(["Step 1 of 16", "Step 1 of 16"])
     page.get_by_role("link", name="step 3").click()
@@ -38,13 +40,13 @@ def test_a_link_leads_to_a_step_of_the_nearest_player_above_it(page: Page) -> No
     expect(counts).to_have_text(["Step 5 of 16", "Step 3 of 16"])
     first = page.locator(".hv-player").first
     expect(first.locator(".hv-panel")).to_be_in_viewport(ratio=1)
-    # The next key is for the player: the list of keys opens, and begins where it is in sight.
+    # The player has the focus: the next key opens its list of keys, scrolled into view.
     expect(first).to_be_focused()
     page.keyboard.press("?")
     expect(first.locator(".hv-help-title")).to_be_in_viewport(ratio=1)
     page.keyboard.press("Escape")
     expect(first.locator(".hv-help-title")).to_be_hidden()
-    # One past the end leads to the end, and other links are left alone.
+    # A step number past the end goes to the last step, and other links are not handled.
     page.get_by_role("link", name="a step that is not there").click()
     expect(counts).to_have_text(["Step 16 of 16", "Step 3 of 16"])
     page.get_by_role("link", name="a heading").click()

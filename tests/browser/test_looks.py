@@ -1,4 +1,4 @@
-"""No label is cut, in another's way or hard to see: in three fonts, light and dark, on a projector and on a phone."""
+"""No label is cut off, overlapped or low in contrast, in three fonts, both themes and three window sizes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +18,11 @@ FONTS = {
     "Liberation Sans": "Liberation Mono",
     "Noto Sans CJK SC": "Noto Sans Mono CJK SC",
 }
-"""Font → its sister for code. Those that are not installed are left out, and the test says less."""
+"""Font → its monospaced counterpart. Fonts that are not installed are skipped."""
 THEMES = ("light", "dark")
 SIZES = ((1280, 800), (900, 720), (390, 844))
-WIDE = 1280
-"""The width at which it is looked at in both themes: they differ in colours only."""
+BOTH_THEMES_WIDTH = 1280
+"""The width at which both themes are tested; they differ in colours only."""
 VIEWS = {
     "the end": ("a_to_e", "End"),
     "a hook": ("a_to_e", "] ] b"),
@@ -42,10 +42,10 @@ VIEWS = {
     "long names": ("names", "1 End"),
     "long names beside each other": ("names", "s 1 3 ] ]"),
 }
-"""What is looked at: a page, and the keys that lead there."""
+"""View → the page, and the keys that lead to the view."""
 
 FLAWS = Path(__file__).with_name("flaws.js").read_text(encoding="utf-8")
-"""What is wrong in what is seen, in words."""
+"""JavaScript that lists the visible layout and contrast flaws of a player."""
 
 
 def a_hook_with_a_name_that_goes_on_and_on(grad: torch.Tensor) -> torch.Tensor:
@@ -61,7 +61,7 @@ def modules() -> None:
 
 
 def names() -> None:
-    """Long ones, from right to left, and of wide letters; and vectors."""
+    """A graph with long, right-to-left and wide names, and with vectors."""
     a_tensor_with_quite_a_long_name = leaf(1.23456, -2.34567, 3.45678)
     מטריצה = leaf(2.0, 3.0, 4.0)  # noqa: N806
     结果 = מטריצה * a_tensor_with_quite_a_long_name  # noqa: N806
@@ -84,102 +84,102 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def put_on(page: Page, font: str) -> None:
-    """Set everything in ``font``."""
+def set_font(page: Page, font: str) -> None:
+    """Set all text in ``font``."""
     css = (
         f".hv-live .hv-player {{ --hv-font: '{font}' !important; --hv-code-font: '{FONTS[font]}' !important; }}"
         f".hv-live .hv-graph svg {{ font-family: '{font}'; }}"
     )
-    # Not an element, which the page's policy would refuse.
+    # The page's content security policy would refuse a style element.
     page.evaluate(
         "css => { const sheet = new CSSStyleSheet(); sheet.replaceSync(css); document.adoptedStyleSheets = [sheet]; }",
         css,
     )
 
 
-INSTALLED = """(font) => {
+IS_FONT_INSTALLED = """(font) => {
   const context = new OffscreenCanvas(1, 1).getContext("2d");
   const width = (family) => { context.font = `40px ${family}`; return context.measureText("mmmiiill.结果").width; };
   return ["serif", "monospace"].every((other) => width(`"${font}", ${other}`) !== width(other));
 }"""
-"""Whether the browser has a font: instead of one that it lacks it takes the next."""
+"""Whether the browser has a font: without it, the fallbacks determine the width."""
 
 
-def installed(page: Page) -> list[str]:
-    """The fonts that it can be looked at in; the first, where there is none of them."""
-    return [font for font in FONTS if page.evaluate(INSTALLED, font)] or [*FONTS][:1]
+def installed_fonts(page: Page) -> list[str]:
+    """The installed ones of ``FONTS``, or the first if none is installed."""
+    return [font for font in FONTS if page.evaluate(IS_FONT_INSTALLED, font)] or [*FONTS][:1]
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_no_label_is_cut_or_in_the_way_of_another(blank: Callable[..., Page], pages: Path, view: str) -> None:
+def test_view_has_no_layout_or_contrast_flaws(new_offline_page: Callable[..., Page], pages: Path, view: str) -> None:
     name, keys = VIEWS[view]
-    page = blank(reduced_motion="reduce")
+    page = new_offline_page(reduced_motion="reduce")
     note_errors(page)
     page.goto((pages / f"{name}.html").as_uri())
     page.wait_for_selector(".hv-live .hv-player")
     press(page, *keys.split())
-    wrong: dict[str, list[str]] = {}
+    flaws_by_setting: dict[str, list[str]] = {}
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
-        for font in installed(page):
-            put_on(page, font)
-            for theme in THEMES if width == WIDE else THEMES[:1]:
+        for font in installed_fonts(page):
+            set_font(page, font)
+            for theme in THEMES if width == BOTH_THEMES_WIDTH else THEMES[:1]:
                 page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
                 page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
                 if flaws := page.evaluate(FLAWS):
-                    wrong[f"{width} {font} {theme}"] = flaws
-    assert wrong == {}
+                    flaws_by_setting[f"{width} {font} {theme}"] = flaws
+    assert flaws_by_setting == {}
     assert page.errors == []  # type: ignore[attr-defined]
 
 
 @pytest.fixture
-def page(blank: Callable[..., Page], pages: Path) -> Callable[..., Page]:
-    """Opens a page in a window of a size."""
+def page(new_offline_page: Callable[..., Page], pages: Path) -> Callable[..., Page]:
+    """Open a page in a window of the given size."""
 
     def open_it(name: str, width: int, height: int) -> Page:
-        opened = blank(reduced_motion="reduce")
-        opened.set_viewport_size({"width": width, "height": height})
-        opened.goto((pages / f"{name}.html").as_uri())
-        opened.wait_for_selector(".hv-live .hv-player")
-        return opened
+        opened_page = new_offline_page(reduced_motion="reduce")
+        opened_page.set_viewport_size({"width": width, "height": height})
+        opened_page.goto((pages / f"{name}.html").as_uri())
+        opened_page.wait_for_selector(".hv-live .hv-player")
+        return opened_page
 
     return open_it
 
 
-def test_the_first_what_if_is_seen_whole_beside_its_words(page: Callable[..., Page]) -> None:
-    whole = "graph => graph.scrollWidth <= graph.clientWidth && graph.scrollHeight <= graph.clientHeight"
-    assert page("whatif", 900, 760).locator(".hv-live .hv-graph").evaluate(whole)
+def test_what_if_picture_fits_without_scrolling(page: Callable[..., Page]) -> None:
+    fits = "graph => graph.scrollWidth <= graph.clientWidth && graph.scrollHeight <= graph.clientHeight"
+    assert page("whatif", 900, 760).locator(".hv-live .hv-graph").evaluate(fits)
 
 
-def test_between_two_passes_the_source_of_the_hook_is_there_at_once(page: Callable[..., Page]) -> None:
-    opened = page("diff", 1280, 800)
-    press(opened, "]")
-    code, panel = (opened.locator(f".hv-live .hv-{part}").bounding_box() for part in ("code", "panel"))
+def test_hook_source_is_visible_without_scrolling_in_a_comparison(page: Callable[..., Page]) -> None:
+    opened_page = page("diff", 1280, 800)
+    press(opened_page, "]")
+    code, panel = (opened_page.locator(f".hv-live .hv-{part}").bounding_box() for part in ("code", "panel"))
     assert code and panel and code["y"] + code["height"] <= panel["y"] + panel["height"]
 
 
-def test_the_list_of_keys_has_the_width_of_a_phone(page: Callable[..., Page]) -> None:
-    opened = page("a_to_e", 390, 844)
-    press(opened, "?")
-    box = opened.locator("dialog").bounding_box()
+def test_key_list_fits_the_width_of_a_phone(page: Callable[..., Page]) -> None:
+    opened_page = page("a_to_e", 390, 844)
+    press(opened_page, "?")
+    box = opened_page.locator("dialog").bounding_box()
     assert box and box["width"] >= 340 and box["x"] >= 0 and box["x"] + box["width"] <= 390
 
 
-def test_on_paper_no_column_is_lost_and_a_tall_picture_has_a_page(page: Callable[..., Page]) -> None:
-    opened = page("names", 760, 1100)
-    opened.emulate_media(media="print")
-    box = opened.locator(".hv-still table").bounding_box()
+def test_print_keeps_all_columns_and_does_not_shrink_a_tall_picture(page: Callable[..., Page]) -> None:
+    opened_page = page("names", 760, 1100)
+    opened_page.emulate_media(media="print")
+    box = opened_page.locator(".hv-still table").bounding_box()
     assert box and box["x"] + box["width"] <= 760
-    opened = page("modules", 760, 1100)
-    opened.emulate_media(media="print")
-    drawn = opened.locator(".hv-still svg").bounding_box()
-    assert drawn and drawn["height"] > 900
+    opened_page = page("modules", 760, 1100)
+    opened_page.emulate_media(media="print")
+    picture_box = opened_page.locator(".hv-still svg").bounding_box()
+    assert picture_box and picture_box["height"] > 900
 
 
-def test_a_fact_of_a_tensor_is_told_from_its_value(page: Callable[..., Page]) -> None:
-    opened = page("a_to_e", 1280, 800)
-    press(opened, "t")
-    texts = opened.locator(".hv-picture:not([hidden]) text")
+def test_name_and_value_of_a_tensor_attribute_differ_in_colour(page: Callable[..., Page]) -> None:
+    opened_page = page("a_to_e", 1280, 800)
+    press(opened_page, "t")
+    texts = opened_page.locator(".hv-picture:not([hidden]) text")
     name, value = (texts.get_by_text(text, exact=True).first for text in ("is_leaf", "False"))
     fills = [text.evaluate("text => getComputedStyle(text).fill") for text in (name, value)]
     assert fills[0] != fills[1]

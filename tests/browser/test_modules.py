@@ -1,4 +1,4 @@
-"""Modules in the player: what a call makes, the hooks at both sides, and a click on a plate."""
+"""Modules in the player: their calls, their hooks, and clicks on their frames."""
 
 from collections.abc import Callable
 
@@ -26,13 +26,13 @@ def go(player: Locator, steps: int) -> None:
         player.press("ArrowRight")
 
 
-def test_a_pre_hook_shows_the_inputs_before_and_after(player: Locator) -> None:
+def test_forward_pre_hook_shows_the_inputs_before_and_after(player: Locator) -> None:
     go(player, 1)
     expect(player.locator(".hv-panel")).to_contain_text("on net replaced the inputs: a=1, b=2, c=3 → a=11, b=2, c=3.")
     expect(player.locator(".hv-plate .hv-pin.hv-now")).to_contain_text("(1, 2, 3) → (11, 2, 3)")
 
 
-def test_the_nodes_that_a_call_makes_are_marked_at_its_step_and_no_longer(player: Locator) -> None:
+def test_nodes_created_by_a_call_are_marked_only_at_its_step(player: Locator) -> None:
     go(player, 2)
     expect(player.locator(".hv-module.hv-now")).to_have_count(1)
     expect(player.locator(".hv-node.hv-near")).to_have_count(4)  # three additions, and that of the last hook
@@ -41,7 +41,7 @@ def test_the_nodes_that_a_call_makes_are_marked_at_its_step_and_no_longer(player
 
 
 @pytest.mark.both_themes
-def test_no_activation_is_written_as_a_gradient_is(player: Locator) -> None:
+def test_activations_and_gradients_differ_in_colour(player: Locator) -> None:
     def color() -> str:
         return str(player.locator(".hv-panel .hv-value").first.evaluate("e => getComputedStyle(e).color"))
 
@@ -50,19 +50,19 @@ def test_no_activation_is_written_as_a_gradient_is(player: Locator) -> None:
     assert color() != forward
 
 
-def test_a_click_on_a_plate_goes_to_a_step_of_its_module(player: Locator) -> None:
+def test_click_on_a_module_frame_goes_to_a_step_of_the_module(player: Locator) -> None:
     player.press("End")
     player.locator(".hv-plate .hv-name").first.click()
     expect(player.locator(".hv-count")).to_have_text("Step 1 of 18")
 
 
-def test_modules_have_a_glyph_of_their_own_with_a_word_beside_it(player: Locator) -> None:
+def test_legend_explains_the_glyph_of_modules(player: Locator) -> None:
     expect(player.locator(".hv-timeline .hv-glyph-module")).to_have_count(2)
     expect(player.locator(".hv-legend")).to_contain_text("module")
 
 
 @pytest.mark.both_themes
-def test_axe_finds_nothing_serious(page: Page, player: Locator) -> None:
+def test_axe_reports_no_serious_violation(page: Page, player: Locator) -> None:
     go(player, 1)
     found = Axe().run(page, context=".hv-player").response["violations"]
     assert [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")] == []

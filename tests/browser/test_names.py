@@ -1,4 +1,4 @@
-"""Strange names in a large trace: in boxes, in the trail, in the search and in the panel they are text, and whole."""
+"""Unusual module names in a large trace are shown as text in boxes, breadcrumb, search and panel."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from torch import nn
 
 import hookviz as hv
 from tests.browser.conftest import press
-from tests.browser.test_large import FLAWS, seek
+from tests.browser.test_large import FLAWS, search_for
 
 NAMES = {
     "quotes": "say \"hi\" & 'bye'",
@@ -28,7 +28,7 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("names")
+    folder_path = tmp_path_factory.mktemp("names")
     torch.manual_seed(0)
     model = nn.Sequential()
     for name in NAMES.values():
@@ -36,34 +36,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model[4][0][0].weight.register_hook(lambda grad: grad * 2)
     with hv.record(model) as trace:
         model(torch.ones(2, 2)).sum().backward()
-    trace.to_html(made / "index.html", title=NAMES["script"])
-    return made
+    trace.to_html(folder_path / "index.html", title=NAMES["script"])
+    return folder_path
 
 
 @pytest.fixture
-def player(opened: Callable[..., Page]) -> Locator:
-    page = opened(reduced_motion="reduce")
+def player(open_file: Callable[..., Page]) -> Locator:
+    page = open_file(reduced_motion="reduce")
     page.on("dialog", lambda dialog: pytest.fail(f"something in the page ran: {dialog.message}"))
-    found = page.locator(".hv-live .hv-player")
-    expect(found.locator(".hv-picture")).to_be_visible()
-    found.focus()
-    return found
+    player_element = page.locator(".hv-live .hv-player")
+    expect(player_element.locator(".hv-picture")).to_be_visible()
+    player_element.focus()
+    return player_element
 
 
-def test_boxes_show_them_as_text_and_whole(player: Locator) -> None:
+def test_boxes_show_unusual_names_as_text(player: Locator) -> None:
     titles = [text.strip() for text in player.locator(".hv-fold text:first-of-type").all_text_contents()]
-    told = " ".join(titles)
+    joined_titles = " ".join(titles)
     for kind in ("quotes", "html", "wide", "backslash", "braces", "combining"):
-        assert NAMES[kind][:14] in told, (kind, titles)
-    assert "\u202e" not in told and "�כיוון" in told
+        assert NAMES[kind][:14] in joined_titles, (kind, titles)
+    assert "\u202e" not in joined_titles and "�כיוון" in joined_titles
     assert any(title.startswith("model.long_long_") and "…" in title for title in titles)
     assert player.page.evaluate(FLAWS) == []
     assert player.page.errors == []  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kind", ["quotes", "html", "script", "wide", "backslash", "braces", "long"])
-def test_search_finds_them_and_the_trail_names_them(player: Locator, kind: str) -> None:
-    seek(player, NAMES[kind][:40].strip())
+def test_search_and_breadcrumb_show_unusual_names(player: Locator, kind: str) -> None:
+    search_for(player, NAMES[kind][:40].strip())
     expect(player.get_by_role("listbox").get_by_role("option").first).to_contain_text(NAMES[kind][:30].strip())
     press(player.page, "Enter")
     expect(player.locator(".hv-here")).to_contain_text(NAMES[kind][:20])

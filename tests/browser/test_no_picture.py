@@ -1,4 +1,4 @@
-"""Where Graphviz can draw nothing, a sentence says so in the picture's place, and the player plays all the same."""
+"""Without Graphviz, a message replaces the picture, and the player works."""
 
 import sys
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from tests.browser.conftest import press
 Opener = Callable[..., Page]
 
 
-def run(a: float = 2.0) -> None:
+def square_with_hook(a: float = 2.0) -> None:
     c = leaf(a) * 3
     c.register_hook(c_hook)
     (c * c).backward()
 
 
-def large() -> hv.Trace:
-    """A model with boxes that one can enter."""
+def record_large_model() -> hv.Trace:
+    """Record a model whose picture has collapsed boxes."""
     torch.manual_seed(0)
     net = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()) for _ in range(12)))
     net[3].register_full_backward_hook(silent("backward"))
@@ -38,21 +38,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layout._outcomes.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "USUAL_METHOD", layout.SIMPLER_METHODS[-1])
-        large().to_html(folder / "frameless.html")
+        record_large_model().to_html(folder / "frameless.html")
     layout._outcomes.clear()
     graphviz_client.end_workers()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "frozen", True, raising=False)  # in a frozen program there is no Graphviz
+        patch.setattr(sys, "frozen", True, raising=False)  # a frozen program has no Graphviz
         recorded().to_html(folder / "small.html")
-        large().to_html(folder / "large.html")
-        hv.whatif(run).to_html(folder / "whatif.html")
+        record_large_model().to_html(folder / "large.html")
+        hv.whatif(square_with_hook).to_html(folder / "whatif.html")
     return folder
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", ["small", "large", "whatif"])
-def test_every_step_plays_below_a_sentence_in_place_of_the_picture(opened: Opener, name: str, width: int) -> None:
-    page = opened(name, width=width)
+def test_player_steps_to_the_end_without_a_picture(open_file: Opener, name: str, width: int) -> None:
+    page = open_file(name, width=width)
     expect(page.locator(".hv-picture")).to_contain_text("There is no picture: ")
     count = page.locator(".hv-count")
     steps = int(count.inner_text().split()[-1])
@@ -63,14 +63,14 @@ def test_every_step_plays_below_a_sentence_in_place_of_the_picture(opened: Opene
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_the_sentence_is_large_enough_to_be_read_on_a_phone(opened: Opener) -> None:
-    page = opened("small", width=390)
+def test_message_in_place_of_the_picture_is_legible_on_a_phone(open_file: Opener) -> None:
+    page = open_file("small", width=390)
     box = page.locator(".hv-picture text").first.bounding_box()
     assert box is not None and box["height"] >= 12
 
 
-def test_search_leads_to_a_step_all_the_same(opened: Opener) -> None:
-    page = opened("large")
+def test_search_works_without_a_picture(open_file: Opener) -> None:
+    page = open_file("large")
     press(page, "/")
     page.locator(".hv-search input").fill("0.0.weight")
     expect(page.locator(".hv-search [role=option]").first).to_be_visible()
@@ -79,8 +79,8 @@ def test_search_leads_to_a_step_all_the_same(opened: Opener) -> None:
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_a_picture_without_the_frames_of_modules_plays(opened: Opener) -> None:
-    page = opened("frameless")
+def test_player_steps_through_a_picture_without_module_frames(open_file: Opener) -> None:
+    page = open_file("frameless")
     expect(page.locator(".hv-module")).to_have_count(0)
     steps = int(page.locator(".hv-count").inner_text().split()[-1])
     press(page, *["ArrowRight"] * (steps - 1))

@@ -15,12 +15,14 @@ from scenes import c_hook, leaf, recorded
 import hookviz as hv
 from hookviz.player.html_page import render_output
 from tests.browser.conftest import SIZES
-from tests.browser.test_screen import PIXEL
+from tests.browser.test_screen import READ_PIXEL
 from tests.proof.mutants import hostile, saved
 
 Opener = Callable[..., Page]
 HOSTILE = "</script><img src=x onerror=alert(1)><!--\u202e"
-MARKUP = '0"></text><image href="/etc/passwd"/><script>window.ran = 1</script><IMG SRC=x onerror="window.ran = 2">'
+FOREIGN_MARKUP = (
+    '0"></text><image href="/etc/passwd"/><script>window.ran = 1</script><IMG SRC=x onerror="window.ran = 2">'
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,19 +36,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trace.hook_rows[0] = trace.hook_rows[0]._replace(text=HOSTILE, name=HOSTILE)
     trace.notes.append(HOSTILE)
     trace.to_html(folder / "hostile.html", title=HOSTILE)
-    (folder / "foreign.json").write_text(json.dumps(hostile(json.loads(saved("modules")), MARKUP)))
-    hv.load(folder / "foreign.json").to_html(folder / "foreign.html", title=MARKUP)
+    (folder / "foreign.json").write_text(json.dumps(hostile(json.loads(saved("modules")), FOREIGN_MARKUP)))
+    hv.load(folder / "foreign.json").to_html(folder / "foreign.html", title=FOREIGN_MARKUP)
     return folder
 
 
-def beyond(page: Page) -> int:
-    """By how many pixels the page is wider than its window."""
-    wider: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    return wider
+def horizontal_overflow(page: Page) -> int:
+    """The number of pixels by which the page is wider than its window."""
+    overflow: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return overflow
 
 
 def steps_by_key(page: Page) -> Iterator[str]:
-    """From the first step to the last, and what is said of each."""
+    """Step from the first step to the last, and yield the step count of each."""
     for _ in range(16):
         yield page.locator(".hv-count").inner_text()
         page.keyboard.press("ArrowRight")
@@ -56,15 +58,15 @@ def steps_by_key(page: Page) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("width", SIZES)
-def test_its_keys_work_from_the_start_and_nothing_reaches_beyond_the_window(opened: Opener, width: int) -> None:
-    page = opened(width=width)
-    wider = set()
-    seen = []
+def test_arrow_keys_step_through_the_page_without_horizontal_overflow(open_file: Opener, width: int) -> None:
+    page = open_file(width=width)
+    overflow = set()
+    counts = []
     for count in steps_by_key(page):
-        seen.append(count)
-        wider.add(beyond(page))
-    assert seen == [f"Step {i} of 16" for i in range(1, 17)]
-    assert wider == {0}
+        counts.append(count)
+        overflow.add(horizontal_overflow(page))
+    assert counts == [f"Step {i} of 16" for i in range(1, 17)]
+    assert overflow == {0}
     expect(page.locator(".hv-panel")).to_contain_text("b.grad is written: 20.")
     page.keyboard.press("Home")
     page.keyboard.press("]")
@@ -72,20 +74,20 @@ def test_its_keys_work_from_the_start_and_nothing_reaches_beyond_the_window(open
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_it_asks_for_nothing_but_itself(opened: Opener) -> None:
-    page = opened()
+def test_page_makes_no_further_requests(open_file: Opener) -> None:
+    page = open_file()
     page.keyboard.press("End")
     assert page.requests == [page.url]  # type: ignore[attr-defined]
 
 
-def test_it_plays(opened: Opener) -> None:
-    page = opened()
+def test_space_starts_playing(open_file: Opener) -> None:
+    page = open_file()
     page.keyboard.press(" ")
     expect(page.locator(".hv-count")).to_have_text(re.compile(r"Step (?!1 |2 )\d+ of 16"))
 
 
-def test_on_a_phone_it_is_stepped_by_taps_on_buttons_large_enough(opened: Opener) -> None:
-    page = opened(width=390, has_touch=True, is_mobile=True)
+def test_buttons_on_a_phone_are_large_enough_to_tap(open_file: Opener) -> None:
+    page = open_file(width=390, has_touch=True, is_mobile=True)
     page.get_by_label("Next step").tap()
     page.locator(".hv-row-step").nth(2).tap()
     expect(page.locator(".hv-sentence")).to_have_text("c_hook on c replaced the gradient: 8 → 10.")
@@ -94,8 +96,8 @@ def test_on_a_phone_it_is_stepped_by_taps_on_buttons_large_enough(opened: Opener
     assert min(min(box["width"], box["height"]) for box in boxes if box) >= 40
 
 
-def test_on_a_phone_the_graph_is_above_the_controls_and_the_words_below(opened: Opener) -> None:
-    page = opened(width=390)
+def test_phone_layout_has_the_graph_above_the_controls_above_the_panel(open_file: Opener) -> None:
+    page = open_file(width=390)
     parts = [page.locator(f".{name}").bounding_box() for name in ("hv-graph", "hv-bar", "hv-panel", "hv-firings")]
     tops = [part["y"] for part in parts if part]
     assert len(tops) == 4 and tops == sorted(tops)
@@ -105,30 +107,30 @@ def test_on_a_phone_the_graph_is_above_the_controls_and_the_words_below(opened: 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", SIZES)
-def test_axe_finds_nothing_serious(opened: Opener, width: int, scheme: str) -> None:
-    page = opened(width=width, color_scheme=scheme)
+def test_axe_reports_no_serious_violation(open_file: Opener, width: int, scheme: str) -> None:
+    page = open_file(width=width, color_scheme=scheme)
     page.keyboard.press("]")
     found = Axe().run(page).response["violations"]
     assert [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
 
 
 @pytest.mark.parametrize("javascript", [True, False])
-def test_it_is_dark_where_the_system_is(opened: Opener, chrome: Browser, javascript: bool) -> None:
-    page = opened(color_scheme="dark", java_script_enabled=javascript)
+def test_page_follows_the_dark_scheme_of_the_system(open_file: Opener, chrome: Browser, javascript: bool) -> None:
+    page = open_file(color_scheme="dark", java_script_enabled=javascript)
     shot = base64.b64encode(page.screenshot()).decode()
-    with closing(chrome.new_page()) as reader:  # without JavaScript, nothing in the page itself can be asked
-        assert reader.evaluate(PIXEL, shot) == [11, 14, 18]
+    with closing(chrome.new_page()) as reader:  # the page itself cannot evaluate code without JavaScript
+        assert reader.evaluate(READ_PIXEL, shot) == [11, 14, 18]
 
 
-# -- what people wrote stays text, and nothing else gets in
+# -- names and sources stay text, and injected content is blocked
 
 
 @pytest.mark.parametrize("javascript", [True, False])
-def test_hostile_names_and_sources_are_shown_as_text(opened: Opener, javascript: bool) -> None:
-    page = opened("hostile", java_script_enabled=javascript)
+def test_hostile_names_and_sources_are_shown_as_text(open_file: Opener, javascript: bool) -> None:
+    page = open_file("hostile", java_script_enabled=javascript)
     expect(page.locator("h1")).to_contain_text("</script><img src=x onerror=alert(1)><!--")
-    shown = page.locator(".hv-live" if javascript else ".hv-still")
-    expect(shown).to_contain_text("</script><img src=x onerror=alert(1)>")
+    view = page.locator(".hv-live" if javascript else ".hv-still")
+    expect(view).to_contain_text("</script><img src=x onerror=alert(1)>")
     assert page.locator("main img").count() == 0
     if javascript:
         page.keyboard.press("]")
@@ -138,9 +140,9 @@ def test_hostile_names_and_sources_are_shown_as_text(opened: Opener, javascript:
 
 
 @pytest.mark.parametrize("javascript", [True, False])
-def test_a_page_made_of_a_file_that_is_not_ours_runs_and_loads_nothing_of_it(opened: Opener, javascript: bool) -> None:
-    page = opened("foreign", java_script_enabled=javascript)
-    expect(page.locator("h1")).to_contain_text(MARKUP[:20])
+def test_page_of_a_hostile_file_runs_and_loads_nothing_from_it(open_file: Opener, javascript: bool) -> None:
+    page = open_file("foreign", java_script_enabled=javascript)
+    expect(page.locator("h1")).to_contain_text(FOREIGN_MARKUP[:20])
     for _ in range(12 if javascript else 0):
         page.keyboard.press("]")
     assert page.locator("main :is(img, image, script:not(.hv-state)[src], iframe, object, a[href^=http])").count() == 0
@@ -148,9 +150,9 @@ def test_a_page_made_of_a_file_that_is_not_ours_runs_and_loads_nothing_of_it(ope
     assert page.errors == [] and len(page.requests) == 1  # type: ignore[attr-defined]
 
 
-def test_its_policy_stops_what_might_get_in(opened: Opener) -> None:
-    page = opened()
-    ran = page.evaluate("""() => new Promise((done) => {
+def test_content_security_policy_blocks_injected_content(open_file: Opener) -> None:
+    page = open_file()
+    blocked = page.evaluate("""() => new Promise((done) => {
       const stopped = [];
       document.addEventListener("securitypolicyviolation", (event) => stopped.push(event.effectiveDirective));
       document.body.insertAdjacentHTML("beforeend", '<img src="http://127.0.0.1/x.png" onerror="window.ran = 1">');
@@ -160,14 +162,14 @@ def test_its_policy_stops_what_might_get_in(opened: Opener) -> None:
       fetch("http://127.0.0.1/").catch(() => {});
       setTimeout(() => done([window.ran ?? null, ...new Set(stopped)].map(String).sort()), 500);
     })""")
-    assert ran == ["connect-src", "img-src", "null", "script-src-attr", "script-src-elem"]
+    assert blocked == ["connect-src", "img-src", "null", "script-src-attr", "script-src-elem"]
 
 
 # -- without JavaScript, and on paper
 
 
-def is_still(page: Page) -> None:
-    """The end of the pass is seen, with its table and a line that says what it is; and no player."""
+def check_static_view(page: Page) -> None:
+    """Check that the page shows the end of the pass with its table and caption, and no player."""
     still = page.locator(".hv-still")
     expect(still.locator("svg")).to_be_visible()
     for end in ("8 → 10", ".grad = 112", ".grad = 30"):
@@ -180,27 +182,27 @@ def is_still(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", SIZES)
-def test_without_javascript_it_is_a_picture_with_a_table(opened: Opener, width: int) -> None:
-    page = opened(width=width, java_script_enabled=False)
-    is_still(page)
+def test_page_without_javascript_shows_the_picture_and_the_table(open_file: Opener, width: int) -> None:
+    page = open_file(width=width, java_script_enabled=False)
+    check_static_view(page)
     for part in ("svg", "table"):
         box = page.locator(f".hv-still {part}").bounding_box()
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
 
 
-def test_on_paper_it_is_the_same_also_after_stepping(opened: Opener) -> None:
-    page = opened()
+def test_print_shows_the_end_of_the_pass_after_stepping(open_file: Opener) -> None:
+    page = open_file()
     page.keyboard.press("]")
     page.emulate_media(media="print")
-    is_still(page)
+    check_static_view(page)
     page.emulate_media(media="screen")
     expect(page.locator(".hv-still")).not_to_be_visible()
     expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
 
 
-# -- the output of a cell, in a page that is not ours
+# -- the output of a cell in a foreign page
 
-ELSEWHERE = """(html) => {
+INSERT_OUTPUT = """(html) => {
   const cell = document.createElement("div");
   cell.innerHTML = html;
   document.body.append(cell);
@@ -210,13 +212,13 @@ ELSEWHERE = """(html) => {
     document.head.append(script);
   }
 }"""
-"""As notebooks do that take scripts out of an output and run them in a place of their own."""
+"""Insert an output as notebooks do that extract its scripts and run them elsewhere."""
 
 
-def test_outputs_play_each_once_wherever_their_scripts_are_run(chrome: Browser) -> None:
+def test_each_output_gets_one_player_if_scripts_run_elsewhere(chrome: Browser) -> None:
     page = chrome.new_page()
     for _ in range(2):
-        page.evaluate(ELSEWHERE, render_output(recorded().content()))
+        page.evaluate(INSERT_OUTPUT, render_output(recorded().content()))
     players = page.locator(".hv-player")
     expect(players).to_have_count(2)
     players.nth(0).press("End")
@@ -225,23 +227,23 @@ def test_outputs_play_each_once_wherever_their_scripts_are_run(chrome: Browser) 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_where_no_script_runs_the_picture_is_as_dark_as_the_page_around_it(chrome: Browser, scheme: str) -> None:
-    shown = render_output(recorded().content())
+def test_static_picture_follows_the_colour_scheme_of_the_page_around_it(chrome: Browser, scheme: str) -> None:
+    html = render_output(recorded().content())
     with closing(chrome.new_page()) as page:
-        page.set_content(f'<body style="color-scheme: {scheme}">{shown[: shown.index("<script")]}')
+        page.set_content(f'<body style="color-scheme: {scheme}">{html[: html.index("<script")]}')
         shot = base64.b64encode(page.locator(".hv-still img").screenshot()).decode()
-        colour = page.evaluate(PIXEL, shot)
+        colour = page.evaluate(READ_PIXEL, shot)
         assert max(colour) < 64 if scheme == "dark" else min(colour) > 192
-        page.evaluate(ELSEWHERE, shown)
+        page.evaluate(INSERT_OUTPUT, html)
         expect(page.locator(".hv-player")).to_have_count(1)
         assert page.locator(".hv-player style").count() == 0, "it would turn the colours of every drawing"
 
 
-def test_one_that_was_cleaned_does_not_keep_another_from_playing(chrome: Browser) -> None:
+def test_output_stripped_of_scripts_does_not_block_another_player(chrome: Browser) -> None:
     page = chrome.new_page()
-    shown = render_output(recorded().content())
-    page.evaluate("html => { document.body.innerHTML = html; }", shown[: shown.index("<script")])
-    page.evaluate(ELSEWHERE, shown)
+    html = render_output(recorded().content())
+    page.evaluate("html => { document.body.innerHTML = html; }", html[: html.index("<script")])
+    page.evaluate(INSERT_OUTPUT, html)
     expect(page.locator(".hv-player")).to_have_count(1)
     expect(page.locator(".hv-still:visible img")).to_have_count(1)
     page.close()

@@ -1,4 +1,4 @@
-"""The player in a real JupyterLab: steps by key and by mouse, keeps its keys to itself, and changes little at each."""
+"""The player in JupyterLab: keys and mouse, separation from the notebook's keys, and DOM mutations per step."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from hookviz.support.messages import say
-from tests.browser.conftest import changes, press
+from tests.browser.conftest import count_mutations, press
 
 Opener = Callable[..., Page]
 
@@ -27,7 +27,7 @@ def player(page: Page) -> Locator:
     return found
 
 
-def test_arrows_go_to_c_hook_and_show_8_to_10(page: Page, player: Locator) -> None:
+def test_arrow_keys_step_to_c_hook_and_show_its_values(page: Page, player: Locator) -> None:
     press(page, *["ArrowRight"] * 8)
     panel = player.locator(".hv-panel")
     expect(panel).to_contain_text("Step 9 of 16")
@@ -37,44 +37,44 @@ def test_arrows_go_to_c_hook_and_show_8_to_10(page: Page, player: Locator) -> No
     expect(panel).to_contain_text("return grad + 2")
 
 
-def test_brackets_go_from_hook_to_hook(page: Page, player: Locator) -> None:
-    seen = []
+def test_bracket_keys_step_from_hook_to_hook(page: Page, player: Locator) -> None:
+    counts = []
     for _ in range(4):
         press(page, "]")
-        seen.append(player.locator(".hv-count").inner_text())
-    assert seen == ["Step 2 of 16", "Step 6 of 16", "Step 9 of 16", "Step 10 of 16"]
+        counts.append(player.locator(".hv-count").inner_text())
+    assert counts == ["Step 2 of 16", "Step 6 of 16", "Step 9 of 16", "Step 10 of 16"]
     press(page, "[")
     expect(player.locator(".hv-count")).to_have_text("Step 9 of 16")
 
 
-def test_end_and_home_go_to_the_last_and_the_first_step(page: Page, player: Locator) -> None:
+def test_end_and_home_keys_go_to_the_last_and_the_first_step(page: Page, player: Locator) -> None:
     press(page, "End")
     expect(player.locator(".hv-panel")).to_contain_text("b.grad is written: 20.")
     press(page, "Home")
     expect(player.locator(".hv-panel")).to_contain_text("Backward starts at e with the gradient 1.")
 
 
-def test_space_plays_until_it_is_pressed_again(page: Page, player: Locator) -> None:
+def test_space_starts_and_stops_playing(page: Page, player: Locator) -> None:
     press(page, " ")
     expect(player.locator(".hv-count")).to_have_text(re.compile(r"Step (?!1 |2 )\d+ of 16"))
     press(page, " ")
-    shown = player.locator(".hv-count").inner_text()
+    count_when_paused = player.locator(".hv-count").inner_text()
     page.wait_for_timeout(1_600)
-    assert player.locator(".hv-count").inner_text() == shown
+    assert player.locator(".hv-count").inner_text() == count_when_paused
 
 
-def test_a_click_on_a_pin_goes_to_its_firing(page: Page, player: Locator) -> None:
+def test_click_on_a_pin_goes_to_the_step_of_its_hook(page: Page, player: Locator) -> None:
     pin = player.locator(".hv-pin", has_text="c_hook").first
     pin.click()
     expect(player.locator(".hv-panel")).to_contain_text("c_hook on c replaced the gradient")
 
 
-def test_a_click_on_a_row_of_the_table_goes_to_its_firing(page: Page, player: Locator) -> None:
+def test_click_on_a_table_row_goes_to_the_step_of_its_hook(page: Page, player: Locator) -> None:
     player.locator(".hv-firings button", has_text="10").click()
     expect(player.locator(".hv-panel")).to_contain_text("looked at the gradient and left it unchanged: 10.")
 
 
-def test_no_key_reaches_the_notebook(page: Page, player: Locator) -> None:
+def test_notebook_does_not_receive_keys_of_the_player(page: Page, player: Locator) -> None:
     cells, prompts = page.locator(".jp-Notebook .jp-Cell"), page.locator(".jp-InputPrompt")
     count, first = cells.count(), prompts.all_inner_texts()[:4]  # the fifth may still be on its way
     press(page, "d", "d", "j", "k", "m", "z", "a", "b", "x", "0", "0", "Enter", "Escape")
@@ -84,14 +84,14 @@ def test_no_key_reaches_the_notebook(page: Page, player: Locator) -> None:
     assert page.locator(".jp-MarkdownCell").count() == 0
 
 
-def test_the_question_mark_lists_the_keys(page: Page, player: Locator) -> None:
+def test_question_mark_opens_the_key_list(page: Page, player: Locator) -> None:
     press(page, "?")
     expect(player.locator("dialog")).to_be_visible()
     press(page, "Escape")
     expect(player.locator("dialog")).not_to_be_visible()
 
 
-def test_a_key_after_escape_does_not_edit_the_notebook(page: Page, player: Locator) -> None:
+def test_key_after_one_escape_does_not_edit_the_notebook(page: Page, player: Locator) -> None:
     cells = page.locator(".jp-Notebook .jp-Cell").count()
     press(page, "]", "Escape", "b", "Escape", "d", "d")
     assert player.evaluate("player => player.contains(document.activeElement)")
@@ -100,10 +100,10 @@ def test_a_key_after_escape_does_not_edit_the_notebook(page: Page, player: Locat
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
 
 
-def test_escape_twice_gives_the_keyboard_back_to_the_notebook_and_says_so(page: Page, player: Locator) -> None:
+def test_two_escapes_return_the_focus_to_the_notebook_with_a_hint(page: Page, player: Locator) -> None:
     press(page, "ArrowRight", "Escape", "Escape")
-    held = "part => document.activeElement.closest(part) !== null"
-    assert page.evaluate(held, ".jp-Notebook") and not page.evaluate(held, ".hv-player")
+    has_focus = "part => document.activeElement.closest(part) !== null"
+    assert page.evaluate(has_focus, ".jp-Notebook") and not page.evaluate(has_focus, ".hv-player")
     expect(player.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
     count = player.locator(".hv-count").inner_text()
     press(page, "ArrowRight")
@@ -112,7 +112,7 @@ def test_escape_twice_gives_the_keyboard_back_to_the_notebook_and_says_so(page: 
     expect(player.locator(".hv-keys")).to_be_hidden()
 
 
-def test_shift_enter_runs_the_cell_as_everywhere_in_a_notebook(open_page: Opener) -> None:
+def test_shift_enter_in_the_player_runs_the_cell(open_page: Opener) -> None:
     page = open_page("a_to_e.ipynb")
     player = page.locator(".hv-player").first
     player.evaluate("player => player.scrollIntoView({block: 'start'})")
@@ -124,20 +124,20 @@ def test_shift_enter_runs_the_cell_as_everywhere_in_a_notebook(open_page: Opener
     expect(prompt).not_to_have_text(before)
 
 
-def test_a_step_changes_only_what_is_new(player: Locator) -> None:
-    counts = changes(player)
+def test_step_causes_few_dom_mutations(player: Locator) -> None:
+    counts = count_mutations(player)
     assert min(counts) > 0 and max(counts) < 40
 
 
-def test_a_linked_slider_and_the_player_move_each_other(page: Page) -> None:
-    linked = page.locator(".hv-player").nth(1)
+def test_linked_slider_and_player_move_each_other(page: Page) -> None:
+    linked_player = page.locator(".hv-player").nth(1)
     readout, handle = page.locator(".widget-readout"), page.locator(".widget-slider .noUi-handle")
     readout.scroll_into_view_if_needed()  # the slider is drawn after the player
     for key in ("Home", "ArrowRight", "ArrowRight"):
-        linked.press(key)
+        linked_player.press(key)
     expect(readout).to_have_text("2")
     handle.press("ArrowRight")
-    expect(linked.locator(".hv-count")).to_have_text("Step 4 of 16")
+    expect(linked_player.locator(".hv-count")).to_have_text("Step 4 of 16")
 
 
 def test_nothing_is_written_to_the_console(page: Page, player: Locator) -> None:
@@ -146,7 +146,7 @@ def test_nothing_is_written_to_the_console(page: Page, player: Locator) -> None:
 
 
 @pytest.mark.both_themes
-def test_axe_finds_nothing_serious(page: Page, player: Locator) -> None:
+def test_axe_reports_no_serious_violation(page: Page, player: Locator) -> None:
     press(page, "]")
     found = Axe().run(page, context=".hv-player").response["violations"]
     serious = [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")]
@@ -154,7 +154,7 @@ def test_axe_finds_nothing_serious(page: Page, player: Locator) -> None:
 
 
 @pytest.mark.both_themes
-def test_the_theme_of_the_lab_is_the_players(page: Page, player: Locator) -> None:
+def test_player_follows_the_theme_of_jupyterlab(page: Page, player: Locator) -> None:
     dark = page.evaluate("document.body.dataset.jpThemeLight") == "false"
     ink = page.evaluate("getComputedStyle(document.querySelector('.hv-panel')).color")
     brightness = sum(int(part) for part in ink[ink.index("(") + 1 : -1].split(",")[:3]) / 3
@@ -162,11 +162,11 @@ def test_the_theme_of_the_lab_is_the_players(page: Page, player: Locator) -> Non
 
 
 @pytest.mark.parametrize("width", [800, 390])
-def test_nothing_is_cut_off_in_a_narrow_window(open_page: Opener, width: int) -> None:
+def test_player_does_not_overflow_in_a_narrow_window(open_page: Opener, width: int) -> None:
     page = open_page("a_to_e.ipynb", width=width)
     page.keyboard.press("Control+b")
     player = page.locator(".hv-player").first
     player.scroll_into_view_if_needed()
-    wide = player.evaluate("e => e.scrollWidth - e.clientWidth")
-    assert wide <= 1
+    overflow = player.evaluate("e => e.scrollWidth - e.clientWidth")
+    assert overflow <= 1
     expect(player.locator(".hv-sentence")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Predicting by keyboard alone: questions before each hook, reasons for what is wrong, and a score."""
+"""Predicting by keyboard: questions before each hook, reasons for wrong answers, and a score."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def page(theme: str, open_page: Opener) -> Page:
 
 @pytest.fixture
 def player(page: Page) -> Locator:
-    """At the first step, with predicting switched on and nothing answered."""
+    """The player at the first step, with predicting switched on and no answers."""
     found = page.locator(".hv-player").first
     found.evaluate("player => player.scrollIntoView({ block: 'start' })")
     found.focus()
@@ -42,9 +42,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
     with hv.record(net) as trace, pytest.warns(UserWarning, match="no inputs require gradients"):
         net(torch.ones(1)).backward()
-    made = tmp_path_factory.mktemp("pages")
-    trace.to_html(made / "index.html")
-    return made
+    folder_path = tmp_path_factory.mktemp("pages")
+    trace.to_html(folder_path / "index.html")
+    return folder_path
 
 
 def answer(page: Page, text: str) -> None:
@@ -56,14 +56,14 @@ def is_at(player: Locator, step: int) -> None:
     expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16")
 
 
-def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -> None:
+def test_predicting_a_whole_pass_with_right_and_wrong_answers(page: Page, player: Locator) -> None:
     panel, score, question = (player.locator(f".hv-{part}") for part in ("panel", "score", "question"))
     press(page, "ArrowRight")
     expect(question).to_have_text("λ grad * 2 is about to run on e; the gradient is 1. What comes out?")
     answer(page, "1")
     expect(panel).to_contain_text("1 is the gradient before λ grad * 2. Try once more.")
     is_at(player, 1)
-    answer(page, "2")  # what was typed first is selected, and is typed over
+    answer(page, "2")  # the first answer is selected, so typing replaces it
     is_at(player, 2)
     expect(panel).to_contain_text("λ grad * 2 on e replaced the gradient: 1 → 2.")
     expect(player.locator(".hv-told")).to_have_text("Right.")
@@ -89,7 +89,7 @@ def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -
     is_at(player, 9)
     expect(score).to_contain_text("Right at the first try: 1 of 3")
 
-    press(page, "ArrowRight", "Tab", "Tab", "Enter")  # by way of Check to Show me
+    press(page, "ArrowRight", "Tab", "Tab", "Enter")  # from the field past Check to Show me
     is_at(player, 10)
     expect(panel).to_contain_text("looked at the gradient and left it unchanged: 10.")
     expect(score).to_contain_text("Right at the first try: 1 of 4")
@@ -97,7 +97,7 @@ def test_a_whole_run_with_right_and_wrong_answers(page: Page, player: Locator) -
     is_at(player, 16)
 
 
-def test_what_was_answered_is_not_asked_again(page: Page, player: Locator) -> None:
+def test_answered_question_is_not_asked_again(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "2")
     press(page, "ArrowLeft", "ArrowRight")
@@ -107,21 +107,21 @@ def test_what_was_answered_is_not_asked_again(page: Page, player: Locator) -> No
 
 
 @pytest.mark.parametrize("key", ["ArrowRight", "]", "End", " "])
-def test_no_way_leads_past_a_question(page: Page, player: Locator, key: str) -> None:
+def test_keys_do_not_skip_a_question(page: Page, player: Locator, key: str) -> None:
     press(page, key)
     expect(player.locator(".hv-ask .hv-field")).to_be_focused()
     is_at(player, 1)
     expect(player.locator(".hv-play")).to_have_text("Play")
 
 
-def test_neither_a_click_on_a_pin_nor_on_the_timeline_leads_past_a_question(page: Page, player: Locator) -> None:
+def test_clicks_on_pin_and_timeline_do_not_skip_a_question(page: Page, player: Locator) -> None:
     for place in (".hv-pin >> text=c_hook", ".hv-timeline"):
         player.locator(place).click()
         expect(player.locator(".hv-question")).to_contain_text("λ grad * 2 is about to run")
         is_at(player, 1)
 
 
-def test_escape_leaves_the_field_and_an_arrow_comes_back(page: Page, player: Locator) -> None:
+def test_escape_leaves_the_answer_field_and_an_arrow_key_returns_to_it(page: Page, player: Locator) -> None:
     press(page, "ArrowRight", "Escape")
     expect(player).to_be_focused()
     press(page, "ArrowRight")
@@ -133,7 +133,7 @@ def test_escape_leaves_the_field_and_an_arrow_comes_back(page: Page, player: Loc
     is_at(player, 2)
 
 
-def test_in_the_field_a_key_that_is_in_no_number_does_what_it_does_elsewhere(page: Page, player: Locator) -> None:
+def test_player_keys_work_in_the_answer_field_unless_part_of_a_number(page: Page, player: Locator) -> None:
     field = player.locator(".hv-ask .hv-field")
     press(page, "ArrowRight")
     for _ in range(2):
@@ -153,8 +153,8 @@ def test_in_the_field_a_key_that_is_in_no_number_does_what_it_does_elsewhere(pag
     expect(player).to_be_focused()
 
 
-def test_where_the_answer_may_be_none_the_field_says_so_also_after_a_new_start(opened: Opener) -> None:
-    page = opened()
+def test_hint_mentions_none_if_the_answer_may_be_none(open_file: Opener) -> None:
+    page = open_file()
     press(page, "p")
     for _ in range(2):
         page.locator(".hv-player").press("]")
@@ -167,12 +167,12 @@ def test_where_the_answer_may_be_none_the_field_says_so_also_after_a_new_start(o
         page.get_by_role("button", name="Start over").press("Enter")
 
 
-def test_where_it_cannot_the_field_asks_for_a_number(page: Page, player: Locator) -> None:
+def test_hint_asks_for_a_number_if_the_answer_is_a_number(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     expect(player.locator(".hv-hint")).to_have_text("A number; 3 digits are enough.")
 
 
-def test_a_step_back_closes_the_question_and_keeps_the_keyboard(page: Page, player: Locator) -> None:
+def test_step_back_closes_the_question_and_keeps_the_focus(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "2")
     press(page, *["ArrowRight"] * 3)
@@ -183,43 +183,43 @@ def test_a_step_back_closes_the_question_and_keeps_the_keyboard(page: Page, play
     expect(player.locator(".hv-ask")).to_have_count(0)
 
 
-def test_what_cannot_be_read_is_no_try(page: Page, player: Locator) -> None:
+def test_unreadable_answer_does_not_count_as_a_try(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
-    for given, told in (("ten", "Type numbers such as 1.5"), ("1, 2", "Numbers to type: 1.")):
+    for typed, hint in (("ten", "Type numbers such as 1.5"), ("1, 2", "Numbers to type: 1.")):
         page.locator(".hv-ask .hv-field").first.fill("")
-        answer(page, given)
-        expect(player.locator(".hv-reason")).to_contain_text(told)
+        answer(page, typed)
+        expect(player.locator(".hv-reason")).to_contain_text(hint)
     page.locator(".hv-ask .hv-field").first.fill("")
     answer(page, "2")
     expect(player.locator(".hv-score")).to_contain_text("Right at the first try: 1 of 1")
 
 
-def test_what_is_to_come_is_nowhere_on_the_page(page: Page, player: Locator) -> None:
+def test_page_hides_later_values_while_predicting(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
-    shown = player.inner_text()
-    assert "112" not in shown and "→ 10" not in shown and "to come" not in shown
+    text = player.inner_text()
+    assert "112" not in text and "→ 10" not in text and "to come" not in text
     expect(player.locator(".hv-firings tbody tr:visible")).to_have_count(0)
     answer(page, "2")
     expect(player.locator(".hv-firings tbody tr:visible")).to_have_count(1)
     expect(player.locator(".hv-next:visible")).to_have_count(0)
 
 
-def test_a_slider_in_the_notebook_cannot_go_past_a_question_either(page: Page) -> None:
-    linked = page.locator(".hv-player").nth(1)
+def test_linked_slider_does_not_skip_a_question(page: Page) -> None:
+    linked_player = page.locator(".hv-player").nth(1)
     handle = page.locator(".widget-slider .noUi-handle")
     handle.scroll_into_view_if_needed()
-    linked.focus()
+    linked_player.focus()
     press(page, "Home", "p")
     handle.press("End")
-    expect(linked.locator(".hv-question")).to_contain_text("is about to run on e")
-    is_at(linked, 1)
+    expect(linked_player.locator(".hv-question")).to_contain_text("is about to run on e")
+    is_at(linked_player, 1)
     expect(page.locator(".widget-readout")).to_have_text("0")
-    linked.focus()
+    linked_player.focus()
     press(page, "p", "Home")
 
 
 @pytest.mark.both_themes
-def test_axe_finds_nothing_serious_in_a_question(page: Page, player: Locator) -> None:
+def test_axe_reports_no_serious_violation_in_a_question(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "1")
     for _ in range(2):
@@ -230,10 +230,10 @@ def test_axe_finds_nothing_serious_in_a_question(page: Page, player: Locator) ->
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_a_question_is_whole_on_a_small_projector(page: Page, player: Locator) -> None:
+def test_question_fits_on_a_small_projector(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "1")
     for part in (".hv-question", ".hv-reason", ".hv-ask .hv-field", ".hv-row"):
-        low = player.locator(part).evaluate("part => part.getBoundingClientRect().bottom")
-        assert low <= player.locator(".hv-panel").evaluate("panel => panel.getBoundingClientRect().bottom")
+        bottom = player.locator(part).evaluate("part => part.getBoundingClientRect().bottom")
+        assert bottom <= player.locator(".hv-panel").evaluate("panel => panel.getBoundingClientRect().bottom")
     expect(player.locator(".hv-count")).to_have_text(re.compile("Step 1 "))

@@ -1,4 +1,4 @@
-"""In JupyterLab as it comes, on a small projector: all of a player at once, pictures whole, and as dark as the page."""
+"""JupyterLab on a small projector: players fit the screen, pictures are whole and follow the theme."""
 
 import base64
 import re
@@ -12,9 +12,9 @@ from playwright.sync_api import ElementHandle, Page, expect
 Opener = Callable[..., Page]
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 PANE = ".jp-WindowedPanel-outer"
-"""The part of JupyterLab that a notebook is scrolled in."""
+"""The scrolling container of a notebook in JupyterLab."""
 
-HIDDEN_AT = """player => {
+HIDDEN_PARTS = """player => {
   const pane = document.querySelector(".jp-WindowedPanel-outer").getBoundingClientRect();
   player.scrollIntoView({ block: "start" });
   const wide = (part) => part.scrollWidth > part.clientWidth + 1;
@@ -26,7 +26,7 @@ HIDDEN_AT = """player => {
     return now && (inner.bottom < outer.top + 20 || inner.top > outer.bottom - 20
       || inner.right < outer.left + 20 || inner.left > outer.right - 20);
   };
-  // The source may be long, and is read at leisure; what happened and the values are there at once, each row whole.
+  // The source may scroll; the sentence and the values must be visible without scrolling, each row whole.
   const told = (panel) => [...panel.querySelectorAll(".hv-sentence, .hv-values")].every(
     (part) => part.getBoundingClientRect().bottom <= panel.getBoundingClientRect().bottom)
     && [...panel.querySelectorAll(".hv-value")].every((part) => part.textContent.includes("\\n") || !wide(part));
@@ -40,15 +40,15 @@ HIDDEN_AT = """player => {
   });
   return hidden.map((part) => part.className);
 }"""
-"""Which parts of a player reach beyond the screen, or must be scrolled to see what is said of a step."""
+"""The parts of a player that extend beyond the screen, or need scrolling to show a step's sentence and values."""
 
 
-HIDDEN = f"""async player => {{
-  const at = {HIDDEN_AT};
+HIDDEN_PARTS_OF_STEPS = f"""async player => {{
+  const at = {HIDDEN_PARTS};
   const found = {{}};
   player.focus();
   player.scrollIntoView({{ block: "start" }});
-  // What the bar leaves to the picture is measured once it can be seen.
+  // The player measures the height left for the picture once it is visible.
   await new Promise((done) => setTimeout(done, 200));
   for (let left = player.querySelector(".hv-timeline").ariaValueMax; left > 0; left--) {{
     const cut = at(player);
@@ -57,11 +57,11 @@ HIDDEN = f"""async player => {{
   }}
   return found;
 }}"""
-"""The same for every step: its heading → the parts."""
+"""The same for every step: heading of the step → hidden parts."""
 
 
-def outputs(page: Page, selector: str) -> Iterator[ElementHandle]:
-    """Each such output of the notebook, from top to bottom: JupyterLab makes them only as one scrolls."""
+def scroll_through_outputs(page: Page, selector: str) -> Iterator[ElementHandle]:
+    """Yield the matching outputs from top to bottom, scrolling because JupyterLab renders them on demand."""
     pane = page.locator(PANE).first
     top = 0
     while True:
@@ -71,56 +71,56 @@ def outputs(page: Page, selector: str) -> Iterator[ElementHandle]:
             if found.is_visible():
                 found.evaluate("e => e.dataset.seen = true")
                 yield found
-        reached = pane.evaluate("pane => pane.scrollTop")
-        if reached < top:
+        scrolled_to = pane.evaluate("pane => pane.scrollTop")
+        if scrolled_to < top:
             return
         top += 450
 
 
-def test_each_player_is_on_the_screen_at_every_step_and_each_picture_is_whole(lesson: Page) -> None:
+def test_each_player_fits_the_screen_at_every_step_and_pictures_are_not_cut_off(lesson: Page) -> None:
     hidden: dict[str, list[str]] = {}
-    beyond: list[int] = []
+    overflows: list[int] = []
     count = 0
-    lesson.emulate_media(reduced_motion="reduce")  # the pane does not glide, it is there at once
-    for output in outputs(lesson, ".hv-player, .jp-RenderedSVG"):
+    lesson.emulate_media(reduced_motion="reduce")  # without smooth scrolling
+    for output in scroll_through_outputs(lesson, ".hv-player, .jp-RenderedSVG"):
         if output.evaluate("e => e.matches('.jp-RenderedSVG')"):
-            beyond.append(output.evaluate("e => e.scrollWidth - e.clientWidth"))
+            overflows.append(output.evaluate("e => e.scrollWidth - e.clientWidth"))
             continue
         count += 1
-        hidden |= {f"player {count}, {head}": cut for head, cut in output.evaluate(HIDDEN).items()}
+        hidden |= {f"player {count}, {head}": parts for head, parts in output.evaluate(HIDDEN_PARTS_OF_STEPS).items()}
         expect(lesson.locator(":focus .hv-count")).to_have_text(re.compile(r"Step (\d+) of \1$"))
     assert count >= 3
     assert hidden == {}
-    assert len(beyond) >= drawings(lesson.notebook) and set(beyond) <= {0}
+    assert len(overflows) >= count_drawings(lesson.notebook) and set(overflows) <= {0}
 
 
-def drawings(notebook: str) -> int:
-    """How many cells of ``notebook`` end in a drawing."""
+def count_drawings(notebook: str) -> int:
+    """The number of cells of ``notebook`` that end in a drawing."""
     cells = nbformat.read(NOTEBOOKS / notebook, as_version=4).cells
     return sum(bool(re.search(r"^hv\.(draw|render)\(.*\Z", cell.source, re.MULTILINE)) for cell in cells)
 
 
 @pytest.fixture(scope="module")
-def first(open_page: Opener) -> Page:
+def first_lesson(open_page: Opener) -> Page:
     return open_page("01_the_graph.ipynb")
 
 
-def test_no_message_of_jupyterlab_covers_the_lesson(first: Page) -> None:
-    first.wait_for_timeout(3000)
-    assert first.locator(".Toastify__toast").count() == 0
+def test_jupyterlab_shows_no_notification_over_the_lesson(first_lesson: Page) -> None:
+    first_lesson.wait_for_timeout(3000)
+    assert first_lesson.locator(".Toastify__toast").count() == 0
 
 
-def test_the_list_of_keys_opens_over_the_middle_of_its_player(lesson: Page) -> None:
+def test_key_list_is_centred_over_its_player(lesson: Page) -> None:
     player = lesson.locator(".hv-player").first
     player.focus()
     lesson.keyboard.press("?")
-    box, around = player.locator("dialog").bounding_box(), player.bounding_box()
+    box, player_box = player.locator("dialog").bounding_box(), player.bounding_box()
     lesson.keyboard.press("Escape")
-    assert box and around
-    assert box["x"] + box["width"] / 2 == pytest.approx(around["x"] + around["width"] / 2, abs=2)
+    assert box and player_box
+    assert box["x"] + box["width"] / 2 == pytest.approx(player_box["x"] + player_box["width"] / 2, abs=2)
 
 
-def test_each_key_stands_beside_what_it_does(lesson: Page) -> None:
+def test_key_list_shows_each_key_next_to_its_description(lesson: Page) -> None:
     player = lesson.locator(".hv-player").first
     player.focus()
     lesson.keyboard.press("?")
@@ -129,11 +129,11 @@ def test_each_key_stands_beside_what_it_does(lesson: Page) -> None:
       return Math.abs(a.top - b.top) < 12 && a.right <= b.left;
     })""")
     lesson.keyboard.press("Escape")
-    assert len(rows) >= 16 and all(rows)  # a key is listed where it does something
+    assert len(rows) >= 16 and all(rows)  # only keys that do something in this player are listed
 
 
-def test_asking_for_a_hook_where_there_is_none_says_so(first: Page) -> None:
-    player = first.locator(".hv-player").first
+def test_bracket_keys_report_a_missing_hook(first_lesson: Page) -> None:
+    player = first_lesson.locator(".hv-player").first
     player.focus()
     player.press("]")
     expect(player.locator(".hv-told")).to_have_text("No hook fires after this step.")
@@ -143,7 +143,7 @@ def test_asking_for_a_hook_where_there_is_none_says_so(first: Page) -> None:
     expect(player.locator(".hv-told")).not_to_contain_text("No hook")
 
 
-PIXEL = """async (shot) => {
+READ_PIXEL = """async (shot) => {
   const image = new Image();
   image.src = `data:image/png;base64,${shot}`;
   await image.decode();
@@ -155,15 +155,17 @@ PIXEL = """async (shot) => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_picture_is_as_dark_as_the_page(open_page: Opener, first: Page, theme: str) -> None:
-    page = first if theme == "light" else open_page("01_the_graph.ipynb", theme=theme)
-    papers = [paper(page, output) for output in outputs(page, ".jp-RenderedSVG")]
-    assert len(papers) >= 3  # ours, the one with tensors, and torchviz's
-    assert [max(colour) < 64 if theme == "dark" else min(colour) > 192 for colour in papers] == [True] * len(papers)
+def test_pictures_follow_the_theme_of_jupyterlab(open_page: Opener, first_lesson: Page, theme: str) -> None:
+    page = first_lesson if theme == "light" else open_page("01_the_graph.ipynb", theme=theme)
+    background_colours = [background_colour(page, output) for output in scroll_through_outputs(page, ".jp-RenderedSVG")]
+    assert len(background_colours) >= 3  # ours, the one with tensors, and torchviz's
+    assert [max(colour) < 64 if theme == "dark" else min(colour) > 192 for colour in background_colours] == [
+        True
+    ] * len(background_colours)
 
 
-def paper(page: Page, output: ElementHandle) -> list[int]:
+def background_colour(page: Page, output: ElementHandle) -> list[int]:
     image = output.query_selector("img")
     assert image
-    colour: list[int] = page.evaluate(PIXEL, base64.b64encode(image.screenshot()).decode())
+    colour: list[int] = page.evaluate(READ_PIXEL, base64.b64encode(image.screenshot()).decode())
     return colour

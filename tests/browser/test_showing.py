@@ -1,4 +1,4 @@
-"""How the player is shown: breakpoints, larger text, the full screen and the layers, by keyboard alone."""
+"""Breakpoints, larger text, full screen, layers and the menu of the player, by keyboard."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import press
-from tests.browser.test_screen import HIDDEN_AT
+from tests.browser.test_screen import HIDDEN_PARTS
 
 Opener = Callable[..., Page]
 
-SMALLEST = """player => Math.min(...[...player.querySelectorAll("*")].filter((element) =>
+SMALLEST_FONT_SIZE = """player => Math.min(...[...player.querySelectorAll("*")].filter((element) =>
     element.checkVisibility({ visibilityProperty: true }) && !element.matches(".hv-heard, title")
     && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())
   ).map((element) => parseFloat(getComputedStyle(element).fontSize) * (element.getScreenCTM?.().a ?? 1)))"""
-"""The size, in pixels on the screen, of the smallest letters that are to be seen."""
+"""The font size of the smallest visible text, in pixels on the screen."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def is_at(player: Locator, step: int) -> None:
 # -- breakpoints
 
 
-def test_playing_stops_at_a_breakpoint_and_goes_on_from_there(page: Page, player: Locator) -> None:
+def test_playing_stops_at_a_breakpoint_and_continues_from_it(page: Page, player: Locator) -> None:
     press(page, "]", "]", "b")
     is_at(player, 6)
     expect(player.locator(".hv-told")).to_have_text("Playing will stop wherever λ grad + 100 runs.")
@@ -55,7 +55,7 @@ def test_playing_stops_at_a_breakpoint_and_goes_on_from_there(page: Page, player
     expect(player.locator(".hv-sign")).to_have_count(0)
 
 
-def test_a_breakpoint_has_a_sign_at_the_pin_the_step_and_the_row(page: Page, player: Locator) -> None:
+def test_breakpoint_is_marked_at_the_pin_the_timeline_and_the_row(page: Page, player: Locator) -> None:
     press(page, "]", "b")
     expect(player.locator(".hv-pin .hv-sign")).to_have_count(1)
     expect(player.locator(".hv-timeline .hv-sign")).to_have_count(1)
@@ -67,7 +67,7 @@ def test_a_breakpoint_has_a_sign_at_the_pin_the_step_and_the_row(page: Page, pla
     expect(player.locator(".hv-sign")).to_have_count(0)
 
 
-def test_a_breakpoint_where_no_hook_is_says_so(page: Page, player: Locator) -> None:
+def test_breakpoint_key_reports_a_step_without_a_hook(page: Page, player: Locator) -> None:
     press(page, "b")
     expect(player.locator(".hv-told")).to_contain_text("No hook runs in this step")
 
@@ -75,41 +75,41 @@ def test_a_breakpoint_where_no_hook_is_says_so(page: Page, player: Locator) -> N
 # -- larger text and the full screen
 
 
-def test_no_larger_text_is_small(page: Page, player: Locator) -> None:
-    assert player.evaluate(SMALLEST) < 18
+def test_larger_text_has_no_letters_under_18_pixels(page: Page, player: Locator) -> None:
+    assert player.evaluate(SMALLEST_FONT_SIZE) < 18
     press(page, "l")
     for key in ("Home", "]", "]", "]", "b", "t", "n", "t", "n", "b", "End", "?"):
         press(page, key)
         page.wait_for_timeout(200)
-        assert player.evaluate(SMALLEST) >= 18, key
+        assert player.evaluate(SMALLEST_FONT_SIZE) >= 18, key
     press(page, "Escape")
     player.locator(".hv-view > summary").press("Enter")
     press(page, "p", "Home", "ArrowRight")
     expect(player.locator(".hv-ask")).to_be_visible()
-    assert player.evaluate(SMALLEST) >= 18
+    assert player.evaluate(SMALLEST_FONT_SIZE) >= 18
     press(page, "Escape", "p", "l")
     player.locator(".hv-view > summary").press("Enter")
-    assert player.evaluate(SMALLEST) < 18
+    assert player.evaluate(SMALLEST_FONT_SIZE) < 18
 
 
-def test_larger_text_keeps_the_step_in_view(page: Page, player: Locator) -> None:
+def test_larger_text_keeps_every_step_visible(page: Page, player: Locator) -> None:
     press(page, "l")
     hidden = {}
     for step in range(1, 17):
-        if cut := player.evaluate(HIDDEN_AT):
-            hidden[step] = cut
+        if parts := player.evaluate(HIDDEN_PARTS):
+            hidden[step] = parts
         press(page, "ArrowRight")
     press(page, "l")
     assert hidden == {}
 
 
-def test_the_player_fills_the_screen_and_gives_it_back(page: Page, player: Locator) -> None:
+def test_player_enters_and_leaves_full_screen(page: Page, player: Locator) -> None:
     press(page, "f")
     page.wait_for_function("document.fullscreenElement?.matches('.hv-player')")
     box = player.bounding_box()
     assert box and (box["width"], box["height"]) == (1280, 720)
     press(page, "]", "l")
-    assert player.evaluate(SMALLEST) >= 18
+    assert player.evaluate(SMALLEST_FONT_SIZE) >= 18
     is_at(player, 2)
     bottom = player.locator(".hv-bar").evaluate("bar => bar.getBoundingClientRect().bottom")
     assert bottom <= 720
@@ -120,10 +120,10 @@ def test_the_player_fills_the_screen_and_gives_it_back(page: Page, player: Locat
     press(page, "Escape")
     page.wait_for_function("!document.fullscreenElement")
     press(page, "ArrowRight")
-    is_at(player, 3)  # the keyboard is still the player's
+    is_at(player, 3)  # the player still has the focus
 
 
-def test_a_browser_that_refuses_the_full_screen_is_said_so(page: Page, player: Locator) -> None:
+def test_refused_full_screen_is_reported(page: Page, player: Locator) -> None:
     player.evaluate("player => player.requestFullscreen = () => Promise.reject(new TypeError('no'))")
     press(page, "f")
     expect(player.locator(".hv-told")).to_have_text("The browser does not allow full screen here.")
@@ -133,26 +133,26 @@ def test_a_browser_that_refuses_the_full_screen_is_said_so(page: Page, player: L
 # -- layers
 
 
-def test_the_tensors_show_their_grad_as_it_is_written(page: Page, player: Locator) -> None:
+def test_tensor_layer_shows_grad_as_it_is_written(page: Page, player: Locator) -> None:
     press(page, "t")
     picture = player.locator(".hv-picture:not([hidden])")
     expect(picture).to_contain_text("tensor c")
-    facts = picture.locator("[data-id$='-f0']")
-    expect(facts).to_have_count(5)
-    written = lambda: sum("None" not in text for text in facts.all_text_contents())  # noqa: E731
-    assert written() == 0
+    grad_rows = picture.locator("[data-id$='-f0']")
+    expect(grad_rows).to_have_count(5)
+    count_written = lambda: sum("None" not in text for text in grad_rows.all_text_contents())  # noqa: E731
+    assert count_written() == 0
     press(page, "]", "]", "]")
-    assert written() == 2
+    assert count_written() == 2
     expect(picture.locator(".hv-pin.hv-now")).to_contain_text("8 → 10")
     press(page, "End")
-    assert written() == 5
+    assert count_written() == 5
     press(page, "Home")
-    assert written() == 0
+    assert count_written() == 0
     press(page, "t")
     expect(player.locator(".hv-picture:not([hidden])")).not_to_contain_text("tensor c")
 
 
-def test_the_lists_of_pre_hooks_belong_to_the_nodes(page: Page, player: Locator) -> None:
+def test_node_layer_shows_the_lists_of_pre_hooks(page: Page, player: Locator) -> None:
     lists = player.locator(".hv-picture:not([hidden]) .hv-text:visible")
     expect(lists).to_have_count(0)
     press(page, "n")
@@ -165,7 +165,7 @@ def test_the_lists_of_pre_hooks_belong_to_the_nodes(page: Page, player: Locator)
     press(page, "t")
 
 
-def test_a_click_and_a_breakpoint_work_in_a_layer_too(page: Page, player: Locator) -> None:
+def test_clicks_and_breakpoints_work_in_the_tensor_layer(page: Page, player: Locator) -> None:
     press(page, "t")
     pin = player.locator(".hv-picture:not([hidden]) .hv-pin", has_text="c_hook")
     pin.click()
@@ -180,7 +180,7 @@ def test_a_click_and_a_breakpoint_work_in_a_layer_too(page: Page, player: Locato
 # -- the menu
 
 
-def test_the_menu_is_reached_and_left_by_keyboard(page: Page, player: Locator) -> None:
+def test_view_menu_is_opened_used_and_closed_by_keyboard(page: Page, player: Locator) -> None:
     summary = player.locator(".hv-view > summary")
     summary.press("Enter")
     press(page, "Tab", "Enter")
@@ -194,7 +194,7 @@ def test_the_menu_is_reached_and_left_by_keyboard(page: Page, player: Locator) -
 
 
 @pytest.mark.both_themes
-def test_axe_finds_nothing_serious_with_the_menu_open_and_text_large(page: Page, player: Locator) -> None:
+def test_axe_reports_no_serious_violation_with_open_menu_and_larger_text(page: Page, player: Locator) -> None:
     press(page, "]", "b", "l")
     player.locator(".hv-view > summary").press("Enter")
     found = Axe().run(page, context=".hv-player").response["violations"]
@@ -204,7 +204,7 @@ def test_axe_finds_nothing_serious_with_the_menu_open_and_text_large(page: Page,
 
 
 @pytest.mark.parametrize("width", [800, 390])
-def test_nothing_is_cut_off_in_a_narrow_window(open_page: Opener, width: int) -> None:
+def test_question_and_menu_do_not_overflow_in_a_narrow_window(open_page: Opener, width: int) -> None:
     page = open_page("a_to_e.ipynb", width=width)
     page.keyboard.press("Control+b")
     player = page.locator(".hv-player").first
@@ -218,6 +218,6 @@ def test_nothing_is_cut_off_in_a_narrow_window(open_page: Opener, width: int) ->
         assert player.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
         for part in (".hv-bar", ".hv-panel"):
             assert player.locator(part).evaluate("e => e.scrollWidth - e.clientWidth") <= 1, (part, key)
-        menu, around = player.locator(".hv-menu").bounding_box(), player.bounding_box()
-        assert menu and around and menu["x"] >= around["x"]
+        menu, player_box = player.locator(".hv-menu").bounding_box(), player.bounding_box()
+        assert menu and player_box and menu["x"] >= player_box["x"]
         player.locator(".hv-view > summary").press("Enter")

@@ -1,4 +1,4 @@
-"""What if and comparison in a page from disk, with the network off and by keyboard alone."""
+"""What-if and comparison pages from disk, offline and by keyboard."""
 
 import struct
 from itertools import product
@@ -13,33 +13,35 @@ from scenes import c_hook, scene
 
 import hookviz as hv
 from hookviz.support.messages import say
-from tests.browser.conftest import again, press
+from tests.browser.conftest import press, slider_placeholder
 from tests.unit.test_whatif import a_to_e
 
-GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {
+SHOWN_GRADS = """() => [...document.querySelectorAll(".hv-live .hv-node")].map((node) => {
   const text = node.querySelector(".hv-grad"), fresh = text.cloneNode(true);
   for (const was of fresh.querySelectorAll(".hv-was")) was.remove();
   return [node.querySelector("text").textContent, fresh.textContent.replace(/^.* /, "")];
 })"""
-"""What each box of the picture says of its gradient, without what is struck through."""
+"""The gradient that each box of the picture shows, without struck-through values."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whatif")
     hv.whatif(a_to_e).to_html(folder / "whatif.html", title="What if")
-    slid = hv.whatif(a_to_e, d=(0, 10))
-    slid.change(d=0)
-    slid.to_html(folder / "slid.html")
-    hv.whatif(cut).to_html(folder / "cut.html")
-    plain, hooked = (passed(hooks) for hooks in ({}, {"c": c_hook}))
+    changed_what_if = hv.whatif(a_to_e, d=(0, 10))
+    changed_what_if.change(d=0)
+    changed_what_if.to_html(folder / "slid.html")
+    hv.whatif(detach_in_hook).to_html(folder / "cut.html")
+    plain, hooked = (record_pass(hooks) for hooks in ({}, {"c": c_hook}))
     plain.diff(hooked).to_html(folder / "diff.html")
-    passed({"b": lambda leaf: None}, "register_post_accumulate_grad_hook").diff(plain).to_html(folder / "longer.html")
+    record_pass({"b": lambda leaf: None}, "register_post_accumulate_grad_hook").diff(plain).to_html(
+        folder / "longer.html"
+    )
     return folder
 
 
-def passed(hooks: dict[str, Any], register: str = "register_hook") -> hv.Trace:
-    """The pass through a to e with hooks on it (tensor's name → hook)."""
+def record_pass(hooks: dict[str, Any], register: str = "register_hook") -> hv.Trace:
+    """Record the pass through a to e with these hooks (name of a tensor → hook)."""
     tensors = scene()
     for name, hook in hooks.items():
         getattr(getattr(tensors, name), register)(hook)
@@ -48,8 +50,8 @@ def passed(hooks: dict[str, Any], register: str = "register_hook") -> hv.Trace:
     return trace
 
 
-def cut() -> None:
-    """A hook that takes the output off the graph and doubles it."""
+def detach_in_hook() -> None:
+    """Run a model with a forward hook that detaches and doubles the output."""
     net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))
     for parameter in net.parameters():
         torch.nn.init.constant_(parameter, 2.0)
@@ -57,37 +59,39 @@ def cut() -> None:
     net(torch.tensor([[3.0]])).backward()
 
 
-BOTTOM = "height => Math.abs(document.querySelector('.hv-bar').getBoundingClientRect().bottom - height) <= 1"
-"""Whether the bar with the buttons ends where the screen ends."""
+BAR_ENDS_AT = "height => Math.abs(document.querySelector('.hv-bar').getBoundingClientRect().bottom - height) <= 1"
+"""Whether the button bar ends at ``height``, the bottom of the screen."""
 CHANGED = ".hv-live .hv-picture:not([hidden]) .hv-changed"
-STRUCK = f"""() => [...document.querySelectorAll("{CHANGED}")].map((text) =>
+STRUCK_TEXTS = f"""() => [...document.querySelectorAll("{CHANGED}")].map((text) =>
   [...text.childNodes].map((part) => part.classList ? `-${{part.textContent}}-` : part.textContent.trim())
     .filter(Boolean).join(" ").replace(/\\u00a0/g, ""))"""
-"""The texts of the picture in which something is struck through, as ``= -4- 0``."""
+"""The texts of the picture with a struck-through part, written as ``= -4- 0``."""
 
 
-def bits(x: float) -> bytes:
+def float_bytes(x: float) -> bytes:
     return struct.pack("<f", x)
 
 
-def test_all_sixteen_states_in_the_page_are_sixteen_fresh_runs(opened: Any) -> None:
-    page = opened("whatif")
+def test_all_sixteen_hook_combinations_match_fresh_runs_bit_for_bit(open_file: Any) -> None:
+    page = open_file("whatif")
     page.keyboard.press("End")
     off: set[int] = set()
     for on in product((True, False), repeat=4):
-        for place in range(4):
-            if (place in off) == on[place]:
-                page.keyboard.press(str(place + 1))
-                off ^= {place}
+        for index in range(4):
+            if (index in off) == on[index]:
+                page.keyboard.press(str(index + 1))
+                off ^= {index}
         page.wait_for_function("n => document.querySelectorAll('[aria-checked=false]').length === n", arg=len(off))
         fresh = {name: t.grad.item() for name, t in a_to_e(on=on).items() if t.grad is not None}
-        shown = {name: float(number) for name, number in page.evaluate(GRADS)}
-        assert {name: bits(x) for name, x in shown.items()} == {name: bits(x) for name, x in fresh.items()}
+        shown = {name: float(number) for name, number in page.evaluate(SHOWN_GRADS)}
+        assert {name: float_bytes(x) for name, x in shown.items()} == {
+            name: float_bytes(x) for name, x in fresh.items()
+        }
     assert page.errors == []
 
 
-def test_a_flip_stays_at_its_step_and_keeps_the_keyboard(opened: Any) -> None:
-    page = opened("whatif")
+def test_switching_a_hook_off_keeps_the_step_and_the_focus(open_file: Any) -> None:
+    page = open_file("whatif")
     for _ in range(8):
         page.keyboard.press("ArrowRight")
     assert page.locator(".hv-title").inner_text() == "tensor hook ① on c"
@@ -95,15 +99,15 @@ def test_a_flip_stays_at_its_step_and_keeps_the_keyboard(opened: Any) -> None:
     page.wait_for_selector("[aria-checked=false]")
     assert page.locator(".hv-count").inner_text() == "Step 9 of 16"
     assert page.locator(".hv-sentence").inner_text() == "This step does not happen without c_hook."
-    told = "With every hook on: c_hook on c replaced the gradient: 8 → 10."
-    assert page.locator(".hv-beside").inner_text() == told
-    assert told in page.locator(".hv-heard").inner_text()
+    expected = "With every hook on: c_hook on c replaced the gradient: 8 → 10."
+    assert page.locator(".hv-beside").inner_text() == expected
+    assert expected in page.locator(".hv-heard").inner_text()
     page.keyboard.press("End")
     assert page.locator(".hv-count").inner_text() == "Step 16 of 16", "the player still has the keyboard"
 
 
-def test_the_end_is_that_of_the_pass_that_is_shown(opened: Any) -> None:
-    page = opened("cut")
+def test_end_key_goes_to_the_last_step_of_the_shown_pass(open_file: Any) -> None:
+    page = open_file("cut")
     press(page, "End")
     expect(page.locator(".hv-sentence")).to_contain_text("net.1.weight.grad is written")
     for last in (15, 23, 15):
@@ -112,8 +116,8 @@ def test_the_end_is_that_of_the_pass_that_is_shown(opened: Any) -> None:
         press(page, "1")
 
 
-def test_beside_each_other_both_passes_have_their_ends(opened: Any) -> None:
-    page = opened("longer")
+def test_end_key_side_by_side_goes_to_the_last_common_position(open_file: Any) -> None:
+    page = open_file("longer")
     press(page, "End")
     expect(page.locator(".hv-count")).to_have_text("Step 11 of 11")
     expect(page.locator(".hv-sentence")).to_have_text("This step is only in this trace; the other has none here.")
@@ -121,8 +125,8 @@ def test_beside_each_other_both_passes_have_their_ends(opened: Any) -> None:
     expect(page.locator(".hv-count")).to_have_text("Step 10 of 11")
 
 
-def test_every_changed_number_is_marked_with_what_it_was(opened: Any) -> None:
-    page = opened("whatif")
+def test_every_changed_value_is_shown_with_its_former_value(open_file: Any) -> None:
+    page = open_file("whatif")
     page.keyboard.press("End")
     assert page.locator(".hv-was").count() == 0
     page.keyboard.press("1")
@@ -145,8 +149,8 @@ def test_every_changed_number_is_marked_with_what_it_was(opened: Any) -> None:
     assert page.locator(".hv-card .hv-was").inner_text() == "20"
 
 
-def test_a_digit_that_answers_a_question_flips_no_switch(opened: Any) -> None:
-    page = opened("whatif")
+def test_digit_that_answers_a_question_does_not_switch_a_hook(open_file: Any) -> None:
+    page = open_file("whatif")
     for key in ("p", "ArrowRight", "2", "Enter", *["ArrowRight"] * 4):
         page.keyboard.press(key)
     page.wait_for_selector(".hv-choice")
@@ -155,7 +159,7 @@ def test_a_digit_that_answers_a_question_flips_no_switch(opened: Any) -> None:
     page.wait_for_selector(".hv-ask", state="detached")
     assert "Right. The answer: ①" in page.inner_text(".hv-told")
     assert page.locator("[aria-checked=false]").count() == 0
-    page.keyboard.press("3")  # where nothing is asked either
+    page.keyboard.press("3")  # keys do not switch hooks while predicting
     assert page.locator("[aria-checked=false]").count() == 0
     page.keyboard.press("p")
     assert page.locator(".hv-predicting").count() == 0
@@ -166,8 +170,8 @@ def test_a_digit_that_answers_a_question_flips_no_switch(opened: Any) -> None:
     assert page.errors == []
 
 
-def test_switches_work_with_tab_and_space_and_a_pin_with_the_mouse(opened: Any) -> None:
-    page = opened("whatif")
+def test_hooks_are_switched_by_space_and_by_a_click_on_a_pin(open_file: Any) -> None:
+    page = open_file("whatif")
     switch = page.get_by_role("switch", name="look")
     switch.focus()
     page.keyboard.press("Space")
@@ -179,14 +183,14 @@ def test_switches_work_with_tab_and_space_and_a_pin_with_the_mouse(opened: Any) 
     assert page.locator(".hv-off").count() == 2
 
 
-def test_two_passes_stand_beside_each_other_and_step_together(opened: Any) -> None:
-    page = opened("diff")
+def test_two_passes_are_shown_side_by_side_and_step_together(open_file: Any) -> None:
+    page = open_file("diff")
     sides = page.locator(".hv-side")
     assert page.locator(".hv-live figcaption").all_inner_texts() == ["This trace", "The other trace"]
     page.keyboard.press("]")
     assert page.locator(".hv-sentence").inner_text() == "c_hook on c replaced the gradient: 4 → 6."
-    marked = [[text for text in side.locator(".hv-changed").all_text_contents() if text] for side in sides.all()]
-    assert marked == [["gradient 4"], ["gradient 6"]]
+    changed_texts = [[text for text in side.locator(".hv-changed").all_text_contents() if text] for side in sides.all()]
+    assert changed_texts == [["gradient 4"], ["gradient 6"]]
     assert page.locator(".hv-ring").count() == 1
     assert (
         "The difference begins at step 6, with c_hook on c."
@@ -199,45 +203,45 @@ def test_two_passes_stand_beside_each_other_and_step_together(opened: Any) -> No
 
 
 @pytest.mark.parametrize("name", ["whatif", "diff"])
-def test_side_by_side_fills_the_screen_and_ends_on_it(opened: Any, name: str) -> None:
-    page = opened(name)
+def test_side_by_side_view_fits_the_full_screen(open_file: Any, name: str) -> None:
+    page = open_file(name)
     if name == "whatif":
         press(page, "s", "1")
     press(page, "f", "]")
     page.wait_for_function("document.fullscreenElement")
     for (width, height), _ in product(((1280, 720), (1920, 1080)), ("plain", "larger")):
         page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function(BOTTOM, arg=height)
+        page.wait_for_function(BAR_ENDS_AT, arg=height)
         parts = [page.locator(f".hv-live .hv-{part}").bounding_box() for part in ("pair", "panel", "bar")]
-        ends = [part["y"] + part["height"] for part in parts]
-        assert [part["y"] for part in parts] == pytest.approx([0, *ends[:2]], abs=1)
+        bottoms = [part["y"] + part["height"] for part in parts]
+        assert [part["y"] for part in parts] == pytest.approx([0, *bottoms[:2]], abs=1)
         assert parts[0]["height"] >= height / 2 and parts[1]["height"] >= 140
         sentence = page.locator(".hv-sentence").bounding_box()
-        assert sentence["y"] + sentence["height"] <= ends[1]
+        assert sentence["y"] + sentence["height"] <= bottoms[1]
         press(page, "l")
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", ["whatif", "diff"])
-def test_nothing_reaches_beyond_the_window_and_axe_finds_nothing_serious(opened: Any, name: str, width: int) -> None:
-    page = opened(name, width)
+def test_no_horizontal_overflow_and_no_serious_axe_violation(open_file: Any, name: str, width: int) -> None:
+    page = open_file(name, width)
     page.keyboard.press("1")
     page.keyboard.press("End")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     found = Axe().run(page).response["violations"]
-    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    assert [violation["id"] for violation in found if violation["impact"] in ("serious", "critical")] == []
 
 
-def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
+def test_slider_records_a_new_run_and_shows_the_changes(open_page: Any) -> None:
     page = open_page("sliders.ipynb")
     slider = page.locator(".jp-OutputArea-output:has(.widget-slider)")
     slider.wait_for()
     player = page.locator("[data-twin] > .hv-player")
     player.wait_for()
-    assert page.locator(".hv-player").count() == 1, "the living one stands in the place of that for later"
-    assert slider.evaluate("e => getComputedStyle(e).minHeight") == "32px", "the place that is kept for the slider"
+    assert page.locator(".hv-player").count() == 1, "the live player replaces the saved one"
+    assert slider.evaluate("e => getComputedStyle(e).minHeight") == "32px", "the space reserved for the slider"
     assert slider.evaluate("e => e.getBoundingClientRect().height") == 32
-    assert again(slider) == ["none", "visible"]
+    assert slider_placeholder(slider) == ["none", "visible"]
     player.focus()
     page.keyboard.press("End")
     handle = page.locator(".widget-slider .noUi-handle")
@@ -255,31 +259,31 @@ def test_a_slider_records_afresh_and_shows_what_changed(open_page: Any) -> None:
     page.click(".lm-Menu-itemLabel >> text=/^Restart Kernel…/")
     page.click(".jp-Dialog-button >> text=Restart")
     page.wait_for_selector("#jp-main-statusbar >> text=/Python 3.*Idle/")
-    dead = page.locator(".jp-OutputArea-output:has(> .jupyter-widgets-disconnected)")
-    dead.wait_for(state="attached")
-    assert again(dead) == [f'"{say("whatif.again")}"', "visible"]
+    disconnected_output = page.locator(".jp-OutputArea-output:has(> .jupyter-widgets-disconnected)")
+    disconnected_output.wait_for(state="attached")
+    assert slider_placeholder(disconnected_output) == [f'"{say("whatif.again")}"', "visible"]
     assert page.locator(".widget-slider:visible").count() == 0
     player.focus()
     page.keyboard.press("1")
     expect(player.locator(".hv-sentence")).to_have_text("x.grad is written: 62.")
 
 
-def test_values_that_a_slider_changed_are_struck_through_from_the_first_step(opened: Any) -> None:
-    page = opened("slid")
-    assert sorted(page.evaluate(STRUCK)) == ["= -24- 0", "= -4- 0"]
+def test_values_changed_by_a_slider_are_struck_through_from_the_first_step(open_file: Any) -> None:
+    page = open_file("slid")
+    assert sorted(page.evaluate(STRUCK_TEXTS)) == ["= -24- 0", "= -4- 0"]
     for layer in ("n", "t"):
         page.keyboard.press(layer)
     page.wait_for_function("shown => !document.querySelector(shown).textContent.includes('=')", arg=CHANGED)
-    assert sorted(page.evaluate(STRUCK)) == ["-24- 0", "-4- 0"]
+    assert sorted(page.evaluate(STRUCK_TEXTS)) == ["-24- 0", "-4- 0"]
     assert page.errors == []
 
 
-def test_where_a_hook_changes_the_graph_the_numbers_of_modules_are_struck_through_as_well(opened: Any) -> None:
-    page = opened("cut")
+def test_module_values_are_struck_through_if_a_hook_changes_the_graph(open_file: Any) -> None:
+    page = open_file("cut")
     page.keyboard.press("End")
-    assert page.evaluate(STRUCK) == []
+    assert page.evaluate(STRUCK_TEXTS) == []
     page.keyboard.press("1")
     page.wait_for_selector("[aria-checked=false]")
-    struck = page.evaluate(STRUCK)
-    assert {"output -[[34]]- [[18]]", "output -[[16]]- [[8]]", ".grad = -[[16]]- [[8]]"} <= set(struck)
+    struck_texts = page.evaluate(STRUCK_TEXTS)
+    assert {"output -[[34]]- [[18]]", "output -[[16]]- [[8]]", ".grad = -[[16]]- [[8]]"} <= set(struck_texts)
     assert page.errors == []

@@ -1,4 +1,4 @@
-"""The page on what articles say: it runs, each entry alone, and states no number that no cell asserts."""
+"""The page on what articles say runs, each of its entries runs alone, and a cell asserts every number in its prose."""
 
 import re
 import time
@@ -9,17 +9,36 @@ import nbconvert
 import nbformat
 import pytest
 
-from tests.course.reading import FOLDER, PAGE, asserts, check_link, heading_above, headings, links_to_cells, read
-from tests.course.test_notebooks import NOT_A_CLAIM, ROOM, USUAL, asserted, code, prose, run, shows_picture, used
+from tests.course.reading import (
+    FOLDER,
+    PAGE,
+    check_link,
+    has_assertion,
+    heading_above,
+    headings,
+    links_to_cells,
+    read_notebook,
+)
+from tests.course.test_notebooks import (
+    CUDA_ALLOWANCE,
+    NOT_A_CLAIM,
+    USUAL_MEGABYTES,
+    asserted_numbers,
+    code,
+    prose,
+    resources_used,
+    run_notebook,
+    shows_picture,
+)
 
-NOTEBOOK = read(PAGE)
-FIRST = code(NOTEBOOK)[0]
-NAMES_A_SOURCE = re.compile(r"^(?:#+ |\| \[`|In the lessons: ).*$|\barticles? \d[^:]*:|from 0 to 4", re.MULTILINE)
-"""Headings and contents are code out of articles; the articles and the lessons have numbers."""
+NOTEBOOK = read_notebook(PAGE)
+SETUP_CELL = code(NOTEBOOK)[0]
+ARTICLE_REFERENCE = re.compile(r"^(?:#+ |\| \[`|In the lessons: ).*$|\barticles? \d[^:]*:|from 0 to 4", re.MULTILINE)
+"""Text whose numbers are not claims: headings and contents quote code, and articles and lessons are numbered."""
 
 
 def entries() -> Iterator[tuple[str, str, list[str]]]:
-    """(heading, text, code cells) of each entry."""
+    """Yield (heading, text, code cells) of each entry."""
     for n, cell in enumerate(NOTEBOOK.cells):
         if cell.source.startswith("### "):
             kinds = [other.cell_type for other in NOTEBOOK.cells]
@@ -32,75 +51,75 @@ HEADINGS = [heading for heading, _, _ in ENTRIES]
 
 
 @pytest.fixture(scope="module")
-def ran() -> tuple[Any, float]:
-    """The page after it ran in a fresh kernel, and how long that took."""
+def page_run() -> tuple[Any, float]:
+    """The page after a run in a fresh kernel, and the seconds that the run took."""
     start = time.monotonic()
-    return run(FOLDER / PAGE), time.monotonic() - start
+    return run_notebook(FOLDER / PAGE), time.monotonic() - start
 
 
-def test_it_runs_in_a_fresh_kernel_within_its_time_and_memory(ran: tuple[Any, float]) -> None:
-    memory, seconds = used(*ran)
+def test_page_runs_in_a_fresh_kernel_within_its_time_and_memory_limits(page_run: tuple[Any, float]) -> None:
+    memory, seconds = resources_used(*page_run)
     assert seconds <= 30
-    assert memory <= USUAL + ROOM
+    assert memory <= USUAL_MEGABYTES + CUDA_ALLOWANCE
 
 
-def test_it_writes_nothing_to_stderr_and_shows_a_few_pictures(ran: tuple[Any, float]) -> None:
-    outputs = [output for cell in ran[0].cells for output in cell.get("outputs", [])]
+def test_page_writes_nothing_to_stderr_and_shows_two_to_four_pictures(page_run: tuple[Any, float]) -> None:
+    outputs = [output for cell in page_run[0].cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
-    assert 2 <= sum(shows_picture(cell) for cell in ran[0].cells) <= 4
+    assert 2 <= sum(shows_picture(cell) for cell in page_run[0].cells) <= 4
 
 
-def test_it_is_kept_without_outputs_and_with_a_kernel() -> None:
+def test_page_is_committed_without_outputs_and_with_a_kernelspec() -> None:
     nbformat.validate(NOTEBOOK)
     assert all(cell.outputs == [] and cell.execution_count is None for cell in NOTEBOOK.cells if "outputs" in cell)
     assert NOTEBOOK.metadata.kernelspec.name == "python3"
 
 
 @pytest.mark.parametrize(("text", "cells"), [entry[1:] for entry in ENTRIES], ids=HEADINGS)
-def test_an_entry_is_short_asserts_and_needs_no_cell_but_the_first(text: str, cells: list[str]) -> None:
+def test_entry_is_short_has_an_assertion_and_depends_only_on_the_first_cell(text: str, cells: list[str]) -> None:
     assert len(text.partition("In the lessons:")[0].split()) <= 110
     assert all(len([line for line in cell.splitlines() if line.strip()]) <= 6 for cell in cells)
     assert max(len(line) for cell in cells for line in cell.splitlines()) <= 100
-    assert any(map(asserts, cells))
+    assert any(map(has_assertion, cells))
     names: dict[str, Any] = {}
-    for cell in (FIRST, *cells):
+    for cell in (SETUP_CELL, *cells):
         exec(cell, names)
 
 
 @pytest.mark.parametrize("text", [text for _, text, _ in ENTRIES], ids=HEADINGS)
-def test_an_entry_leads_to_the_lessons(text: str) -> None:
+def test_entry_links_to_existing_lessons(text: str) -> None:
     links = text.partition("In the lessons: ")[2].split(" · ")
     assert links[-1].endswith(").")
     for link in links:
         [*cells] = links_to_cells(link)
-        whole = re.match(r"\[\d\d .+\]\((\w+)\.ipynb\)", link)
-        assert cells or (whole and (FOLDER / f"{whole[1]}.ipynb").is_file())
+        lesson_link = re.match(r"\[\d\d .+\]\((\w+)\.ipynb\)", link)
+        assert cells or (lesson_link and (FOLDER / f"{lesson_link[1]}.ipynb").is_file())
         for cell in cells:
             check_link(cell)
 
 
-def test_the_contents_lead_to_each_entry() -> None:
+def test_table_of_contents_links_to_each_entry_in_order() -> None:
     contents = re.findall(r"^\| \[(`.*?)\]\(#cell-id=([\w-]+)\)", prose(NOTEBOOK), re.MULTILINE)
     assert [heading for heading, _ in contents] == HEADINGS and len(set(HEADINGS)) == len(HEADINGS)
     assert [heading_above(NOTEBOOK, cell) for _, cell in contents] == HEADINGS
 
 
-def test_every_link_within_the_page_leads_somewhere_once_it_is_html() -> None:
+def test_every_internal_link_has_a_target_in_the_html_export() -> None:
     page, _ = nbconvert.HTMLExporter().from_notebook_node(NOTEBOOK)
     targets = re.findall(r'href="#(cell-id=[^"]+)"', page)
     assert len(targets) > len(HEADINGS) and set(targets) <= set(re.findall(r'id="(cell-id=[^"]+)"', page))
 
 
-def test_every_number_in_its_prose_is_asserted() -> None:
-    claims = NOT_A_CLAIM.sub(" ", NAMES_A_SOURCE.sub(" ", prose(NOTEBOOK)))
-    stated = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", claims))
-    assert len(stated) > 5
-    assert sorted(stated - asserted(NOTEBOOK)) == []
+def test_every_number_in_the_prose_is_asserted_by_a_cell() -> None:
+    claims = NOT_A_CLAIM.sub(" ", ARTICLE_REFERENCE.sub(" ", prose(NOTEBOOK)))
+    claimed = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", claims))
+    assert len(claimed) > 5
+    assert sorted(claimed - asserted_numbers(NOTEBOOK)) == []
 
 
-def test_the_text_of_what_is_said_to_a_program_is_found() -> None:
+def test_first_cell_returns_the_text_of_an_error_or_warning() -> None:
     names: dict[str, Any] = {}
-    exec(FIRST, names)
+    exec(SETUP_CELL, names)
     said, warn = names["said"], names["warnings"].warn
     assert (said(lambda: 1 / 0), said(lambda: warn("careful", stacklevel=1)), said(lambda: 1)) == (
         "division by zero",

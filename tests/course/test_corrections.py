@@ -1,4 +1,4 @@
-"""What lessons, screens and the look-up page once said wrongly stays mended; PyTorch is asked who is right."""
+"""Corrected errors of lessons, screens and the look-up page do not return; PyTorch itself confirms the corrections."""
 
 import re
 from pathlib import Path
@@ -9,26 +9,28 @@ import torch
 from torch import nn
 
 from hookviz.support.messages import say
-from tests.course.reading import FOLDER, PAGE, asserts, read
+from tests.course.reading import FOLDER, PAGE, has_assertion, read_notebook
 from tests.course.test_sources import README, ROWS
 
 ROOT = FOLDER.parent
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
-ITEMS = {key: (claim, shown) for key, claim, shown in ROWS}
+ITEMS = {key: (claim, links) for key, claim, links in ROWS}
 
 
 def source(file: str, cell_id: str) -> str:
     """The source of one cell, on one line."""
-    (found,) = [cell.source for cell in read(file).cells if cell.id == cell_id]
-    return " ".join(found.split())
+    (matching,) = [cell.source for cell in read_notebook(file).cells if cell.id == cell_id]
+    return " ".join(matching.split())
 
 
 def prose(path: Path) -> str:
-    return " ".join("\n".join(cell.source for cell in read(path.name).cells if cell.cell_type == "markdown").split())
+    return " ".join(
+        "\n".join(cell.source for cell in read_notebook(path.name).cells if cell.cell_type == "markdown").split()
+    )
 
 
 def texts() -> dict[str, str]:
-    """All that a person reads: lessons, page, tables, words on screen, and the comments of the package."""
+    """Every text for readers: lessons, look-up page, tables, the player's messages, and the comments of the package."""
     files = [*FOLDER.glob("*.md"), ROOT / "README.md", *(ROOT / "site").glob("*.md")]
     files += [path for kind in ("*.py", "*.js", "*.json") for path in (ROOT / "hookviz").rglob(kind)]
     plain = {path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in files}
@@ -36,14 +38,14 @@ def texts() -> dict[str, str]:
 
 
 def grad_input_of_legacy(module: nn.Module, start: int) -> list[Any]:
-    """What the legacy hook of a module with two outputs is given in a pass that begins at one of them."""
-    given: list[Any] = []
-    module.register_backward_hook(lambda module, grad_input, grad_output: given.append(grad_input))
+    """The ``grad_input`` values that a legacy hook receives if backward starts at output ``start``."""
+    received: list[Any] = []
+    module.register_backward_hook(lambda module, grad_input, grad_output: received.append(grad_input))
     inputs = [torch.tensor(number, requires_grad=True) for number in (5.0, 7.0)]
     with pytest.warns(FutureWarning, match="non-full backward hook"):
         outputs = module(*inputs)
     outputs[start].backward()
-    return given
+    return received
 
 
 class Pair(nn.Module):
@@ -53,7 +55,7 @@ class Pair(nn.Module):
         return u, v
 
 
-def test_a_legacy_hook_sits_on_the_node_of_the_first_output_and_no_text_says_otherwise(
+def test_legacy_backward_hook_is_on_the_node_of_the_first_output_and_all_texts_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert grad_input_of_legacy(Pair(), 0) == [(torch.tensor(2.0), None)]
@@ -68,7 +70,7 @@ def test_a_legacy_hook_sits_on_the_node_of_the_first_output_and_no_text_says_oth
         assert re.search(r"first(?: output)? tensor|first output", source(file, cell)), (file, cell)
 
 
-def test_the_articles_zeros_raise_an_error_in_a_full_hook_and_the_lesson_shows_it() -> None:
+def test_lesson_shows_the_index_error_of_the_articles_code_in_a_full_backward_hook() -> None:
     layer = nn.Linear(3, 1, bias=False)
     layer.register_full_backward_hook(lambda module, gi, go: (gi[0] * 0, gi[1] * 0))
     with pytest.raises(IndexError, match="tuple index out of range"):
@@ -78,13 +80,15 @@ def test_the_articles_zeros_raise_an_error_in_a_full_hook_and_the_lesson_shows_i
     assert "the same code" not in source("04_backward_hooks.ipynb", "c46")
 
 
-def test_what_hooks_cost_is_measured_more_than_once_and_asserted() -> None:
+def test_hook_cost_is_the_asserted_median_of_several_measurements() -> None:
     cell = source("09_watching_training.ipynb", "c44")
     assert "for _ in range(9)" in cell and "median(" in cell and 'assert ratios["singular_values"] > 2' in cell
-    assert "timeit.timeit(epoch" not in "".join(one.source for one in read("09_watching_training.ipynb").cells)
+    assert "timeit.timeit(epoch" not in "".join(
+        training_cell.source for training_cell in read_notebook("09_watching_training.ipynb").cells
+    )
 
 
-def test_of_tensorflow_is_said_what_the_article_says_and_what_version_1_had() -> None:
+def test_tensorflow_texts_name_the_session_run_hooks_of_version_1() -> None:
     for file, cell in (("12_coming_from_tensorflow_or_jax.ipynb", "c41"), (PAGE, "tensorflow-text")):
         text = source(file, cell)
         assert all(words in text for words in ("SessionRunHook", "LoggingTensorHook", "never met the word"))
@@ -92,7 +96,7 @@ def test_of_tensorflow_is_said_what_the_article_says_and_what_version_1_had() ->
     assert "article 4: no" not in prose(FOLDER / PAGE).partition("Has TensorFlow hooks?")[2][:80]
 
 
-def test_the_article_keeps_features_by_nonlocal_and_does_not_count() -> None:
+def test_nonlocal_texts_quote_the_articles_extracted_features() -> None:
     with pytest.raises(SyntaxError, match="no binding for nonlocal 'extracted_features' found"):
         compile("def hook(m, args, out):\n    nonlocal extracted_features", "script.py", "exec")
     for file, cell in (("05_handles_and_lifetimes.ipynb", "c39"), (PAGE, "nonlocal-text")):
@@ -100,7 +104,7 @@ def test_the_article_keeps_features_by_nonlocal_and_does_not_count() -> None:
         assert "nonlocal extracted_features" in text and not re.search(r"nonlocal count|counts the calls", text)
 
 
-def test_after_compiling_in_place_a_late_hook_runs_and_the_lesson_runs_both() -> None:
+def test_lesson_runs_a_late_hook_after_torch_compile_and_after_module_compile() -> None:
     cell = source("11_the_other_hooks.ipynb", "c49")
     assert "torch.compile(plain" in cell and 'assert "late" not in fired' in cell
     assert 'itself.compile(backend="eager")' in cell and 'assert "later" in fired' in cell
@@ -109,50 +113,50 @@ def test_after_compiling_in_place_a_late_hook_runs_and_the_lesson_runs_both() ->
     )
 
 
-def test_a_leaf_is_what_no_recorded_operation_made_and_no_text_says_otherwise() -> None:
+def test_leaf_is_defined_as_made_by_no_recorded_operation_in_all_texts() -> None:
     assert torch.ones(2).is_leaf and not torch.ones(2, requires_grad=True).double().is_leaf
-    wrong = re.compile(r"that you made with `requires_grad|made by you, with `requires_grad")
-    assert [name for name, text in texts().items() if wrong.search(text)] == []
+    wrong_definition = re.compile(r"that you made with `requires_grad|made by you, with `requires_grad")
+    assert [name for name, text in texts().items() if wrong_definition.search(text)] == []
     assert "no recorded operation made" in source("01_the_graph.ipynb", "c60")
     assert "- **leaf**: a tensor that no recorded operation made;" in (FOLDER / "glossary.md").read_text()
     assert "torch.ones(2).is_leaf" in source("01_the_graph.ipynb", "c08")
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_one_article_is_not_called_some(path: Path) -> None:
+def test_lesson_does_not_say_some_articles(path: Path) -> None:
     assert not re.search(r"[Ss]ome articles", prose(path))
 
 
-def test_a_guess_is_called_a_guess_and_a_puzzle_is_told_as_it_stands() -> None:
+def test_articles_guess_and_its_unexplained_none_are_quoted_correctly() -> None:
     for file, cell in (("01_the_graph.ipynb", "c53"), ("10_under_the_hood.ipynb", "c36"), (PAGE, "accumulates-text")):
         assert "guess at the engine" in source(file, cell)
     assert "moves the hook to `l1`, it shows None" in source("04_backward_hooks.ipynb", "c21")
     assert "hooks the first layer, finds None" in source(PAGE, "first-layer-text")
 
 
-def test_numbers_of_an_untrained_network_are_no_description() -> None:
+def test_lesson_says_that_the_weights_of_its_network_are_random() -> None:
     text = source("06_getting_features_out.ipynb", "c41")
     assert "the weights are random" in text and "numbers that describe it" not in text
 
 
-PROVEN = {
+REQUIRED_ASSERTIONS = {
     "0.1b": '[("look", "kept")]',
     "1.7b": "called == replicas and relu not in replicas",
     "2.7b": 'ran == ["registered again"]',
     "3.4b": 'ratios["singular_values"] > 2',
 }
-"""What the cell of an item asserts, where it once asserted something else."""
+"""Row of the source table → the assertion in its cell, for cells that once asserted something else."""
 
 
-@pytest.mark.parametrize(("item", "asserted"), PROVEN.items())
-def test_a_cell_of_the_source_map_asserts_what_its_item_says(item: str, asserted: str) -> None:
+@pytest.mark.parametrize(("item", "assertion"), REQUIRED_ASSERTIONS.items())
+def test_cell_linked_from_the_source_table_asserts_the_claim_of_its_row(item: str, assertion: str) -> None:
     (file, cell), *_ = re.findall(r"\(([\w.]+)#cell-id=([\w-]+)\)", ITEMS[item][1])
-    (found,) = [one.source for one in read(file).cells if one.id == cell]
-    assert asserted in found and asserts(found)
+    (matching,) = [candidate.source for candidate in read_notebook(file).cells if candidate.id == cell]
+    assert assertion in matching and has_assertion(matching)
 
 
 @pytest.mark.parametrize("item", ["2.6a", "2.6b", "W23a", "K4a"])
-def test_what_is_said_of_tensorflow_follows_its_documentation_and_the_cell_shows_pytorch(item: str) -> None:
+def test_tensorflow_claim_cites_its_documentation_and_is_shown_in_pytorch(item: str) -> None:
     claim, _ = ITEMS[item]
     assert "by its documentation" in claim and re.search(r"PyTorch|hooks act", claim)
     assert "TensorFlow is not installed" in " ".join(README.split())

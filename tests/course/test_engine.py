@@ -15,7 +15,7 @@ LESSON = Path(__file__).parents[2] / "notebooks" / "10_under_the_hood.ipynb"
 
 
 def engine_cells() -> list[str]:
-    """The engine as it stands in the lesson."""
+    """The sources of the cells that make up the engine."""
     notebook = nbformat.read(LESSON, as_version=4)
     return [cell.source for cell in notebook.cells if "engine" in cell.metadata.get("tags", ())]
 
@@ -23,13 +23,13 @@ def engine_cells() -> list[str]:
 SOURCE = "\n".join(engine_cells())
 
 
-class Ours:
-    """What a graph is made of in the lesson."""
+class LessonEngine:
+    """Builds graphs with the lesson's engine."""
 
     def __init__(self, source: str = SOURCE) -> None:
-        made: dict[str, Any] = {"torch": torch}
-        exec(source, made)
-        self.leaf, self.backward = made["Value"], made["backward"]
+        namespace: dict[str, Any] = {"torch": torch}
+        exec(source, namespace)
+        self.leaf, self.backward = namespace["Value"], namespace["backward"]
 
     def node(self, value: Any) -> Any:
         return value.grad_fn
@@ -52,8 +52,8 @@ class Join(torch.autograd.Function):
         return (grad,) * ctx.count
 
 
-class Theirs:
-    """What the same graph is made of in torch."""
+class TorchEngine:
+    """Builds the same graphs with torch."""
 
     join = Join.apply
 
@@ -76,36 +76,36 @@ def scaled(given: Any, factor: float) -> Any:
 
 
 class Program:
-    """A random graph with hooks on it: the same one for the same seed, whatever it is made of."""
+    """A random graph with hooks on it: the seed alone determines it, for either engine."""
 
-    def __init__(self, world: Ours | Theirs, seed: int, widest: int) -> None:
-        self.world, self.widest = world, widest
+    def __init__(self, engine: LessonEngine | TorchEngine, seed: int, max_fan_in: int) -> None:
+        self.engine, self.max_fan_in = engine, max_fan_in
         self.choose = random.Random(seed)
         self.log: list[Any] = []
         self.handles: list[Any] = []
-        self.values = [world.leaf(self.choose.uniform(-1, 1)) for _ in range(self.choose.randint(1, 4))]
+        self.values = [engine.leaf(self.choose.uniform(-1, 1)) for _ in range(self.choose.randint(1, 4))]
         for _ in range(self.choose.randint(1, 12)):
             self.values.append(self.computed())
-        # Held here, because torch makes a leaf's node anew, without its hooks, when nobody holds it.
-        self.nodes = [world.node(value) for value in self.values]
+        # torch frees a leaf's node that nothing refers to, and creates a new one without the hooks.
+        self.nodes = [engine.node(value) for value in self.values]
 
     def computed(self) -> Any:
-        """A new value, mostly from what was computed last, so that ways part and meet again."""
-        one, other = self.choose.choices(self.values[-self.choose.randint(1, 6) :], k=2)
-        kind = self.choose.choice(["add", "multiply", "relu", "join"][: 4 if self.widest > 2 else 3])
+        """A new value, mostly from recent ones, so that paths fork and join."""
+        left, right = self.choose.choices(self.values[-self.choose.randint(1, 6) :], k=2)
+        kind = self.choose.choice(["add", "multiply", "relu", "join"][: 4 if self.max_fan_in > 2 else 3])
         if kind == "join":
-            return self.world.join(*self.choose.choices(self.values, k=self.choose.randint(3, self.widest)))
-        return one + other if kind == "add" else one * other if kind == "multiply" else one.relu()
+            return self.engine.join(*self.choose.choices(self.values, k=self.choose.randint(3, self.max_fan_in)))
+        return left + right if kind == "add" else left * right if kind == "multiply" else left.relu()
 
     def run(self) -> list[Any]:
-        """Some passes, with hooks that come and go between them, and what happened in them."""
+        """Run some backward passes, add and remove hooks between them, and return the log of hooks and gradients."""
         for _ in range(self.choose.randint(1, 3)):
             for _ in range(self.choose.randint(0, 10)):
                 self.hook_somewhere()
             for handle in self.choose.sample(self.handles, len(self.handles) // 4):
                 handle.remove()
             root = self.choose.choice([*self.values, *self.values[-1:] * 20])
-            self.world.backward(root, self.choose.choice([1.0, -0.5, 3.0]))
+            self.engine.backward(root, self.choose.choice([1.0, -0.5, 3.0]))
             self.log.append([None if kept is None else float(kept) for kept in map(self.kept, self.values)])
         return self.log
 
@@ -121,11 +121,11 @@ class Program:
             self.hook(kind, place, self.choose.choice(["look", "look", "scale", "scale", "once", "another", "off"]))
 
     def hook(self, kind: str, place: int, does: str) -> None:
-        """A hook that notes what it is given, and may change it, take off itself or an older one, or add one."""
+        """Register a hook that logs its gradients, and may scale them, remove itself or an older hook, or add one."""
         number, factor = len(self.handles), self.choose.choice([-1.0, 0.5, 2.0])
         target = self.choose.randrange(len(self.values))
 
-        def fires(*given: Any) -> Any:
+        def observe(*given: Any) -> Any:
             self.log.append((kind, place, number, numbers(given)))
             if does in ("once", "another"):
                 self.handles[number].remove()
@@ -136,25 +136,25 @@ class Program:
             return scaled(given[0], factor) if does == "scale" else None
 
         home = self.values[place] if kind == "tensor" else self.nodes[place]
-        self.handles.append(home.register_prehook(fires) if kind == "pre" else home.register_hook(fires))
+        self.handles.append(home.register_prehook(observe) if kind == "pre" else home.register_hook(observe))
 
 
-def ran(world: Ours | Theirs, seed: int, widest: int = 2) -> list[Any]:
-    return Program(world, seed, widest).run()
+def run_program(engine: LessonEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> list[Any]:
+    return Program(engine, seed, max_fan_in).run()
 
 
-def disagreements(source: str, seeds: range, widest: int = 2) -> Iterator[int]:
-    """The graphs on which the engine in ``source`` does something else than torch, or ends in an error."""
-    ours, theirs = Ours(source), Theirs()
+def disagreements(source: str, seeds: range, max_fan_in: int = 2) -> Iterator[int]:
+    """Yield the seeds of graphs on which the engine in ``source`` differs from torch or raises an error."""
+    lesson_engine, torch_engine = LessonEngine(source), TorchEngine()
     for seed in seeds:
         try:
-            if ran(ours, seed, widest) != ran(theirs, seed, widest):
+            if run_program(lesson_engine, seed, max_fan_in) != run_program(torch_engine, seed, max_fan_in):
                 yield seed
         except (KeyError, RuntimeError, TypeError):
             yield seed
 
 
-def test_the_engine_has_as_many_lines_as_the_readme_says() -> None:
+def test_engine_has_the_number_of_lines_that_the_readme_states() -> None:
     assert [source.split()[1] for source in engine_cells()[1:]] == [
         "through(hooks,",
         "Node:",
@@ -167,27 +167,27 @@ def test_the_engine_has_as_many_lines_as_the_readme_says() -> None:
     )
 
 
-def test_it_agrees_with_torch_on_gradients_and_on_the_order_of_hooks() -> None:
+def test_engine_agrees_with_torch_on_gradients_and_on_the_order_of_hooks() -> None:
     assert list(disagreements(SOURCE, range(1_000))) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="among leaves, torch's order is that of the C++ library's heap")
-def test_it_agrees_where_one_node_makes_many_leaves_ready() -> None:
-    assert list(disagreements(SOURCE, range(300), widest=9)) == []
+def test_engine_agrees_with_torch_if_one_node_makes_many_leaves_ready() -> None:
+    assert list(disagreements(SOURCE, range(300), max_fan_in=9)) == []
 
 
-def test_the_graphs_are_not_too_simple() -> None:
-    programs = [Program(Ours(), seed, widest=2) for seed in range(200)]
+def test_random_graphs_have_hooks_of_every_kind_and_nodes_that_wait() -> None:
+    programs = [Program(LessonEngine(), seed, max_fan_in=2) for seed in range(200)]
     logs = [program.run() for program in programs]
     fired = [entry for log in logs for entry in log if isinstance(entry, tuple)]
     places = Counter((kind, place < 4) for kind, place, _, _ in fired)
     assert len(places) == 6 and min(places.values()) > 50
     assert sum(isinstance(entry, list) for log in logs for entry in log) > 350  # passes
-    arrows = [Counter(target for node in made.nodes for target in node.next_nodes) for made in programs]
+    arrows = [Counter(target for node in program.nodes for target in node.next_nodes) for program in programs]
     assert sum(count > 1 for counts in arrows for count in counts.values()) > 400  # nodes that must wait
 
 
-WRONG = {
+FAULTS = {
     "the oldest node goes first": ("self.number > other.number", "self.number < other.number"),
     "leaves go last": ('float("inf")', "-1"),
     "the number of a node does not count": ("next(Node.numbers) if", "0 if"),
@@ -212,8 +212,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("fault", WRONG)
-def test_an_engine_that_does_one_thing_wrong_is_noticed(fault: str) -> None:
-    right, wrong = WRONG[fault]
+@pytest.mark.parametrize("fault", FAULTS)
+def test_comparison_with_torch_detects_a_faulty_engine(fault: str) -> None:
+    right, wrong = FAULTS[fault]
     assert SOURCE.count(right) == 1
     assert next(disagreements(SOURCE.replace(right, wrong), range(100)), None) is not None

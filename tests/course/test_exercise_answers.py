@@ -1,4 +1,4 @@
-"""An answer is judged by what it does, not by what one example would show; whatever it is, a sentence comes."""
+"""A check tries an answer on several examples, and rejects any invalid answer with a reason."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from tests.course.answers.lesson12 import with_hook
 
 
 @pytest.mark.parametrize("answer", ["3 / 64", 0.0156, torch.tensor(0.0157)])
-def test_a_rounded_number_is_not_called_a_mistake_in_thinking(answer: Any) -> None:
+def test_rounded_number_gets_advice_about_digits(answer: Any) -> None:
     verdict = hv.check("07.1", answer)
     assert not verdict.right and ("Give all digits" in verdict.reason) == (answer != "3 / 64")
 
@@ -37,24 +37,24 @@ def test_a_rounded_number_is_not_called_a_mistake_in_thinking(answer: Any) -> No
         ("12.4", lambda module, grad_input, grad_output: (grad_output[0] * 1,)),
     ],
 )
-def test_another_form_of_the_right_answer_is_right(exercise: str, answer: Any) -> None:
+def test_equivalent_forms_of_the_right_answer_are_accepted(exercise: str, answer: Any) -> None:
     verdict = hv.check(exercise, answer)
     assert verdict.right, verdict
 
 
-def rows(grad: torch.Tensor) -> torch.Tensor:
+def clip_each_row(grad: torch.Tensor) -> torch.Tensor:
     return grad / grad.norm(dim=-1, keepdim=True).clamp(min=1)
 
 
-def in_place(grad: torch.Tensor) -> torch.Tensor:
+def clamp_in_place(grad: torch.Tensor) -> torch.Tensor:
     return grad.clamp_(-1, 1)
 
 
 @pytest.mark.parametrize(
-    ("exercise", "answer", "said"),
+    ("exercise", "answer", "expected"),
     [
         ("07.5", lambda x: safe_log(x).int(), "does not return what MaskedLog returns"),
-        ("07.6", rows, "changes the direction"),
+        ("07.6", clip_each_row, "changes the direction"),
         (
             "07.6",
             lambda grad: grad / grad.norm() if grad.norm() > 4.9 else grad,
@@ -64,16 +64,18 @@ def in_place(grad: torch.Tensor) -> torch.Tensor:
         ("12.4", lambda module, grad_input, grad_output: (5.0,), "the same shape"),
         ("12.4", lambda module, grad_input, grad_output: (grad_output[0].mean(),), "the same shape"),
         ("12.4", lambda module, grad_input, grad_output: (grad_output[0].abs(),), "number for number"),
-        ("12.5", with_hook(in_place), "writes into a tensor"),
+        ("12.5", with_hook(clamp_in_place), "writes into a tensor"),
         ("12.5", lambda x: x.detach().requires_grad_(), "has no history"),
     ],
 )
-def test_a_slip_that_one_example_would_not_show_is_found(exercise: str, answer: Any, said: str) -> None:
+def test_answer_that_is_right_for_one_example_only_is_rejected_with_a_reason(
+    exercise: str, answer: Any, expected: str
+) -> None:
     verdict = hv.check(exercise, answer)
-    assert not verdict.right and said in verdict.reason
+    assert not verdict.right and expected in verdict.reason
 
 
-THINGS: list[Callable[[torch.Tensor], Any]] = [
+RETURN_VALUES: list[Callable[[torch.Tensor], Any]] = [
     lambda tensor: "x",
     lambda tensor: 3,
     lambda tensor: [tensor],
@@ -94,9 +96,12 @@ THINGS: list[Callable[[torch.Tensor], Any]] = [
 
 
 @pytest.mark.parametrize("exercise", sorted(set(JUDGES) - {"12.4"}))
-def test_whatever_a_function_returns_is_answered_in_a_sentence(exercise: str) -> None:
-    for thing in THINGS:
-        for answer in (lambda x, thing=thing: thing(x), lambda one, two, three, thing=thing: thing(three)):
+def test_any_return_value_of_a_function_gets_a_reason(exercise: str) -> None:
+    for make_value in RETURN_VALUES:
+        for answer in (
+            lambda x, make_value=make_value: make_value(x),
+            lambda one, two, three, make_value=make_value: make_value(three),
+        ):
             assert hv.check(exercise, answer).reason
 
 
@@ -104,6 +109,6 @@ def test_whatever_a_function_returns_is_answered_in_a_sentence(exercise: str) ->
     "answer", [3 + 4j, np.array([3, 4]), {}, set(), b"x", 10**400, object(), torch.nn.ReLU, float("nan")]
 )
 @pytest.mark.parametrize("exercise", sorted(RIGHT))
-def test_whatever_is_no_answer_is_answered_in_a_sentence(exercise: str, answer: Any) -> None:
+def test_invalid_answer_of_any_type_gets_a_reason(exercise: str, answer: Any) -> None:
     verdict = hv.check(exercise, answer)
     assert not verdict.right and verdict.reason

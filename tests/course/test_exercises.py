@@ -1,4 +1,4 @@
-"""An exercise's check says right, or why not, and never gives the answer away."""
+"""The check of an exercise accepts right answers, gives a reason for wrong ones, and never reveals the answer."""
 
 import re
 from contextlib import ExitStack
@@ -11,12 +11,12 @@ import hookviz as hv
 from hookviz.course.exercises import JUDGES, SHARED_FEEDBACK, feedback_texts
 from tests.course.answers import RIGHT, WRONG
 from tests.course.answers.common import leaves_python, raises
-from tests.course.answers.lesson05 import put
+from tests.course.answers.lesson05 import register_hooks
 
 
 def stack_of_handles(model: Any, hook: Any) -> ExitStack:
     stack = ExitStack()
-    for handle in put(model, hook):
+    for handle in register_hooks(model, hook):
         stack.enter_context(handle)
     return stack
 
@@ -28,63 +28,63 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize("exercise", RIGHT)
-def test_the_right_answer_is_right(exercise: str) -> None:
+def test_right_answer_is_accepted(exercise: str) -> None:
     verdict = hv.check(exercise, RIGHT[exercise])
     assert verdict.right, verdict
     assert repr(verdict).startswith(f"Exercise {exercise}: right.")
 
 
 @pytest.mark.parametrize("exercise", WRONG)
-def test_each_usual_mistake_gets_a_reason_of_its_own(exercise: str) -> None:
+def test_each_usual_mistake_gets_its_own_reason(exercise: str) -> None:
     verdicts = [hv.check(exercise, answer) for answer in WRONG[exercise]]
     assert not any(verdict.right for verdict in verdicts)
     assert len({verdict.reason for verdict in verdicts}) == len(WRONG[exercise]) >= 3
 
 
-def test_the_gradient_before_c_hook_is_told_from_that_without_hooks() -> None:
+def test_wrong_gradients_of_c_get_different_reasons() -> None:
     assert "arrives at c. Two hooks of c then work on it" in hv.check("02.1", 8).reason
     assert "no hook runs at all" in hv.check("02.1", 4).reason
 
 
 @pytest.mark.parametrize("answer", ["8", "8.0", "\uff18", "\uff18\uff0e\uff10", "[8]", "tensor(8.)"])
-def test_a_text_is_read_as_the_answers_of_the_player_are(answer: str) -> None:
+def test_text_answer_is_parsed_as_in_the_player(answer: str) -> None:
     assert hv.check("02.1", answer).reason == hv.check("02.1", 8).reason
 
 
 @pytest.mark.parametrize("exercise", [key for key, wrong in WRONG.items() if isinstance(wrong[0], int)])
-def test_no_reason_gives_the_number_away(exercise: str) -> None:
-    said = [text for key, text in feedback_texts().items() if key.startswith(exercise)]
-    assert said
-    assert not any(f"{float(RIGHT[exercise]):g}" in re.findall(r"\d+", text) for text in said)
+def test_no_reason_contains_the_right_number(exercise: str) -> None:
+    reasons = [text for key, text in feedback_texts().items() if key.startswith(exercise)]
+    assert reasons
+    assert not any(f"{float(RIGHT[exercise]):g}" in re.findall(r"\d+", text) for text in reasons)
 
 
 @pytest.mark.parametrize("exercise", RIGHT)
-@pytest.mark.parametrize("nothing", [None, ...])
-def test_no_answer_yet_is_said_kindly(exercise: str, nothing: Any) -> None:
-    assert "Nothing was entered yet" in hv.check(exercise, nothing).reason
+@pytest.mark.parametrize("placeholder", [None, ...])
+def test_placeholder_answer_is_reported_as_not_yet_entered(exercise: str, placeholder: Any) -> None:
+    assert "Nothing was entered yet" in hv.check(exercise, placeholder).reason
 
 
-NO_NUMBERS = ["many", "0x10", "1_000", "1,000", "", "None", 10**400, 1j, [1], torch.ones(2), object()]
+NOT_NUMBERS = ["many", "0x10", "1_000", "1,000", "", "None", 10**400, 1j, [1], torch.ones(2), object()]
 
 
-@pytest.mark.parametrize("answer", [*NO_NUMBERS, torch.ones(1, device="meta")])
-def test_what_is_no_number_is_answered_in_a_sentence(answer: Any) -> None:
+@pytest.mark.parametrize("answer", [*NOT_NUMBERS, torch.ones(1, device="meta")])
+def test_answer_that_is_not_a_number_gets_a_reason(answer: Any) -> None:
     assert hv.check("01.1", answer).reason == "The answer should be one number."
 
 
 @pytest.mark.parametrize("answer", [3, "x", "", "a b", ["a", 1], {}, float("nan")])
-def test_what_is_no_name_is_answered_in_a_sentence(answer: Any) -> None:
+def test_answer_that_is_not_a_name_gets_a_reason(answer: Any) -> None:
     assert "name of one of the tensors" in hv.check("01.4", answer).reason
 
 
 @pytest.mark.parametrize("answer", [3, "f", "", ["a", 1], torch.ones(2)])
-def test_what_are_no_names_is_answered_in_a_sentence(answer: Any) -> None:
+def test_answer_that_is_not_a_list_of_names_gets_a_reason(answer: Any) -> None:
     assert "should be names" in hv.check("02.7", answer).reason
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS)
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "expected"),
     [
         ("program", "and this is a text. Give the function's name, without quotation marks."),
         (torch.ones(2), "and this is of the type tensor: what a function returned, perhaps."),
@@ -93,21 +93,21 @@ def test_what_are_no_names_is_answered_in_a_sentence(answer: Any) -> None:
         (torch.ones(2, requires_grad=True).register_hook(print), "and this is the handle of a hook."),
     ],
 )
-def test_what_is_given_in_place_of_a_function_is_told(exercise: str, answer: Any, said: str) -> None:
-    assert f"The answer should be a function, {said}" in hv.check(exercise, answer).reason
+def test_reason_names_the_type_of_an_answer_that_is_not_a_function(exercise: str, answer: Any, expected: str) -> None:
+    assert f"The answer should be a function, {expected}" in hv.check(exercise, answer).reason
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS)
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "expected"),
     [(raises, "RuntimeError: no"), (leaves_python, "SystemExit"), (lambda *given: 1 + "", "TypeError: ")],
 )
-def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: str) -> None:
-    assert f"Your function ended in an error: {said}" in hv.check(exercise, function).reason
+def test_a_function_that_raises_is_reported(exercise: str, function: Any, expected: str) -> None:
+    assert f"Your function ended in an error: {expected}" in hv.check(exercise, function).reason
 
 
 @pytest.mark.parametrize(
-    ("exercise", "said"),
+    ("exercise", "expected"),
     [
         ("03.5", "two things: module, args."),
         ("03.6", "module, args, kwargs, output."),
@@ -117,93 +117,95 @@ def test_a_function_that_raises_is_reported(exercise: str, function: Any, said: 
     ],
 )
 @pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c, d, e: a, lambda grad: grad])
-def test_a_hook_with_other_parameters_is_told_what_it_is_given(exercise: str, said: str, function: Any) -> None:
-    assert hv.check(exercise, function).reason.endswith(said)
+def test_reason_lists_the_arguments_of_a_hook_with_wrong_parameters(
+    exercise: str, expected: str, function: Any
+) -> None:
+    assert hv.check(exercise, function).reason.endswith(expected)
 
 
 @pytest.mark.parametrize("exercise", ["01.6", "02.5", "05.5"])
-def test_any_other_function_with_other_parameters_is_told_of_the_error(exercise: str) -> None:
+def test_function_with_wrong_parameters_that_is_not_a_hook_gets_its_type_error(exercise: str) -> None:
     assert "Your function ended in an error: TypeError: " in hv.check(exercise, lambda: 1).reason
 
 
-def test_output_and_kwargs_exchanged_are_other_parameters_too() -> None:
+def test_swapped_output_and_kwargs_count_as_wrong_parameters() -> None:
     exchanged = hv.check("03.6", lambda module, args, output, kwargs: output * kwargs["c"])
     assert "in this order: module, args, kwargs, output." in exchanged.reason
     assert "ended in an error" in hv.check("03.6", lambda module, args, kwargs, output: output * kwargs["b"]).reason
 
 
-def test_a_tuple_that_is_too_short_is_counted() -> None:
+def test_reason_states_the_length_of_a_tuple_that_is_too_short() -> None:
     reason = hv.check("04.5", lambda module, grad_input, grad_output: (-grad_input[0],)).reason
     assert "a tuple of length 1; the number of the module's inputs was 2." in reason
 
 
-def test_a_heat_of_another_shape_is_told_its_shape() -> None:
+def test_reason_states_the_shape_of_a_wrongly_shaped_heatmap() -> None:
     assert "returned this: (2, 3, 4, 5)." in hv.check("08.5", lambda maps, grad: maps).reason
     assert "returned this: float." in hv.check("08.5", lambda maps, grad: 1.0).reason
 
 
-def test_a_forward_hook_that_returns_the_handle_is_told_what_it_returned() -> None:
+def test_reason_names_the_handle_that_a_forward_hook_returned() -> None:
     reason = hv.check("08.6", lambda module, args, output: output.register_hook(lambda grad: None)).reason
     assert "returns something (RemovableHandle)" in reason
 
 
-class Round(torch.nn.Module):
+class RoundLayer(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.round()
 
 
-def test_the_hook_that_is_right_for_rounding_does_make_it_straight_through() -> None:
-    module, x = Round(), torch.tensor(2.6, requires_grad=True)
+def test_right_answer_for_rounding_is_a_straight_through_estimator() -> None:
+    module, x = RoundLayer(), torch.tensor(2.6, requires_grad=True)
     module.register_full_backward_hook(RIGHT["12.4"])
     y = module(x)
     assert (y.item(), torch.autograd.grad(y * 5, x)[0].item()) == (3, 5)
 
 
-def test_an_error_after_the_first_call_is_reported_too() -> None:
+def test_error_in_a_later_call_is_reported() -> None:
     calls: list[torch.Tensor] = []
 
-    def tires(grad: torch.Tensor) -> torch.Tensor:
+    def raises_later(grad: torch.Tensor) -> torch.Tensor:
         calls.append(grad)
         return grad * 5 if len(calls) == 1 else raises()
 
-    assert "RuntimeError: no" in hv.check("02.5", tires).reason
+    assert "RuntimeError: no" in hv.check("02.5", raises_later).reason
     calls.clear()
-    assert "RuntimeError: no" in hv.check("02.6", tires).reason
-    assert "RuntimeError: no" in hv.check("07.5", tires_of_gradients).reason
+    assert "RuntimeError: no" in hv.check("02.6", raises_later).reason
+    assert "RuntimeError: no" in hv.check("07.5", raises_for_gradients).reason
     calls.clear()
-    assert "RuntimeError: no" in hv.check("07.6", tires).reason
+    assert "RuntimeError: no" in hv.check("07.6", raises_later).reason
 
 
-def tires_of_gradients(x: torch.Tensor) -> torch.Tensor:
-    """Right for numbers, and raises where a gradient is asked for."""
+def raises_for_gradients(x: torch.Tensor) -> torch.Tensor:
+    """Right without gradients; raises an error if the argument requires a gradient."""
     return raises() if x.requires_grad else torch.where(x > 0, x, 1.0).log()
 
 
-def test_a_stack_of_handles_is_as_good_as_a_function_of_ones_own() -> None:
+def test_exit_stack_of_handles_is_accepted() -> None:
     assert hv.check("05.4", stack_of_handles).right
 
 
 @pytest.mark.parametrize("answer", ["a.grad", " a ", "A", ["a"], {"a"}])
-def test_a_name_may_be_given_in_several_ways(answer: Any) -> None:
+def test_tensor_name_is_accepted_in_several_spellings(answer: Any) -> None:
     assert hv.check("01.4", answer).right
 
 
-def test_a_check_works_where_gradients_are_switched_off() -> None:
+def test_check_works_under_no_grad() -> None:
     with torch.no_grad():
         assert hv.check("02.1", 10).right
 
 
-def test_an_unknown_exercise_lists_those_there_are() -> None:
+def test_unknown_exercise_error_lists_the_exercises() -> None:
     with pytest.raises(ValueError, match=r"There is no exercise 09\.9: there are 01\.1, 01\.2"):
         hv.check("09.9", 1)
 
 
-def test_every_check_text_is_reached() -> None:
-    found = {f"{key}.{JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
-    own = {name for name in found if name.rpartition(".")[2] not in SHARED_FEEDBACK}
+def test_known_answers_reach_every_feedback_text() -> None:
+    reached = {f"{key}.{JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
+    own = {name for name in reached if name.rpartition(".")[2] not in SHARED_FEEDBACK}
     assert set(feedback_texts()) - set(SHARED_FEEDBACK) == own
     assert set(SHARED_FEEDBACK) <= set(feedback_texts())
 
 
-def test_a_verdict_is_escaped_in_jupyter() -> None:
+def test_html_of_a_verdict_is_escaped() -> None:
     assert "&lt;b&gt;" in hv.Verdict("01.1", False, "<b>")._repr_html_()

@@ -1,8 +1,8 @@
-"""No lesson tells what it asks: until a student has answered, the answer stands in nothing that is open.
+"""No lesson reveals the answer to a question in text that is visible before the student has answered.
 
-Open are prose outside of ``<details>``, the line by which one opens ``<details>``, and code cells that are not closed.
-We read from the heading of the question's section to its *Explain*, and at least three cells behind the question.
-An answer is told by one of its numbers in open prose, in an ``assert`` or in a comment, or by ``words`` that say it.
+Visible are prose outside of ``<details>``, the summary line of ``<details>``, and code cells that are not hidden.
+The tests search from the heading of the question's section to its *Explain*, and at least three cells after the
+question. An answer is revealed by one of its numbers in prose, in an ``assert`` or in a comment, or by its ``words``.
 """
 
 import ast
@@ -15,183 +15,185 @@ import nbformat
 import pytest
 
 import hookviz as hv
-from tests.course.reading import read
+from tests.course.reading import read_notebook
 from tests.course.test_notebooks import FOLDER
 from tools.lesson_pages import EXPLAIN, FOLDED, is_check, is_open
 
-NEAR = 3
-"""At least so many cells behind a question, and behind the cell that judges its answer, are read."""
-ASKS = re.compile(r"\*\*Predict\.\*\*|\*\*Step through it, and predict\.\*\*|Say first how")
-QUESTION = re.compile(rf"(?:{ASKS.pattern}).+?(?=\n\n|\Z)", re.DOTALL)
-PLACES = re.compile(
+MIN_CELLS_AFTER_QUESTION = 3
+"""The minimum number of cells to search after a question and after the cell that checks its answer."""
+QUESTION_START = re.compile(r"\*\*Predict\.\*\*|\*\*Step through it, and predict\.\*\*|Say first how")
+QUESTION_TEXT = re.compile(rf"(?:{QUESTION_START.pattern}).+?(?=\n\n|\Z)", re.DOTALL)
+REFERENCES = re.compile(
     r"\[step \d+\]\(#step-\d+\)|\]\([^)]*\)|[Ll]essons? \d+|PyTorch \d"
     r"|\b[Pp]ress (?:\*\*)?\d(?: again and \d)?|\b(?:then|and) \d (?:again|switches)|\bkeys \d to \d"
 )
-"""Numbers of steps, lessons and versions, and those of keys: none of them is a value."""
+"""Numbers of steps, lessons, versions and keys, which are not values."""
 CHECK = "# A check: open it when you have answered.\n"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question of a lesson, and all that would tell its answer."""
+class Question:
+    """A question of a lesson, and everything that would reveal its answer."""
 
     cell: str
     values: tuple[float, ...] = ()
     words: str = ""
-    """A pattern: what says the answer in other words, or as a heading once did."""
+    """A pattern for the answer in other words, or for a heading that once revealed it."""
     given: tuple[str, ...] = ()
-    """Cells in which these numbers belong to the question, as in *without hooks, layer.weight.grad is 2*."""
+    """Cells in which these numbers are part of the question, as in *without hooks, layer.weight.grad is 2*."""
     check: str = ""
-    """The exercise that judges the answer, which is the first of the values unless it is ``answer``."""
+    """The exercise that checks the answer: ``answer``, or else the first of the values."""
     answer: str | None = None
 
 
-LESSONS: dict[str, list[Asked]] = {
+LESSONS: dict[str, list[Question]] = {
     "01": [
-        Asked("c16", (12,), check="01.1"),
-        Asked("c20", (12, 8)),
-        Asked("c26", words=r"`d\.grad` is the seed|'d': 6"),
-        Asked("c40", (60,), check="01.2"),
-        Asked("c46", (6,), check="01.3"),
+        Question("c16", (12,), check="01.1"),
+        Question("c20", (12, 8)),
+        Question("c26", words=r"`d\.grad` is the seed|'d': 6"),
+        Question("c40", (60,), check="01.2"),
+        Question("c46", (6,), check="01.3"),
     ],
     "02": [
-        Asked("c12", (10,), check="02.1"),
-        Asked("c16", (112, 10, 8)),
-        Asked("c25", (24,), check="02.2"),
-        Asked("c37", (1, 12), r"\b[Oo]nce\b", check="02.3"),
-        Asked("c44", (100,), r"[Tt]rap", check="02.4"),
+        Question("c12", (10,), check="02.1"),
+        Question("c16", (112, 10, 8)),
+        Question("c25", (24,), check="02.2"),
+        Question("c37", (1, 12), r"\b[Oo]nce\b", check="02.3"),
+        Question("c44", (100,), r"[Tt]rap", check="02.4"),
     ],
     "03": [
-        Asked("c06", (116,), check="03.1"),
-        Asked("c10", (11, 116)),
-        Asked("c14", (6,), r"as if there were no hooks", check="03.2"),
-        Asked("c27", (30,), check="03.3"),
-        Asked("c37", (2,), r"those of the second", given=("c35",), check="03.4"),
+        Question("c06", (116,), check="03.1"),
+        Question("c10", (11, 116)),
+        Question("c14", (6,), r"as if there were no hooks", check="03.2"),
+        Question("c27", (30,), check="03.3"),
+        Question("c37", (2,), r"those of the second", given=("c35",), check="03.4"),
     ],
     "04": [
-        Asked("c06", (12,), check="04.1"),
-        Asked("c14", (4,), check="04.2"),
-        Asked("c23", (2,), r"those of `l2`", given=("c23",), check="04.3"),
-        Asked("c33", words=r"The order is|'y', 'layer'"),
-        Asked("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
+        Question("c06", (12,), check="04.1"),
+        Question("c14", (4,), check="04.2"),
+        Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.3"),
+        Question("c33", words=r"The order is|'y', 'layer'"),
+        Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
     ],
     "05": [
-        Asked("c13", (6,), r"[Pp]ile up", check="05.1"),
-        Asked("c31", (64,), r"[Ll]ate binding", check="05.2"),
-        Asked("c33", (16, 64)),
-        Asked("c44", (2,), r"drops|leaves its hooks out", check="05.3"),
+        Question("c13", (6,), r"[Pp]ile up", check="05.1"),
+        Question("c31", (64,), r"[Ll]ate binding", check="05.2"),
+        Question("c33", (16, 64)),
+        Question("c44", (2,), r"drops|leaves its hooks out", check="05.3"),
     ],
     "06": [
-        Asked("c09", (3,), check="06.1"),
-        Asked("c14", (2.2,), check="06.2"),
-        Asked("c28", (0,), r"[Tt]rap|that is none", check="06.3"),
-        Asked("c41", (4,), given=("c41",), check="06.4"),
-        Asked("c44", (8, 4), given=("c41",)),
+        Question("c09", (3,), check="06.1"),
+        Question("c14", (2.2,), check="06.2"),
+        Question("c28", (0,), r"[Tt]rap|that is none", check="06.3"),
+        Question("c41", (4,), given=("c41",), check="06.4"),
+        Question("c44", (8, 4), given=("c41",)),
     ],
     "07": [
-        Asked("c04", (1 / 64,), check="07.1"),
-        Asked("c09", (1000, 15.625)),
-        Asked("c18", (1,), r"^#+ Zero|the bias of the last", given=("c18",), check="07.2"),
-        Asked("c23", (1,), r"^#+ NaN|not its gradient", check="07.3"),
-        Asked("c37", (2, 1)),
-        Asked("c41", (2,), check="07.4"),
+        Question("c04", (1 / 64,), check="07.1"),
+        Question("c09", (1000, 15.625)),
+        Question("c18", (1,), r"^#+ Zero|the bias of the last", given=("c18",), check="07.2"),
+        Question("c23", (1,), r"^#+ NaN|not its gradient", check="07.3"),
+        Question("c37", (2, 1)),
+        Question("c41", (2,), check="07.4"),
     ],
     "08": [
-        Asked("c08", (2,), check="08.1"),
-        Asked("c10", (2, -1), given=("c08",)),
-        Asked("c16", (0,), given=("c14",), check="08.2"),
-        Asked("c22", (2,), check="08.3"),
-        Asked("c47", (0.5,), r"two gradients", check="08.4"),
+        Question("c08", (2,), check="08.1"),
+        Question("c10", (2, -1), given=("c08",)),
+        Question("c16", (0,), given=("c14",), check="08.2"),
+        Question("c22", (2,), check="08.3"),
+        Question("c47", (0.5,), r"two gradients", check="08.4"),
     ],
     "09": [
-        Asked("c17", (6,), check="09.1"),
-        Asked("c34", (1,), r"looking can change", check="09.2"),
-        Asked("c40", (13.5,), check="09.3"),
-        Asked("c43", (13.5,)),
+        Question("c17", (6,), check="09.1"),
+        Question("c34", (1,), r"looking can change", check="09.2"),
+        Question("c40", (13.5,), check="09.3"),
+        Question("c43", (13.5,)),
     ],
     "10": [
-        Asked("c10", (11,)),
-        Asked("c20", (1024,), check="10.1"),
-        Asked("c28", words=r"'b', 'c'|with `c`|last goes first", check="10.2", answer="c"),
-        Asked("c30", (12,)),
-        Asked("c37", (0,), r"\bNone\."),
+        Question("c10", (11,)),
+        Question("c20", (1024,), check="10.1"),
+        Question("c28", words=r"'b', 'c'|with `c`|last goes first", check="10.2", answer="c"),
+        Question("c30", (12,)),
+        Question("c37", (0,), r"\bNone\."),
     ],
     "11": [
-        Asked("c10", (5,), r"as without the hook", given=("c04", "c05", "c06", "c07"), check="11.1"),
-        Asked("c17", (30,), r"other gradients", check="11.2"),
-        Asked("c32", (1,), check="11.3"),
-        Asked("c34", words=r"tensor hook · |w_tensor any"),
+        Question("c10", (5,), r"as without the hook", given=("c04", "c05", "c06", "c07"), check="11.1"),
+        Question("c17", (30,), r"other gradients", check="11.2"),
+        Question("c32", (1,), check="11.3"),
+        Question("c34", words=r"tensor hook · |w_tensor any"),
     ],
     "12": [
-        Asked("c12", (-14,), check="12.1"),
-        Asked("c16", (-14,)),
-        Asked("c24", (12,), check="12.2"),
-        Asked("c34", (18,), r"do not know your hooks", check="12.3"),
+        Question("c12", (-14,), check="12.1"),
+        Question("c16", (-14,)),
+        Question("c24", (12,), check="12.2"),
+        Question("c34", (18,), r"do not know your hooks", check="12.3"),
     ],
 }
 
 
-CASES = [(number, asked) for number, questions in LESSONS.items() for asked in questions]
+CASES = [(number, question) for number, questions in LESSONS.items() for question in questions]
 
 
-def tellings(notebook: Any, asked: Asked) -> list[str]:
-    """Each cell in which the answer stands open, with what tells it."""
+def revealed_answers(notebook: Any, question: Question) -> list[str]:
+    """Each cell in which the answer is visible, with the text that reveals it."""
     return [
-        f"{cell}: {told}"
-        for cell, text, numbers in _open_parts(notebook, asked.cell)
-        for told in _told(asked, cell, text, numbers)
+        f"{cell}: {revealed}"
+        for cell, text, numbers in _open_parts(notebook, question.cell)
+        for revealed in _find_answer(question, cell, text, numbers)
     ]
 
 
-def _told(asked: Asked, cell: str, text: str, numbers: list[float]) -> list[str]:
-    values = () if cell in asked.given else asked.values
-    words = re.findall(asked.words, text, re.MULTILINE) if asked.words else []
+def _find_answer(question: Question, cell: str, text: str, numbers: list[float]) -> list[str]:
+    values = () if cell in question.given else question.values
+    words = re.findall(question.words, text, re.MULTILINE) if question.words else []
     return [*(f"{number:g}" for number in numbers if number in values), *words]
 
 
-def _open_parts(notebook: Any, question: str) -> list[tuple[str, str, list[float]]]:
-    """Of each cell around a question: its id, the open text that may tell an answer, and the numbers that it states."""
+def _open_parts(notebook: Any, question_id: str) -> list[tuple[str, str, list[float]]]:
+    """For each cell around a question: its id, its visible text, and the numbers that it states."""
     parts = []
-    for cell, source in _around(notebook, question):
+    for cell, source in _cells_around(notebook, question_id):
         if cell.cell_type == "markdown":
-            text = PLACES.sub(" ", QUESTION.sub(" ", FOLDED.sub(r"\1", source)))
-            parts.append((cell.id, text, _numbers(re.sub(r"`[^`\n]*[a-z(][^`\n]*`", " ", text))))
+            text = REFERENCES.sub(" ", QUESTION_TEXT.sub(" ", FOLDED.sub(r"\1", source)))
+            parts.append((cell.id, text, _numbers_in_text(re.sub(r"`[^`\n]*[a-z(][^`\n]*`", " ", text))))
         elif is_open(cell) and not is_check(cell):
             comments = re.findall(r"#\s(.*)$", source, re.MULTILINE)
             asserts = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
-            stated = [number for node in asserts for part in ast.walk(node) if (number := _number(part)) is not None]
+            stated = [
+                number for node in asserts for part in ast.walk(node) if (number := _constant_value(part)) is not None
+            ]
             text = "\n".join([*comments, *map(ast.unparse, asserts)])
-            parts.append((cell.id, text, stated + [number for line in comments for number in _numbers(line)]))
+            parts.append((cell.id, text, stated + [number for line in comments for number in _numbers_in_text(line)]))
     return parts
 
 
-def _around(notebook: Any, question: str) -> list[tuple[Any, str]]:
-    """The cells from the heading of the question's section to its *Explain*, and what of each belongs there."""
+def _cells_around(notebook: Any, question_id: str) -> list[tuple[Any, str]]:
+    """The cells from the heading of the question's section to its *Explain*, each with its text in that section."""
     cells = notebook.cells
-    at = next(n for n, cell in enumerate(cells) if cell.id == question)
-    first = max((n for n in range(at + 1) if _sections(cells[n])[1:]), default=0)
-    last = at + NEAR + is_check(cells[at + 1])
+    at = next(n for n, cell in enumerate(cells) if cell.id == question_id)
+    first = max((n for n in range(at + 1) if _split_sections(cells[n])[1:]), default=0)
+    last = at + MIN_CELLS_AFTER_QUESTION + is_check(cells[at + 1])
     explains = (n for n in range(at, len(cells)) if EXPLAIN in cells[n].source)
     last = max(last, next(explains, last))
     found = [(cell, cell.source) for cell in cells[first : last + 1]]
-    found[0] = cells[first], _sections(cells[first])[-1]
+    found[0] = cells[first], _split_sections(cells[first])[-1]
     for n, cell in enumerate(cells[at + 1 : last + 1], at + 1 - first):
-        if _sections(cell)[1:]:  # the next section begins in here
-            return [*found[:n], (cell, _sections(cell)[0])]
+        if _split_sections(cell)[1:]:  # the next section begins in this cell
+            return [*found[:n], (cell, _split_sections(cell)[0])]
     return found
 
 
-def _sections(cell: Any) -> list[str]:
-    """The text in front of each heading of the second level, and behind the last."""
+def _split_sections(cell: Any) -> list[str]:
+    """Split the text of a cell before each second-level heading."""
     return re.split(r"^(?=## )", cell.source, flags=re.MULTILINE) if cell.cell_type == "markdown" else [cell.source]
 
 
-def _numbers(text: str) -> list[float]:
+def _numbers_in_text(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)", text)]
 
 
-def _number(node: ast.AST) -> float | None:
-    """What an expression of nothing but numbers comes to."""
+def _constant_value(node: ast.AST) -> float | None:
+    """The value of an expression that consists of numbers only, else None."""
     kinds = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
     if not isinstance(node, ast.expr) or not all(isinstance(part, kinds) for part in ast.walk(node)):
         return None
@@ -202,28 +204,30 @@ def _number(node: ast.AST) -> float | None:
 @cache
 def lesson(number: str) -> Any:
     (path,) = FOLDER.glob(f"{number}_*.ipynb")
-    return read(path.name)
+    return read_notebook(path.name)
 
 
-@pytest.mark.parametrize(("number", "asked"), CASES, ids=[f"{number}-{asked.cell}" for number, asked in CASES])
-def test_no_answer_stands_in_plain_sight(number: str, asked: Asked) -> None:
-    assert tellings(lesson(number), asked) == []
-
-
-@pytest.mark.parametrize("number", LESSONS)
-def test_every_question_of_a_lesson_is_counted(number: str) -> None:
-    asking = [cell.id for cell in lesson(number).cells if cell.cell_type == "markdown" and ASKS.search(cell.source)]
-    assert asking == [asked.cell for asked in LESSONS[number]]
-
-
-@pytest.mark.parametrize(("number", "asked"), [case for case in CASES if case[1].check])
-def test_what_is_looked_for_is_the_answer(number: str, asked: Asked) -> None:
-    assert hv.check(asked.check, asked.values[0] if asked.answer is None else asked.answer).right
+@pytest.mark.parametrize(("number", "question"), CASES, ids=[f"{number}-{question.cell}" for number, question in CASES])
+def test_answer_is_not_visible_before_it_is_asked_for(number: str, question: Question) -> None:
+    assert revealed_answers(lesson(number), question) == []
 
 
 @pytest.mark.parametrize("number", LESSONS)
-def test_what_is_folded_opens_and_closes_and_is_read_as_markdown(number: str) -> None:
-    """Without the empty lines the text between the tags is shown as it is typed."""
+def test_every_question_of_a_lesson_is_listed(number: str) -> None:
+    question_cells = [
+        cell.id for cell in lesson(number).cells if cell.cell_type == "markdown" and QUESTION_START.search(cell.source)
+    ]
+    assert question_cells == [question.cell for question in LESSONS[number]]
+
+
+@pytest.mark.parametrize(("number", "question"), [case for case in CASES if case[1].check])
+def test_listed_answer_passes_the_exercise_check(number: str, question: Question) -> None:
+    assert hv.check(question.check, question.values[0] if question.answer is None else question.answer).right
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_details_blocks_are_well_formed_and_contain_markdown(number: str) -> None:
+    """Without the empty lines, Markdown between the tags is not rendered."""
     for cell in (cell for cell in lesson(number).cells if cell.cell_type == "markdown"):
         folded = re.findall(
             r"<details>\n<summary><b>[^<]+</b></summary>\n\n(.+?)\n\n</details>(?=\n\n|\Z)", cell.source, re.DOTALL
@@ -234,8 +238,8 @@ def test_what_is_folded_opens_and_closes_and_is_read_as_markdown(number: str) ->
 
 
 @pytest.mark.parametrize("number", LESSONS)
-def test_a_closed_cell_is_closed_everywhere_and_says_what_it_is(number: str) -> None:
-    """In JupyterLab, in Colab and on the site; what is shown of it is its first line."""
+def test_hidden_cell_is_hidden_in_every_frontend_and_starts_with_a_label(number: str) -> None:
+    """In JupyterLab, in Colab and on the site; only its first line is shown."""
     closed = [cell for cell in lesson(number).cells if not is_open(cell)]
     assert closed
     for cell in closed:
@@ -248,11 +252,11 @@ def notebook_of(*cells: tuple[str, str]) -> Any:
     return nbformat.v4.new_notebook(cells=[make[kind](source, id=f"c{n}") for n, (kind, source) in enumerate(cells)])
 
 
-ASKING = ("text", "## Section\n\nIt is 7.\n\n**Predict.** The input is 12. What comes out?")
+QUESTION_CELL = ("text", "## Section\n\nIt is 7.\n\n**Predict.** The input is 12. What comes out?")
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "revealed"),
     [
         (("text", "You get 12."), ["c1: 12"]),
         (("text", "You get `[12]`, see [step 12](#step-12), and press 12."), ["c1: 12"]),
@@ -264,23 +268,23 @@ ASKING = ("text", "## Section\n\nIt is 7.\n\n**Predict.** The input is 12. What 
         (("code", "x  # is 12"), ["c1: 12"]),
     ],
 )
-def test_what_tells_an_answer_is_found(cell: tuple[str, str], told: list[str]) -> None:
-    notebook = notebook_of(ASKING, cell)
-    assert tellings(notebook, Asked("c0", (12,), r"doubles")) == told
+def test_visible_answer_is_found(cell: tuple[str, str], revealed: list[str]) -> None:
+    notebook = notebook_of(QUESTION_CELL, cell)
+    assert revealed_answers(notebook, Question("c0", (12,), r"doubles")) == revealed
     notebook.cells[1].metadata["jupyter"] = {"source_hidden": True}
-    assert cell[0] == "text" or tellings(notebook, Asked("c0", (12,))) == []
+    assert cell[0] == "text" or revealed_answers(notebook, Question("c0", (12,))) == []
 
 
-def test_it_reads_the_section_of_the_question_to_its_explanation_and_no_further() -> None:
-    before, far = ("text", "## Before\n\nThat was 12."), ("code", "assert y == 12")
+def test_search_covers_the_section_of_the_question_up_to_its_explanation() -> None:
+    before, distant = ("text", "## Before\n\nThat was 12."), ("code", "assert y == 12")
     cells = [
         before,
         ("text", "One."),
-        ASKING,
+        QUESTION_CELL,
         *[("code", "x")] * 5,
         ("text", f"<details>\n{EXPLAIN}\n\n3\n\n</details>"),
-        far,
+        distant,
     ]
-    assert tellings(notebook_of(*cells), Asked("c2", (12, 7))) == ["c2: 7"]
-    cells[7] = far
-    assert tellings(notebook_of(*cells), Asked("c2", (12,))) == ["c7: 12"]
+    assert revealed_answers(notebook_of(*cells), Question("c2", (12, 7))) == ["c2: 7"]
+    cells[7] = distant
+    assert revealed_answers(notebook_of(*cells), Question("c2", (12,))) == ["c7: 12"]

@@ -1,4 +1,4 @@
-"""The lessons run, keep to their bars, and state no number that no cell asserts."""
+"""The lessons run, keep within their limits, and a cell asserts every number in their prose."""
 
 import ast
 import re
@@ -25,25 +25,25 @@ NOT_A_CLAIM = re.compile(
     r"|PyTorch \d(?:\.\d)?|Version \d"
     r"|^\[The course\]\(README\.md\): .*$"  # the map
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
-    r"|^## Exercises$(?s:.*?)^(?=## )",  # what they ask is in test_quiz.py
+    r"|^## Exercises$(?s:.*?)^(?=## )",  # test_exercises.py checks these
     re.MULTILINE,
 )
-"""Numbers in prose that state nothing a cell could assert."""
-USED = """import time
+"""Numbers in prose that are not claims about values."""
+RESOURCES_CODE = """import time
 with open("/proc/self/status") as status:
     peak = [int(line.split()[1]) // 1024 for line in status if line.startswith("VmHWM")]
 peak[0], time.process_time()"""
-"""The peak of the kernel alone: ``ru_maxrss`` begins with the peak of the process that started it."""
+"""Measures the peak memory of the kernel; ``ru_maxrss`` would include the peak of the process that started it."""
 
 
-USUAL, MEGABYTES = 450, {"08": 700, "09": 700}
-"""How much memory a lesson may take at its peak, and those that take more: they train a network on pictures."""
-CUDA = 350
-"""A build of torch for CUDA takes up to so much more, once it and what it compiles with are imported."""
-ROOM = CUDA if torch.version.cuda else 0
+USUAL_MEGABYTES, MEGABYTES = 450, {"08": 700, "09": 700}
+"""The limit of peak memory, and the higher limits of lessons that train a network on pictures."""
+CUDA_MEGABYTES = 350
+"""The additional memory of a CUDA build of torch with its compiler imported."""
+CUDA_ALLOWANCE = CUDA_MEGABYTES if torch.version.cuda else 0
 
-RANDOM = [path for path in LESSONS if path.name[:2] in ("04", "05", "06", "10")]
-"""Lessons whose players show weights that torch draws."""
+RANDOM_LESSONS = [path for path in LESSONS if path.name[:2] in ("04", "05", "06", "10")]
+"""Lessons whose players show randomly initialised weights."""
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
@@ -52,19 +52,19 @@ def lesson(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="module", params=LESSONS, ids=lambda path: path.stem)
-def ran(request: pytest.FixtureRequest) -> tuple[Any, float]:
-    """The lesson with its solutions after it ran in a fresh kernel, and how long that took.
+def lesson_run(request: pytest.FixtureRequest) -> tuple[Any, float]:
+    """The lesson's solution after a run in a fresh kernel, and the seconds that the run took.
 
-    The student's version is the same without some lines; the tests in a browser run that.
+    The student's version is the same without the marked lines; the browser tests run it.
     """
     start = time.monotonic()
-    return run(FOLDER / "solutions" / request.param.name), time.monotonic() - start
+    return run_notebook(FOLDER / "solutions" / request.param.name), time.monotonic() - start
 
 
-def run(path: Path) -> Any:
-    """The notebook at ``path`` after it ran; its last cell tells what it took."""
+def run_notebook(path: Path) -> Any:
+    """Run the notebook at ``path``; an added last cell returns the memory and the time that it used."""
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(USED))
+    notebook.cells.append(nbformat.v4.new_code_cell(RESOURCES_CODE))
     NotebookClient(notebook, timeout=int(PATIENCE), resources={"metadata": {"path": str(FOLDER)}}).execute()
     return notebook
 
@@ -77,22 +77,22 @@ def prose(notebook: Any) -> str:
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
-def states(cell: Any) -> list[str]:
-    """What is in the players that the cell shows, packed."""
+def player_states(cell: Any) -> list[str]:
+    """The packed states of the players in the outputs of a cell."""
     pages = [output.get("data", {}).get("text/html", "") for output in cell.get("outputs", [])]
     return re.findall(r'class="hv-state">([^<]+)<', "".join(pages))
 
 
 def steps_of_player(cell: Any) -> int | None:
-    """How many steps the player has that the cell shows; None if it shows none."""
-    found = states(cell)
+    """The number of steps of the last player in the outputs of a cell; None if it shows no player."""
+    found = player_states(cell)
     return unpack(found[-1])["content"]["runs"][0]["steps"] if found else None
 
 
-def used(notebook: Any, waited: float) -> tuple[int, float]:
-    """(megabytes at the peak, seconds) that a notebook took: of a processor's time, since other tests run beside it."""
+def resources_used(notebook: Any, elapsed: float) -> tuple[int, float]:
+    """Return (megabytes at the peak, seconds of processor time), and print both with the elapsed time."""
     memory, seconds = ast.literal_eval(notebook.cells[-1].outputs[0].data["text/plain"])
-    print(f"{seconds:.1f} s of a processor's time, {waited:.1f} s by the clock, {memory} MB at the peak")
+    print(f"{seconds:.1f} s of a processor's time, {elapsed:.1f} s by the clock, {memory} MB at the peak")
     return memory, seconds
 
 
@@ -101,41 +101,41 @@ def shows_picture(cell: Any) -> bool:
     return "image/svg+xml" in kinds
 
 
-def test_there_are_lessons() -> None:
+def test_lessons_are_found() -> None:
     assert [path.stem for path in LESSONS][:2] == ["01_the_graph", "02_tensor_hooks"]
 
 
-def test_it_runs_in_a_fresh_kernel_within_its_time_and_memory(
-    ran: tuple[Any, float], request: pytest.FixtureRequest
+def test_lesson_runs_in_a_fresh_kernel_within_its_time_and_memory_limits(
+    lesson_run: tuple[Any, float], request: pytest.FixtureRequest
 ) -> None:
-    memory, seconds = used(*ran)
+    memory, seconds = resources_used(*lesson_run)
     assert seconds <= 30
-    assert memory <= MEGABYTES.get(request.node.callspec.id[:2], USUAL) + ROOM
+    assert memory <= MEGABYTES.get(request.node.callspec.id[:2], USUAL_MEGABYTES) + CUDA_ALLOWANCE
 
 
-@pytest.mark.parametrize("ran", RANDOM, ids=lambda path: path.stem, indirect=True)
-def test_networks_with_weights_that_torch_draws_look_the_same_each_time(
-    ran: tuple[Any, float], request: pytest.FixtureRequest
+@pytest.mark.parametrize("lesson_run", RANDOM_LESSONS, ids=lambda path: path.stem, indirect=True)
+def test_lessons_with_random_weights_show_the_same_players_in_every_run(
+    lesson_run: tuple[Any, float], request: pytest.FixtureRequest
 ) -> None:
-    again = run(FOLDER / "solutions" / f"{request.node.callspec.id}.ipynb")
-    assert [*map(states, again.cells)] == [*map(states, ran[0].cells)]
+    second_run = run_notebook(FOLDER / "solutions" / f"{request.node.callspec.id}.ipynb")
+    assert [*map(player_states, second_run.cells)] == [*map(player_states, lesson_run[0].cells)]
 
 
-def test_the_first_picture_comes_by_the_third_cell(ran: tuple[Any, float]) -> None:
-    assert any(shows_picture(cell) for cell in ran[0].cells[:3])
+def test_one_of_the_first_three_cells_shows_a_picture(lesson_run: tuple[Any, float]) -> None:
+    assert any(shows_picture(cell) for cell in lesson_run[0].cells[:3])
 
 
-def test_every_answer_of_its_solution_is_right(ran: tuple[Any, float], request: pytest.FixtureRequest) -> None:
-    asked = [name for name in JUDGES if name.startswith(request.node.callspec.id[:2])]
-    checks = [cell for cell in ran[0].cells if "hv.check(" in cell.source]
-    expected = [f"Exercise {name}: right." for name in asked]
-    said = [cell.outputs[-1].data["text/plain"] for cell in checks]
-    assert [text[: len(right)] for text, right in zip(said, expected, strict=True)] == expected
+def test_every_answer_in_the_solution_is_right(lesson_run: tuple[Any, float], request: pytest.FixtureRequest) -> None:
+    exercises = [name for name in JUDGES if name.startswith(request.node.callspec.id[:2])]
+    checks = [cell for cell in lesson_run[0].cells if "hv.check(" in cell.source]
+    expected = [f"Exercise {name}: right." for name in exercises]
+    printed = [cell.outputs[-1].data["text/plain"] for cell in checks]
+    assert [text[: len(right)] for text, right in zip(printed, expected, strict=True)] == expected
 
 
-def test_each_link_to_a_step_names_one_of_the_player_above_it(ran: tuple[Any, float]) -> None:
+def test_each_step_link_names_a_step_of_the_player_above_it(lesson_run: tuple[Any, float]) -> None:
     steps, linked = 0, 0
-    for cell in ran[0].cells:
+    for cell in lesson_run[0].cells:
         for number in map(int, re.findall(r"\]\(#step-(\d+)\)", cell.source)):
             assert 1 <= number <= steps, f"step {number} of {steps}"
             linked += 1
@@ -143,19 +143,19 @@ def test_each_link_to_a_step_names_one_of_the_player_above_it(ran: tuple[Any, fl
     assert linked >= 2
 
 
-def test_no_cell_writes_to_stderr(ran: tuple[Any, float]) -> None:
-    outputs = [output for cell in ran[0].cells for output in cell.get("outputs", [])]
+def test_no_cell_writes_to_stderr(lesson_run: tuple[Any, float]) -> None:
+    outputs = [output for cell in lesson_run[0].cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
 
 
-def test_it_is_kept_without_outputs_and_with_a_kernel(lesson: Any) -> None:
+def test_lesson_is_committed_without_outputs_and_with_a_kernelspec(lesson: Any) -> None:
     nbformat.validate(lesson)
     assert all(not cell.outputs and cell.execution_count is None for cell in lesson.cells if cell.cell_type == "code")
     assert lesson.metadata.kernelspec.name == "python3"
 
 
-def test_it_keeps_to_the_size_of_a_lesson(lesson: Any) -> None:
-    """A closed check takes one line of a screen: it does not count as a cell."""
+def test_lesson_keeps_within_its_size_limits(lesson: Any) -> None:
+    """Hidden checks do not count as cells, because they take one line of a screen."""
     lines = [len([line for line in cell.splitlines() if line.strip()]) for cell in code(lesson)]
     assert 30 <= sum(map(is_open, lesson.cells)) <= 60
     assert 1_000 <= len(re.sub(r"</?\w+>", " ", prose(lesson)).split()) <= 2_000
@@ -163,42 +163,42 @@ def test_it_keeps_to_the_size_of_a_lesson(lesson: Any) -> None:
     assert statistics.median(lines) <= 4
 
 
-def test_no_line_of_code_runs_past_the_edge_of_a_cell(lesson: Any) -> None:
+def test_no_line_of_code_is_wider_than_a_cell(lesson: Any) -> None:
     """JupyterLab shows 105 characters on a screen 1280 wide with its side bar open."""
     assert max(len(line) for cell in code(lesson) for line in cell.splitlines()) <= 100
 
 
-def test_it_asks_for_a_prediction_three_times_and_explains_each(lesson: Any) -> None:
+def test_lesson_asks_for_three_predictions_and_explains_each(lesson: Any) -> None:
     assert prose(lesson).count("**Predict.**") >= 3
     assert prose(lesson).count("<summary><b>Explain</b></summary>\n") >= 3
 
 
-def test_one_pass_is_predicted_in_the_player_and_one_is_run_with_something_changed(lesson: Any) -> None:
+def test_lesson_uses_predict_in_the_player_and_a_what_if(lesson: Any) -> None:
     assert re.search(r"[Pp]ress \*\*Predict\*\*", prose(lesson))
     assert "hv.whatif(" in "\n".join(code(lesson))
 
 
-def test_each_of_its_questions_has_a_check_and_waits_for_an_answer(lesson: Any, request: pytest.FixtureRequest) -> None:
+def test_each_exercise_has_a_check_with_an_empty_answer(lesson: Any, request: pytest.FixtureRequest) -> None:
     number = request.node.callspec.id[:2]
-    asked = re.findall(r'hv\.check\("(\d\d\.\d)", answer\)', "\n".join(code(lesson)))
-    assert asked == [name for name in JUDGES if name.startswith(number)]
+    exercises = re.findall(r'hv\.check\("(\d\d\.\d)", answer\)', "\n".join(code(lesson)))
+    assert exercises == [name for name in JUDGES if name.startswith(number)]
     cells = [cell for cell in code(lesson) if "hv.check" in cell]
-    assert len(cells) == len(asked) and all(cell.startswith("answer = None") for cell in cells)
+    assert len(cells) == len(exercises) and all(cell.startswith("answer = None") for cell in cells)
 
 
-def test_it_has_two_exercises_or_more(lesson: Any) -> None:
-    exercises = prose(lesson).partition("## Exercises")[2]
-    assert len(re.findall(r"^\*\*\d\d\.\d\*\*", exercises, re.MULTILINE)) >= 2
+def test_lesson_has_at_least_two_exercises(lesson: Any) -> None:
+    exercise_text = prose(lesson).partition("## Exercises")[2]
+    assert len(re.findall(r"^\*\*\d\d\.\d\*\*", exercise_text, re.MULTILINE)) >= 2
 
 
-def test_every_number_in_its_prose_is_asserted(lesson: Any) -> None:
-    stated = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", NOT_A_CLAIM.sub(" ", prose(lesson))))
-    assert len(stated) > 5
-    assert sorted(stated - asserted(lesson)) == []
+def test_every_number_in_the_prose_is_asserted_by_a_cell(lesson: Any) -> None:
+    claimed = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", NOT_A_CLAIM.sub(" ", prose(lesson))))
+    assert len(claimed) > 5
+    assert sorted(claimed - asserted_numbers(lesson)) == []
 
 
-def asserted(notebook: Any) -> set[str]:
-    """The numbers that stand in an assert."""
+def asserted_numbers(notebook: Any) -> set[str]:
+    """The numbers in the ``assert`` statements of a notebook."""
     trees = [ast.walk(ast.parse(cell)) for cell in code(notebook)]
     asserts = [node for tree in trees for node in tree if isinstance(node, ast.Assert)]
     return {f"{leaf.value:g}" for node in asserts for leaf in ast.walk(node) if is_number(leaf)}  # type: ignore[attr-defined]
@@ -208,30 +208,30 @@ def is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
-def test_its_links_lead_somewhere(lesson: Any) -> None:
+def test_linked_files_exist(lesson: Any) -> None:
     for target in re.findall(r"\]\(([\w./]+)\)", prose(lesson)):
         assert (FOLDER / target).exists()
 
 
-def map_of(path: Path) -> str:
-    """The map in a lesson's first cell, with a link to the lesson itself where its number is bold."""
+def course_map(path: Path) -> str:
+    """The course map in a lesson's first cell, with the bold number replaced by a link to the lesson."""
     [line] = MAP.findall(nbformat.read(path, as_version=4).cells[0].source)
     assert re.findall(r"\*\*.*?\*\*", line) == [f"**{path.stem[:2]}**"]
     return str(line.replace(f"**{path.stem[:2]}**", f"[{path.stem[:2]}]({path.name})"))
 
 
-def test_each_lesson_begins_with_the_same_map_in_which_it_is_bold() -> None:
-    maps = {map_of(path) for path in LESSONS}
+def test_each_lesson_begins_with_the_course_map_and_its_own_number_in_bold() -> None:
+    maps = {course_map(path) for path in LESSONS}
     assert len(maps) == 1
-    places = maps.pop().split("&nbsp;·&nbsp;")
-    assert places == [*sorted(places[:-1]), "[Words](glossary.md)"]
-    assert {f"[{path.stem[:2]}]({path.name})" for path in LESSONS} <= set(places)
+    entries = maps.pop().split("&nbsp;·&nbsp;")
+    assert entries == [*sorted(entries[:-1]), "[Words](glossary.md)"]
+    assert {f"[{path.stem[:2]}]({path.name})" for path in LESSONS} <= set(entries)
 
 
-def test_each_lesson_ends_with_links_to_its_neighbours() -> None:
-    order = re.findall(r"\((\d\d_\w+\.ipynb)\)", map_of(LESSONS[0]))
+def test_each_lesson_ends_with_links_to_the_previous_and_next_lesson() -> None:
+    order = re.findall(r"\((\d\d_\w+\.ipynb)\)", course_map(LESSONS[0]))
     for path in LESSONS:
-        place = order.index(path.name)
+        index = order.index(path.name)
         end = nbformat.read(path, as_version=4).cells[-1].source
-        neighbours = order[max(place - 1, 0) : place] + order[place + 1 : place + 2]
+        neighbours = order[max(index - 1, 0) : index] + order[index + 1 : index + 2]
         assert all(f"]({name})" in end for name in neighbours)

@@ -1,4 +1,4 @@
-"""A lesson as a page for reading: boxes for what it asks, nothing that waits for an answer, and its own facts."""
+"""The web page of a lesson: questions become admonitions, check cells are left out, and the facts are read."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 from tools.lesson_pages import WIDGET, LessonFacts, is_open, link_cells, make_page, read_facts
 
 LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("[01]*.ipynb"))
-FIRST = """# Lesson 09 · The end
+TITLE_CELL = """# Lesson 09 · The end
 
 **The question: what
 is left?**
@@ -30,12 +30,12 @@ def output(**data: str) -> Any:
     return nbformat.v4.new_output("display_data", data={WIDGET if key == "widget" else key: data[key] for key in data})
 
 
-def read(*cells: Any) -> Any:
+def make_lesson_page(*cells: Any) -> Any:
     return make_page(nbformat.v4.new_notebook(cells=list(cells)), "09_the_end.ipynb")
 
 
 ANCHOR = re.compile(r'<span id="cell-id=[\w-]+"></span>\n\n| id="cell-id=[\w-]+"')
-"""What a link to a cell leads to."""
+"""The anchor that a link to a cell points to."""
 
 
 def sources(notebook: Any) -> list[str]:
@@ -43,80 +43,80 @@ def sources(notebook: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_every_lesson_says_what_it_asks_how_long_it_takes_and_what_one_needs(path: Path) -> None:
-    found = read_facts(nbformat.read(path, as_version=4))
-    assert found.title.startswith(f"{path.stem[:2]} ") and found.question.endswith("?")
-    assert 10 <= found.minutes <= 90 and found.needs
+def test_every_lesson_states_its_question_duration_and_prerequisites(path: Path) -> None:
+    facts = read_facts(nbformat.read(path, as_version=4))
+    assert facts.title.startswith(f"{path.stem[:2]} ") and facts.question.endswith("?")
+    assert 10 <= facts.minutes <= 90 and facts.needs
 
 
 def test_the_facts_of_a_lesson_are_read_from_its_first_cell() -> None:
-    first = FIRST.replace("You need nothing else. ", "")
-    found = read_facts(nbformat.v4.new_notebook(cells=[prose(first)]))
-    assert found == LessonFacts("09 The end", "What is left?", 5, "lesson 01 (`a`, b)")
+    first = TITLE_CELL.replace("You need nothing else. ", "")
+    facts = read_facts(nbformat.v4.new_notebook(cells=[prose(first)]))
+    assert facts == LessonFacts("09 The end", "What is left?", 5, "lesson 01 (`a`, b)")
 
 
 @pytest.mark.parametrize("missing", ["# Lesson 09", "The question", "minutes", "You need"])
-def test_a_lesson_that_lacks_one_of_them_is_refused(missing: str) -> None:
+def test_lesson_without_title_question_duration_or_prerequisites_is_refused(missing: str) -> None:
     with pytest.raises(ValueError, match="a lesson begins with its title, its question"):
-        read_facts(nbformat.v4.new_notebook(cells=[prose(FIRST.replace(missing, "..."))]))
+        read_facts(nbformat.v4.new_notebook(cells=[prose(TITLE_CELL.replace(missing, "..."))]))
 
 
-def test_a_question_stands_in_a_box_of_its_own() -> None:
-    made = read(prose("Before.\n\n**Predict.** What is\n`a`?\n\nAfter.\n\n**02.3** Write it."))
-    assert sources(made)[0] == (
+def test_question_becomes_an_admonition() -> None:
+    page = make_lesson_page(prose("Before.\n\n**Predict.** What is\n`a`?\n\nAfter.\n\n**02.3** Write it."))
+    assert sources(page)[0] == (
         "Before.\n\n````{admonition} Predict\n:class: question\n\nWhat is\n`a`?\n````\n\n"
         "After.\n\n````{admonition} Exercise 02.3\n:class: question\n\nWrite it.\n````"
     )
 
 
-def test_what_waits_for_an_answer_is_left_out_and_the_notebook_is_named_instead() -> None:
-    made = read(prose("One."), code('answer = None\nhv.check("09.1", answer)'), prose("Two."))
-    assert [source for source in sources(made) if "09_the_end.ipynb" not in source] == ["One.", "Two."]
-    assert "{download}`09_the_end.ipynb </files/09_the_end.ipynb>`" in sources(made)[1]
+def test_check_cell_is_replaced_by_a_link_to_the_notebook() -> None:
+    page = make_lesson_page(prose("One."), code('answer = None\nhv.check("09.1", answer)'), prose("Two."))
+    assert [source for source in sources(page) if "09_the_end.ipynb" not in source] == ["One.", "Two."]
+    assert "{download}`09_the_end.ipynb </files/09_the_end.ipynb>`" in sources(page)[1]
 
 
-def test_a_notebook_without_questions_sends_nobody_elsewhere() -> None:
-    assert sources(read(prose("One."))) == ["One."]
+def test_notebook_without_questions_gets_no_download_link() -> None:
+    assert sources(make_lesson_page(prose("One."))) == ["One."]
 
 
-def test_a_cell_of_code_is_preceded_by_its_number() -> None:
-    assert sources(read(code("a"))) == ['<p class="in">In [7]</p>', "a"]
+def test_code_cell_is_preceded_by_its_execution_number() -> None:
+    assert sources(make_lesson_page(code("a"))) == ['<p class="in">In [7]</p>', "a"]
 
 
-def test_a_link_to_a_step_is_left_to_the_players() -> None:
-    assert sources(read(prose("See [step `7`](#step-7) and [here](#there).")))[0] == (
+def test_step_link_becomes_html_for_the_players_script() -> None:
+    assert sources(make_lesson_page(prose("See [step `7`](#step-7) and [here](#there).")))[0] == (
         'See <a href="#step-7">step `7`</a> and [here](#there).'
     )
 
 
-def test_the_map_is_left_out_as_a_site_has_a_menu() -> None:
+def test_course_map_is_left_out() -> None:
     line = "[The course](README.md): **01**&nbsp;·&nbsp;[02](02_b.ipynb)"
-    assert sources(read(prose(f"# Title\n\nAbout 5 minutes.\n\n{line}"))) == ["# Title\n\nAbout 5 minutes."]
+    assert sources(make_lesson_page(prose(f"# Title\n\nAbout 5 minutes.\n\n{line}"))) == ["# Title\n\nAbout 5 minutes."]
 
 
-def test_a_widget_that_would_need_its_kernel_is_left_out() -> None:
+def test_widget_output_is_left_out() -> None:
     kept = output(**{"text/html": "<b>kept</b>"})
     notebook = nbformat.v4.new_notebook(cells=[code("a", output(widget="x"), kept)], metadata={"widgets": {}})
-    made = make_page(notebook, "a")
-    assert made.cells[-1].outputs == [kept]
-    assert "widgets" not in made.metadata and "widgets" in notebook.metadata
+    page = make_page(notebook, "a")
+    assert page.cells[-1].outputs == [kept]
+    assert "widgets" not in page.metadata and "widgets" in notebook.metadata
 
 
-def test_a_link_to_a_cell_leads_to_it() -> None:
+def test_cell_link_points_to_the_anchor_of_the_cell() -> None:
     link = '[02, "Once more"](02_hooks.ipynb#cell-id=c05) and [`a[0]`](#cell-id=c06)'
     assert link_cells(link) == (
         '<a href="02_hooks.html#cell-id=c05">02, "Once more"</a> and <a href="#cell-id=c06">`a[0]`</a>'
     )
     title, text, cell = prose("# Title"), prose("Text."), code("a")
-    made = make_page(nbformat.v4.new_notebook(cells=[title, text, cell]), "09_the_end.ipynb")
-    anchors = [re.search('id="cell-id=(.+?)"', one.source) for one in made.cells]
-    assert [one and one[1] for one in anchors] == [None, text.id, cell.id, None]
+    page = make_page(nbformat.v4.new_notebook(cells=[title, text, cell]), "09_the_end.ipynb")
+    anchors = [re.search('id="cell-id=(.+?)"', made_cell.source) for made_cell in page.cells]
+    assert [anchor and anchor[1] for anchor in anchors] == [None, text.id, cell.id, None]
 
 
-def test_what_is_closed_in_a_lesson_is_closed_on_its_page() -> None:
+def test_hidden_cells_and_details_stay_closed_on_the_page() -> None:
     check = code("assert a == 4")
     check.metadata.update(jupyter={"source_hidden": True}, tags=["hide-cell"])
     folded = "<details>\n<summary><b>Explain</b></summary>\n\nIt is [4](#step-2).\n\n</details>"
-    made = read(prose("# Title"), prose(folded), check)
-    assert made.cells[-1].metadata["tags"] == ["hide-cell"] and not is_open(made.cells[-1])
-    assert made.cells[1].source.endswith(folded.replace("[4](#step-2)", '<a href="#step-2">4</a>'))
+    page = make_lesson_page(prose("# Title"), prose(folded), check)
+    assert page.cells[-1].metadata["tags"] == ["hide-cell"] and not is_open(page.cells[-1])
+    assert page.cells[1].source.endswith(folded.replace("[4](#step-2)", '<a href="#step-2">4</a>'))

@@ -1,4 +1,4 @@
-"""Lesson 09 shows TensorBoard where a browser can reach it, and leaves no server behind."""
+"""Lesson 09 shows TensorBoard if a browser can reach it, and leaves no server running."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 from tests.waiting import PATIENCE
 
 LESSON = Path(__file__).parents[2] / "notebooks" / "09_watching_training.ipynb"
-WRITE = """
+WRITE_LOG = """
 import os, tempfile
 from torch.utils.tensorboard import SummaryWriter
 folder = tempfile.TemporaryDirectory()
@@ -27,11 +27,13 @@ with SummaryWriter(folder.name) as writer:
 
 
 @contextmanager
-def shown(**variables: str) -> Iterator[list[Any]]:
-    """What the lesson's cell with TensorBoard puts out in a kernel with these variables, while the kernel lives."""
+def tensorboard_outputs(**variables: str) -> Iterator[list[Any]]:
+    """Run the lesson's TensorBoard cell in a kernel with these variables; yield its outputs while the kernel runs."""
     cells = nbformat.read(LESSON, as_version=4).cells
-    [board] = [cell.source for cell in cells if "program.TensorBoard" in cell.source]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (WRITE, board)])
+    [tensorboard_source] = [cell.source for cell in cells if "program.TensorBoard" in cell.source]
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in (WRITE_LOG, tensorboard_source)]
+    )
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("JPY_", "JUPYTERHUB_"))}
     client = NotebookClient(notebook, timeout=int(PATIENCE))
     with client.setup_kernel(env={**inherited, **variables}):
@@ -40,22 +42,22 @@ def shown(**variables: str) -> Iterator[list[Any]]:
         yield notebook.cells[-1].outputs
 
 
-def tags(port: str) -> Any:
-    """The names of the curves that a TensorBoard shows."""
+def curve_names(port: str) -> Any:
+    """The names of the curves that the TensorBoard at ``port`` shows."""
     with urlopen(f"http://localhost:{port}/data/plugin/scalars/tags", timeout=PATIENCE) as answer:
         return json.load(answer)["."]
 
 
-def test_it_shows_the_log_in_a_frame_and_ends_with_the_kernel() -> None:
-    with shown(JPY_SESSION_NAME="lesson.ipynb") as outputs:
+def test_tensorboard_shows_the_log_in_an_iframe_and_stops_with_the_kernel() -> None:
+    with tensorboard_outputs(JPY_SESSION_NAME="lesson.ipynb") as outputs:
         [frame] = [output.data["text/html"] for output in outputs]
         [port] = re.findall(r"const port = (\d+)", frame)
-        assert "<iframe" in frame and list(tags(port)) == ["loss/train"]
+        assert "<iframe" in frame and list(curve_names(port)) == ["loss/train"]
     with pytest.raises(URLError, match="refused"):
-        tags(port)
+        curve_names(port)
 
 
 @pytest.mark.parametrize("variables", [{}, {"JPY_SESSION_NAME": "a.ipynb", "JUPYTERHUB_SERVICE_PREFIX": "/user/a/"}])
-def test_it_shows_nothing_where_no_browser_could_reach_it(variables: dict[str, str]) -> None:
-    with shown(**variables) as outputs:
+def test_tensorboard_is_not_started_if_no_browser_can_reach_it(variables: dict[str, str]) -> None:
+    with tensorboard_outputs(**variables) as outputs:
         assert outputs == []

@@ -1,4 +1,4 @@
-"""Programs in whose backward something fails, planted where a number says: a node of torch's, a Function, or a hook."""
+"""Programs with a fault in backward: a node of torch, a Function or a hook fails at a place set by a seed."""
 
 import random
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import hookviz as hv
 from hookviz.autograd import graph
 
 Op = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-SAVING: dict[str, Op] = {
+SAVING_OPS: dict[str, Op] = {
     "mul": torch.mul,
     "div": lambda x, y: x / (y * y + 1),
     "exp": lambda x, _: x.exp(),
@@ -25,8 +25,8 @@ SAVING: dict[str, Op] = {
     "matmul": lambda x, y: torch.outer(x, y) @ x,
     "max": lambda x, y: torch.maximum(x, y),
 }
-"""Operations that save what they are given or what they make, so that their nodes fail once that has changed."""
-OTHERS: dict[str, Op] = {
+"""Operations that save an input or output, so that their nodes fail after it is changed in place."""
+OTHER_OPS: dict[str, Op] = {
     "add": torch.add,
     "sub": torch.sub,
     "cat": lambda x, y: torch.cat([x, y])[: len(x)],
@@ -37,24 +37,24 @@ OTHERS: dict[str, Op] = {
     "sum": lambda x, y: x.sum() + y,
     "view": lambda x, _: x.view(1, -1).squeeze(0),
 }
-OPS = {**SAVING, **OTHERS}
+OPS = {**SAVING_OPS, **OTHER_OPS}
 KINDS = ("changed", "changed", "changed", "function", "shape", "tensor_hook", "node_pre_hook", "node_post_hook")
 KINDS += ("post_accumulate_hook", "wrong hook", "module_hook", "freed", "interrupt")
 
 
 class Broken(torch.autograd.Function):
-    """Raises in its backward, or gives back a gradient that does not fit."""
+    """A function whose backward raises, or returns a gradient of the wrong shape."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, how: str) -> torch.Tensor:
-        ctx.how = how
+    def forward(ctx: Any, x: torch.Tensor, kind: str) -> torch.Tensor:
+        ctx.kind = kind
         return x * 1
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        if ctx.how == "shape":
+        if ctx.kind == "shape":
             return torch.ones(7), None
-        raise KeyboardInterrupt if ctx.how == "interrupt" else ArithmeticError("planted")
+        raise KeyboardInterrupt if ctx.kind == "interrupt" else ArithmeticError("planted")
 
 
 def fail(*_: Any) -> None:
@@ -66,66 +66,66 @@ def misfit(grad: torch.Tensor) -> torch.Tensor:
 
 
 class Fault:
-    """One program: ``kind`` says what fails in it, ``length`` how many operations it has."""
+    """One program: ``kind`` is the kind of its fault, ``length`` the number of its operations."""
 
-    def __init__(self, number: int, most: int = 40) -> None:
+    def __init__(self, number: int, max_length: int = 40) -> None:
         self.random = random.Random(number)
         self.kind = self.random.choice(KINDS)
-        self.length = self.random.randint(2, most)
+        self.length = self.random.randint(2, max_length)
 
-    def run(self, look: Callable[[torch.Tensor], None] = lambda root: None) -> None:
-        """Build a graph, plant the fault, let ``look`` at the graph below its root, and go backward."""
+    def run(self, watch_graph: Callable[[torch.Tensor], None] = lambda root: None) -> None:
+        """Build a graph with the fault, pass its root to ``watch_graph``, and run backward."""
         torch.manual_seed(0)
         leaves = [torch.rand(3, requires_grad=True) for _ in range(self.random.randint(1, 3))]
-        made = list(leaves)
-        at = self.random.randrange(self.length)
-        spoilt: list[torch.Tensor] = []
-        for place in range(self.length):
-            made.append(self._next(made, place == at, spoilt))
+        tensors = list(leaves)
+        fault_index = self.random.randrange(self.length)
+        changed_tensors: list[torch.Tensor] = []
+        for index in range(self.length):
+            tensors.append(self._next(tensors, index == fault_index, changed_tensors))
         if self.kind == "post_accumulate_hook":
             self.random.choice(leaves).register_post_accumulate_grad_hook(fail)
-        root = self.random.choice([made[-1], torch.stack(made[-3:]).sum(0)]).sum()
+        root = self.random.choice([tensors[-1], torch.stack(tensors[-3:]).sum(0)]).sum()
         if self.kind == "freed":
-            made[len(leaves) + at].sum().backward()
-        for tensor in spoilt:
-            tensor.detach().add_(1)  # seen by the version that both share
+            tensors[len(leaves) + fault_index].sum().backward()
+        for tensor in changed_tensors:
+            tensor.detach().add_(1)  # the version counter, which both share, shows the change
         inputs = self.random.choice([None, None, [leaves[0]]])
-        look(root)
+        watch_graph(root)
         root.backward(inputs=inputs)
 
-    def _next(self, made: list[torch.Tensor], here: bool, spoilt: list[torch.Tensor]) -> torch.Tensor:
-        """One more operation; ``here`` is where the fault goes."""
-        x, y = (self.random.choice(made[-4:]) for _ in range(2))
-        if here and self.kind in ("function", "shape", "interrupt"):
+    def _next(self, tensors: list[torch.Tensor], is_fault: bool, changed_tensors: list[torch.Tensor]) -> torch.Tensor:
+        """Add an operation; it gets the fault if ``is_fault``."""
+        x, y = (self.random.choice(tensors[-4:]) for _ in range(2))
+        if is_fault and self.kind in ("function", "shape", "interrupt"):
             result: torch.Tensor = Broken.apply(x, self.kind)
             return result
-        if here and self.kind == "module_hook":
+        if is_fault and self.kind == "module_hook":
             module = nn.Linear(3, 3)
             module.register_full_backward_hook(lambda *given: fail())
             return module(x)
-        result = (SAVING if here and self.kind in ("changed", "freed") else OPS)[self._name(here)](x, y)
-        if here and self.kind == "changed":
-            spoilt += [x, y, result]
-        if here and self.kind in ("tensor_hook", "wrong hook"):
+        result = (SAVING_OPS if is_fault and self.kind in ("changed", "freed") else OPS)[self._name(is_fault)](x, y)
+        if is_fault and self.kind == "changed":
+            changed_tensors += [x, y, result]
+        if is_fault and self.kind in ("tensor_hook", "wrong hook"):
             result.register_hook(fail if self.kind == "tensor_hook" else misfit)
-        if here and self.kind in ("node_pre_hook", "node_post_hook") and result.grad_fn is not None:
+        if is_fault and self.kind in ("node_pre_hook", "node_post_hook") and result.grad_fn is not None:
             register = result.grad_fn.register_prehook if self.kind == "node_pre_hook" else result.grad_fn.register_hook
             register(fail)
         return result
 
-    def _name(self, here: bool) -> str:
-        return self.random.choice(sorted(SAVING if here and self.kind in ("changed", "freed") else OPS))
+    def _name(self, is_fault: bool) -> str:
+        return self.random.choice(sorted(SAVING_OPS if is_fault and self.kind in ("changed", "freed") else OPS))
 
 
-class Plain:
-    """Sees without a recording in which node a pass ends, and what that was given."""
+class NodeObserver:
+    """Finds without a recording the node in which a pass fails, and the gradients that it received."""
 
     def __init__(self) -> None:
         self.op: str | None = None
         self.given: list[Any] = []
         self._handles: list[Any] = []
 
-    def look(self, root: torch.Tensor) -> None:
+    def watch(self, root: torch.Tensor) -> None:
         """Watch every node below ``root``."""
         for node in graph.reachable_nodes([root.grad_fn] if root.grad_fn else []):
             self._handles.append(node.register_prehook(partial(self._begin, type(node).__name__)))
@@ -138,17 +138,17 @@ class Plain:
         self.op, self.given = None, []
 
 
-def seen(number: int, most: int = 40) -> Plain:
-    """The fault ``number`` without a recording."""
-    plain = Plain()
+def run_unrecorded(number: int, max_length: int = 40) -> NodeObserver:
+    """Run the fault ``number`` without a recording, and return its observer."""
+    observer = NodeObserver()
     with suppress(RuntimeError, ArithmeticError, KeyboardInterrupt):
-        Fault(number, most).run(plain.look)
-    return plain
+        Fault(number, max_length).run(observer.watch)
+    return observer
 
 
-def told(number: int, most: int = 40) -> dict[str, Any]:
-    """What a trace says of the fault ``number``: how it ended, where, in which hook, and what had arrived there."""
-    fault = Fault(number, most)
+def run_recorded(number: int, max_length: int = 40) -> dict[str, Any]:
+    """Record the fault ``number``; return what the trace says about its error, node, hook and received gradients."""
+    fault = Fault(number, max_length)
     with hv.record() as trace:
         try:
             fault.run()
@@ -156,9 +156,9 @@ def told(number: int, most: int = 40) -> dict[str, Any]:
             raised: str | None = f"{type(error).__name__}: {error}"
         else:
             raised = None
-    failed = [row for row in trace.rows if row.kind == "exception"]
-    last = failed[-1] if failed else None
-    node = -1 if last is None else last.node
+    exceptions = [row for row in trace.rows if row.kind == "exception"]
+    last_exception = exceptions[-1] if exceptions else None
+    node = -1 if last_exception is None else last_exception.node
     steps = [row for row in trace.rows if row.pass_id == len(trace.roots) - 1]
     arrived = [
         (row.kind, row.output, None if row.after is None else trace.values[row.after][:4])
@@ -168,9 +168,11 @@ def told(number: int, most: int = 40) -> dict[str, Any]:
     return {
         "kind": fault.kind,
         "raised": raised,
-        "node": None if last is None else [node, trace.ops[node] if node >= 0 else None],
-        "hook": None if last is None or last.hook is None else trace.hook_rows[last.hook].name,
-        "error": None if last is None else last.error,
+        "node": None if last_exception is None else [node, trace.ops[node] if node >= 0 else None],
+        "hook": None
+        if last_exception is None or last_exception.hook is None
+        else trace.hook_rows[last_exception.hook].name,
+        "error": None if last_exception is None else last_exception.error,
         "arrived": arrived,
         "accumulated": sum(row.kind == "accumulate" for row in steps),
         "computed": sum(row.kind == "compute" for row in steps),
@@ -181,5 +183,5 @@ if __name__ == "__main__":
     import json
     import sys
 
-    first, count, most = map(int, sys.argv[1:])
-    json.dump([told(number, most) for number in range(first, first + count)], sys.stdout)
+    first, count, max_length = map(int, sys.argv[1:])
+    json.dump([run_recorded(number, max_length) for number in range(first, first + count)], sys.stdout)

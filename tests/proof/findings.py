@@ -1,9 +1,9 @@
-"""What is found in networks that are well and in networks that are sick: ``python -m tests.proof.findings``.
+"""List the findings in sound and in faulty networks: ``python -m tests.proof.findings``.
 
 It records fresh models of torchvision, timm and transformers (``pip install torchvision timm transformers``; names may
-be given as ``timm:resnet18``), each with two losses, and lists every finding with its severity. A fresh model is well:
-an error is false, and so is a warning that no property of the model or of the loss explains. Then come small networks
-that are sick in one way each, and what is found there.
+be given as ``timm:resnet18``), each with two losses, and lists every finding with its severity. A fresh model is sound:
+an error is a false alarm, and so is a warning without a cause in the model or the loss. Then it records small networks
+with one fault each, and lists their findings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import hookviz as hv
 from . import models
 
 # fmt: off
-FRESH = {
+FRESH_MODELS = {
     "torchvision": [
         "alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "efficientnet_v2_s", "googlenet",
         "lraspp_mobilenet_v3_large", "maxvit_t", "mnasnet0_5", "mobilenet_v2", "mobilenet_v3_small", "r3d_18",
@@ -50,37 +50,37 @@ LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def fresh(library: str, name: str) -> Iterator[tuple[str, hv.Trace]]:
-    """A model as its library makes it, recorded with each of the losses."""
+def record_fresh_model(library: str, name: str) -> Iterator[tuple[str, hv.Trace]]:
+    """Record an untrained model of a library with each of the losses."""
     torch.manual_seed(0)
     net, run = getattr(models, f"{library}_model")(name, "cpu")
-    for loss, of in LOSSES.items():
+    for loss, compute_loss in LOSSES.items():
         torch.manual_seed(1)
         with hv.record(net) as trace:
             out = models.first_tensor(run())
             assert out is not None, f"{name} returns nothing that has a gradient"
-            of(out).backward()
+            compute_loss(out).backward()
         net.zero_grad()
         yield f"{library}:{name} ({loss})", trace
 
 
-# -- networks that are sick
+# -- faulty networks
 
 
 def layers(count: int, activation: Callable[[], nn.Module], width: int = 64) -> nn.Sequential:
-    """A plain chain of layers, as torch makes them."""
+    """A chain of linear layers and activations with the default initialisation."""
     return nn.Sequential(*(part for _ in range(count) for part in (nn.Linear(width, width), activation())))
 
 
-def passed(net: nn.Module, x: Tensor, loss: Callable[[Tensor], Tensor] = LOSSES["squares"]) -> hv.Trace:
-    """One pass."""
+def record_pass(net: nn.Module, x: Tensor, loss: Callable[[Tensor], Tensor] = LOSSES["squares"]) -> hv.Trace:
+    """Record one pass."""
     with hv.record(net) as trace:
         loss(net(x)).backward()
     return trace
 
 
-def trained(net: nn.Module, rate: float, steps: int = 12) -> hv.Trace:
-    """Some steps of plain gradient descent."""
+def record_training(net: nn.Module, rate: float, steps: int = 12) -> hv.Trace:
+    """Record some steps of plain gradient descent."""
     x, y = torch.randn(32, 64), torch.randn(32, 64)
     optimizer = torch.optim.SGD(net.parameters(), rate)
     with hv.record(net) as trace:
@@ -91,74 +91,80 @@ def trained(net: nn.Module, rate: float, steps: int = 12) -> hv.Trace:
     return trace
 
 
-def changed(net: nn.Module, act: Callable[[nn.Module], Any]) -> nn.Module:
-    """A network after something was done to it."""
+def edit_network(net: nn.Module, edit: Callable[[nn.Module], Any]) -> nn.Module:
+    """Edit a network without gradients, and return it."""
     with torch.no_grad():
-        act(net)
+        edit(net)
     return net
 
 
 class Entropy(nn.Module):
-    """The entropy of what a softmax makes: 0 · log 0 where it comes to 0."""
+    """The entropy of a softmax, which computes 0 · log 0 where the softmax underflows."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Of each row."""
+        """The entropy of each row."""
         p = x.softmax(-1)
         return -(p * p.log()).sum(-1)
 
 
-SICK: dict[str, Callable[[], hv.Trace]] = {
-    "20 sigmoids": lambda: passed(layers(20, nn.Sigmoid), torch.randn(32, 64)),
-    "weights ten times as large": lambda: passed(
-        changed(layers(10, nn.ReLU), lambda net: [p.mul_(10) for p in net.parameters()]), torch.randn(32, 64)
+FAULTY_NETWORKS: dict[str, Callable[[], hv.Trace]] = {
+    "20 sigmoids": lambda: record_pass(layers(20, nn.Sigmoid), torch.randn(32, 64)),
+    "weights ten times as large": lambda: record_pass(
+        edit_network(layers(10, nn.ReLU), lambda net: [p.mul_(10) for p in net.parameters()]), torch.randn(32, 64)
     ),
-    "dead ReLU": lambda: passed(
-        changed(layers(1, nn.ReLU), lambda net: nn.init.constant_(net[0].bias, -100)), torch.randn(32, 64)
+    "dead ReLU": lambda: record_pass(
+        edit_network(layers(1, nn.ReLU), lambda net: nn.init.constant_(net[0].bias, -100)), torch.randn(32, 64)
     ),
-    "learning rate too high": lambda: trained(layers(3, nn.ReLU), 1e4),
-    "NaN in the input": lambda: passed(layers(2, nn.ReLU), torch.full((4, 64), math.nan)),
-    "NaN in a large weight": lambda: passed(
-        changed(layers(2, nn.ReLU), lambda net: net[2].weight[0, 0].fill_(math.nan)), torch.randn(4, 64)
+    "learning rate too high": lambda: record_training(layers(3, nn.ReLU), 1e4),
+    "NaN in the input": lambda: record_pass(layers(2, nn.ReLU), torch.full((4, 64), math.nan)),
+    "NaN in a large weight": lambda: record_pass(
+        edit_network(layers(2, nn.ReLU), lambda net: net[2].weight[0, 0].fill_(math.nan)), torch.randn(4, 64)
     ),
-    "log of 0": lambda: passed(layers(1, nn.ReLU), torch.randn(4, 64), lambda y: y.log().sum()),
-    "entropy": lambda: passed(nn.Sequential(nn.Linear(2, 2), Entropy()), 1e4 * torch.randn(4, 2)),
-    "root at 0": lambda: passed(layers(1, nn.ReLU), torch.randn(4, 64), lambda y: (y * 0).sqrt().sum()),
-    "half overflow": lambda: passed(
-        changed(nn.Linear(64, 64).half(), lambda net: net.weight.fill_(1)), torch.full((2, 64), 3e4).half(), torch.sum
+    "log of 0": lambda: record_pass(layers(1, nn.ReLU), torch.randn(4, 64), lambda y: y.log().sum()),
+    "entropy": lambda: record_pass(nn.Sequential(nn.Linear(2, 2), Entropy()), 1e4 * torch.randn(4, 2)),
+    "root at 0": lambda: record_pass(layers(1, nn.ReLU), torch.randn(4, 64), lambda y: (y * 0).sqrt().sum()),
+    "half overflow": lambda: record_pass(
+        edit_network(nn.Linear(64, 64).half(), lambda net: net.weight.fill_(1)),
+        torch.full((2, 64), 3e4).half(),
+        torch.sum,
     ),
-    "hook that returns NaN": lambda: passed(
-        changed(layers(2, nn.ReLU), lambda net: net[1].register_full_backward_hook(lambda *g: (g[1][0] * math.nan,))),
+    "hook that returns NaN": lambda: record_pass(
+        edit_network(
+            layers(2, nn.ReLU), lambda net: net[1].register_full_backward_hook(lambda *g: (g[1][0] * math.nan,))
+        ),
         torch.randn(4, 64),
     ),
 }
 
 
-def told(name: str, trace: hv.Trace) -> Counter[str]:
-    """Print the findings of one trace; how many there are of each severity."""
+def print_findings(name: str, trace: hv.Trace) -> Counter[str]:
+    """Print the findings of one trace, and return their number for each severity."""
     for row in trace.troubles:
         print(f"| {name} | {row.severity} | {row.kind} | {row.sentence} |", flush=True)
     return Counter(row.severity for row in trace.troubles)
 
 
 def main(names: list[str]) -> None:
-    """List the findings of all models and of all sick networks."""
+    """List the findings of all models and of all faulty networks."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    chosen = [tuple(name.split(":")) for name in names] or [(lib, name) for lib in FRESH for name in FRESH[lib]]
+    selected = [tuple(name.split(":")) for name in names] or [
+        (lib, name) for lib in FRESH_MODELS for name in FRESH_MODELS[lib]
+    ]
     count: Counter[str] = Counter()
     found: Counter[str] = Counter()
-    for library, name in chosen:
+    for library, name in selected:
         try:
-            for title, trace in fresh(library, name):
-                found += told(title, trace)
+            for title, trace in record_fresh_model(library, name):
+                found += print_findings(title, trace)
             count["recorded"] += 1
         except Exception as error:
             count["left out"] += 1
             print(f"# {library}:{name} left out: {type(error).__name__}: {error}".splitlines()[0][:160])
     print(f"fresh models: {dict(count)}; findings in them: {dict(found)}")
     torch.manual_seed(0)
-    for title, run in SICK.items():
-        assert told(title, run()), f"nothing was found in: {title}"
+    for title, run in FAULTY_NETWORKS.items():
+        assert print_findings(title, run()), f"nothing was found in: {title}"
 
 
 if __name__ == "__main__":

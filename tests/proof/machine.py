@@ -1,4 +1,4 @@
-"""An interpreter for the programs, which tells everything that a person could see of one."""
+"""An interpreter for the programs, which reports everything that a user could observe."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from torch.autograd.graph import get_gradient_edge, register_multi_grad_hook
 from .compare import (
     Watch,
     bits,
-    draw_from,
-    failure,
+    collect_warnings,
+    describe_error,
+    describe_warnings,
+    garbage_collection_off,
     gradient,
-    hooks_left,
     plain,
-    quiet,
-    sharing,
-    state,
-    storage,
-    uncollected,
-    warned,
+    remaining_hooks,
+    seed_cpu_generator,
+    shared_storage_groups,
+    storage_address,
+    tensor_state,
 )
 from .programs import IN_PLACE, OPS, Drop, Hook, Leaf, Op, Pass, Program, Remove
 
@@ -33,25 +33,25 @@ REGISTERED_LATER = ("tensor", "post_accumulate", "node_pre", "node_post", "multi
 
 
 def run_program(program: Program, watch: Watch = plain, whole: bool = False) -> dict[str, Any]:
-    """Run a program, with the watcher around all of it or around each pass, and report what can be seen."""
+    """Run a program, with the watch around all of it or around each pass, and report what is visible."""
     machine = Machine(plain if whole else watch)
-    draw_from(0)
-    with quiet() as caught, uncollected():
+    seed_cpu_generator(0)
+    with collect_warnings() as caught, garbage_collection_off():
         with watch() if whole else nullcontext():
             machine.run(program)
-        report = machine.report() | {"warnings": warned(caught)}
-    machine.let_go()
+        report = machine.report() | {"warnings": describe_warnings(caught)}
+    machine.break_cycles()
     return report
 
 
 class Machine:
-    """Runs a program and keeps everything that a person could have kept."""
+    """Runs a program and keeps references to everything that a user could keep."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.pool: list[Tensor] = []
         self.leaves: list[Tensor] = []
-        self.held: list[Tensor] = []
+        self.kept_gradients: list[Tensor] = []
         self.retaining: list[Tensor] = []
         self.handles: list[Any] = []
         self.log: list[Any] = []
@@ -59,18 +59,18 @@ class Machine:
         self.nested = False
 
     def run(self, program: Program) -> None:
-        """Take every step; one that raises is logged, and the program goes on."""
+        """Execute every step; an error is logged, and the program continues."""
         for leaf in program.leaves:
             self.add_leaf(leaf)
         for number, step in enumerate(program.steps):
             try:
-                self.take(step)
+                self.execute(step)
             except Exception as error:
-                self.log.append((number, failure(error)))
+                self.log.append((number, describe_error(error)))
                 self.counts[f"{type(step).__name__} raised"] += 1
 
     def add_leaf(self, leaf: Leaf) -> None:
-        """Make a leaf; among its numbers are zeros with a sign."""
+        """Create a leaf, whose numbers include negative zeros."""
         shape = torch.Size(SHAPES[leaf.shape])
         values = (torch.arange(shape.numel(), dtype=torch.float64) + leaf.start) * -0.75
         tensor = values.reshape(shape).requires_grad_(leaf.needs_grad)
@@ -79,40 +79,42 @@ class Machine:
         self.leaves.append(tensor)
         self.pool.append(tensor)
 
-    def take(self, step: Op | Hook | Remove | Drop | Pass) -> None:
-        """Take one step."""
+    def execute(self, step: Op | Hook | Remove | Drop | Pass) -> None:
+        """Execute one step."""
         if isinstance(step, Op):
-            self.operate(step)
+            self.compute(step)
         elif isinstance(step, Hook):
             self.register(step)
         elif isinstance(step, Pass):
-            self.go_back(step)
+            self.run_backward(step)
         elif isinstance(step, Remove) and self.handles:
             self.handles[step.handle % len(self.handles)].remove()
         elif isinstance(step, Drop) and len(self.pool) > 1:
             self.pool.pop(-1 - step.target % len(self.pool))
 
-    def operate(self, op: Op) -> None:
-        """Compute something and put it with the other tensors."""
-        if op.name in IN_PLACE and storage(pick(self.pool, op.first)) in map(storage, self.retaining):
-            # torch 2.13 now and then crashes when a tensor that retains its gradient is edited through a view.
+    def compute(self, op: Op) -> None:
+        """Execute an operation, and add its results to the pool."""
+        if op.name in IN_PLACE and storage_address(pick(self.pool, op.first)) in map(storage_address, self.retaining):
+            # torch 2.13 sometimes crashes when a tensor that retains its gradient is edited through a view.
             return
-        made = OPS[op.name](pick(self.pool, op.first), pick(self.pool, op.second))
-        self.pool.extend(made if isinstance(made, tuple) else (made,))
+        results = OPS[op.name](pick(self.pool, op.first), pick(self.pool, op.second))
+        self.pool.extend(results if isinstance(results, tuple) else (results,))
         self.counts[op.name] += 1
 
-    def wanting(self) -> list[Tensor]:
+    def tensors_with_grad(self) -> list[Tensor]:
         """Return the tensors that a gradient can reach, or leaves if none is left."""
-        return [tensor for tensor in self.pool if tensor.requires_grad] or self.wanting_leaves()
+        return [tensor for tensor in self.pool if tensor.requires_grad] or self.leaves_with_grad()
 
-    def wanting_leaves(self) -> list[Tensor]:
+    def leaves_with_grad(self) -> list[Tensor]:
         """Return the leaves that a gradient can reach, or all if there is none."""
         return [tensor for tensor in self.leaves if tensor.requires_grad] or self.leaves
 
     def register(self, step: Hook) -> None:
-        """Put a hook where the step says."""
-        tensor = pick(self.wanting_leaves() if step.place == "post_accumulate" else self.wanting(), step.target)
-        # torch 2.13 crashes when a hook comes to a view whose base has changed and whose grad_fn nobody has read since.
+        """Register the hook of a step."""
+        tensor = pick(
+            self.leaves_with_grad() if step.place == "post_accumulate" else self.tensors_with_grad(), step.target
+        )
+        # torch 2.13 crashes on a hook on a view whose base has changed, unless grad_fn was read before.
         self.log.append(tensor.grad_fn is None)
         if step.place == "retain":
             tensor.retain_grad()
@@ -121,78 +123,84 @@ class Machine:
         self.handles.append(REGISTER[step.place](tensor, self.hook(step)))
 
     def hook(self, step: Hook) -> Callable[..., Any]:
-        """Return a function that logs what it sees and does what the step says."""
+        """Return a function that logs its arguments and performs the action of the step."""
         number = len(self.handles)
 
         def hook(*values: Any) -> Any:
-            self.log.append((hook.__name__, [seen(value) for value in flat(values)]))
+            self.log.append((hook.__name__, [visible(value) for value in flatten(values)]))
             self.counts[f"{step.place}: {step.action}"] += 1
-            return DO[step.action](self, step, number, values[0])
+            return ACTIONS[step.action](self, step, number, values[0])
 
         hook.__name__ = f"h{number}"
         return hook
 
-    def go_back(self, step: Pass) -> None:
-        """Run a backward pass; gradients that are asked for join the other tensors."""
-        roots = [pick(self.wanting(), index) for index in step.roots]
-        inputs = [pick(self.wanting(), -1 - index) for index in step.inputs]
+    def run_backward(self, step: Pass) -> None:
+        """Run a backward pass; gradients returned by `grad` join the pool."""
+        roots = [pick(self.tensors_with_grad(), index) for index in step.roots]
+        inputs = [pick(self.tensors_with_grad(), -1 - index) for index in step.inputs]
         seeds = [self.seed(root, index) for root, index in zip(roots, step.roots, strict=True)]
         flags = {"retain_graph": step.retain or step.create, "create_graph": step.create}
         self.counts[f"pass {step.kind}"] += 1
         with self.watch():
             if step.kind == "grad":
-                made = torch.autograd.grad(roots, inputs, seeds, allow_unused=True, **flags)
-                self.pool.extend(grad for grad in made if grad is not None)
+                results = torch.autograd.grad(roots, inputs, seeds, allow_unused=True, **flags)
+                self.pool.extend(grad for grad in results if grad is not None)
             else:
-                some = {"inputs": inputs} if step.kind == "inputs" else {}
-                torch.autograd.backward(roots, seeds, **flags, **some)
+                options = {"inputs": inputs} if step.kind == "inputs" else {}
+                torch.autograd.backward(roots, seeds, **flags, **options)
 
     def seed(self, root: Tensor, index: int) -> Tensor | None:
-        """Return a gradient that the person holds, or None where PyTorch makes one."""
+        """Return a seed that the program keeps, or None to let PyTorch create it."""
         if root.numel() == 1 and index % 2:
             return None
-        self.held.append(torch.full_like(root, -0.75, requires_grad=False))
-        return self.held[-1]
+        self.kept_gradients.append(torch.full_like(root, -0.75, requires_grad=False))
+        return self.kept_gradients[-1]
 
     def report(self) -> dict[str, Any]:
-        """Return everything that can be seen; the handles are tried at the end."""
+        """Return everything visible, before and after removing the handles."""
         tensors = [*self.leaves, *self.pool]
-        seen = {"log": self.log, "tensors": [state(tensor) for tensor in tensors], "sharing": self.sharing()}
-        seen["held"] = [(bits(tensor), tensor._version) for tensor in self.held]
-        seen["hooks"] = hooks_left(tensors)
+        visible = {
+            "log": self.log,
+            "tensors": [tensor_state(tensor) for tensor in tensors],
+            "sharing": self.shared_storage_groups(),
+        }
+        visible["held"] = [(bits(tensor), tensor._version) for tensor in self.kept_gradients]
+        visible["hooks"] = remaining_hooks(tensors)
         for handle in self.handles:
             handle.remove()
-        seen["hooks after remove"] = hooks_left(tensors)
-        return seen | {"random": torch.rand(1).item(), "counts": self.counts}
+        visible["hooks after remove"] = remaining_hooks(tensors)
+        return visible | {"random": torch.rand(1).item(), "counts": self.counts}
 
-    def sharing(self) -> list[list[str]]:
-        """Return which tensors lie in one storage."""
-        named: dict[str, Tensor | None] = {f"held {i}": tensor for i, tensor in enumerate(self.held)}
+    def shared_storage_groups(self) -> list[list[str]]:
+        """Return the groups of tensors that share a storage."""
+        tensors_by_name: dict[str, Tensor | None] = {
+            f"held {i}": tensor for i, tensor in enumerate(self.kept_gradients)
+        }
         for i, tensor in enumerate((*self.leaves, *self.pool)):
-            named |= {f"value {i}": tensor, f"grad {i}": gradient(tensor)}
-        return sharing(named)
+            tensors_by_name |= {f"value {i}": tensor, f"grad {i}": gradient(tensor)}
+        return shared_storage_groups(tensors_by_name)
 
-    def let_go(self) -> None:
-        """Break the circles that `create_graph` makes through `.grad`."""
+    def break_cycles(self) -> None:
+        """Break the reference cycles that `create_graph` makes through `.grad`."""
         for tensor in (*self.leaves, *self.pool):
             tensor.grad = None
 
 
-def pick(some: Sequence[Tensor], index: int) -> Tensor:
-    """Return one of the tensors, counted from the newest."""
-    return some[(-1 - index) % len(some)]
+def pick(tensors: Sequence[Tensor], index: int) -> Tensor:
+    """Return a tensor by its index from the newest."""
+    return tensors[(-1 - index) % len(tensors)]
 
 
-def flat(values: Any) -> Iterator[Any]:
+def flatten(values: Any) -> Iterator[Any]:
     """Yield the values in nested tuples."""
     if isinstance(values, (tuple, list)):
         for value in values:
-            yield from flat(value)
+            yield from flatten(value)
     else:
         yield values
 
 
-def seen(value: Tensor | None) -> Any:
+def visible(value: Tensor | None) -> Any:
     """Return what a hook can see of a value."""
     if value is None:
         return None
@@ -208,85 +216,85 @@ REGISTER: dict[str, Callable[[Tensor, Callable[..., Any]], Any]] = {
 }
 
 
-def each(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """Return the tensor, or the tuple of tensors, with a change made to each that is there."""
+def map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """Apply ``change`` to a tensor, or to each tensor of a tuple that is not None."""
     if isinstance(value, (tuple, list)):
-        return tuple(each(tensor, change) for tensor in value)
+        return tuple(map_tensors(tensor, change) for tensor in value)
     return None if value is None else change(value)
 
 
-def editable(tensor: Tensor) -> Tensor:
-    """Return the gradient that a hook has in its hands: post-accumulate hooks get the parameter."""
+def gradient_of(tensor: Tensor) -> Tensor:
+    """Return the gradient for a hook's argument, which is the parameter in post-accumulate hooks."""
     return tensor if tensor.grad is None else tensor.grad
 
 
 def edit(machine: Machine, step: Hook, number: int, value: Any) -> None:
     """Change the gradient in place."""
-    each(value, lambda tensor: editable(tensor).mul_(2))
+    map_tensors(value, lambda tensor: gradient_of(tensor).mul_(2))
 
 
 def edit_data(machine: Machine, step: Hook, number: int, value: Any) -> None:
     """Change the gradient in place without a new version."""
-    each(value, lambda tensor: editable(tensor).data.mul_(3))
+    map_tensors(value, lambda tensor: gradient_of(tensor).data.mul_(3))
 
 
-def hold(machine: Machine, step: Hook, number: int, value: Any) -> None:
+def keep_reference(machine: Machine, step: Hook, number: int, value: Any) -> None:
     """Keep a reference to the gradient, so that `.grad` has to be a copy."""
-    each(value, machine.held.append)
+    map_tensors(value, machine.kept_gradients.append)
 
 
 def fail(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Raise."""
+    """Raise an error."""
     raise ValueError(f"hook {number} does not like this")
 
 
 def remove_itself(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Remove this very hook."""
+    """Remove this hook."""
     machine.handles[number].remove()
 
 
 def remove_another(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Remove a hook, perhaps one that is still to come."""
+    """Remove a hook, which may not have run yet."""
     machine.handles[step.other % len(machine.handles)].remove()
 
 
 def register_another(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Register a hook somewhere, perhaps where the pass still has to go."""
+    """Register a hook, possibly where the pass has not been yet."""
     place = REGISTERED_LATER[step.other % len(REGISTERED_LATER)]
     if (step.place, place) == ("post_accumulate", "node_post"):
-        # torch gives a post-hook that comes while its node computes an empty tuple, unless there was one before.
-        # An observer is one; so this is the one thing that cannot be the same.
+        # torch passes an empty tuple to a post-hook that is registered while its node computes, unless the node had one
+        # before. An observer is such a post-hook, so recording changes this case unavoidably.
         place = "node_pre"
     machine.register(Hook(place, step.other, "replace", 0))
 
 
 def retain(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Ask for a tensor's gradient in the middle of the pass."""
+    """Call retain_grad on a tensor during the pass."""
     machine.register(Hook("retain", step.other, "keep", 0))
 
 
-def nest(machine: Machine, step: Hook, number: int, value: Any) -> None:
+def run_nested_pass(machine: Machine, step: Hook, number: int, value: Any) -> None:
     """Run another pass inside the pass, once."""
     if machine.nested:
         return
     machine.nested = True
-    root = pick(machine.wanting(), step.other)
+    root = pick(machine.tensors_with_grad(), step.other)
     torch.autograd.backward([root], [torch.ones_like(root)], retain_graph=True)
 
 
-DO: dict[str, Callable[[Machine, Hook, int, Any], Any]] = {
+ACTIONS: dict[str, Callable[[Machine, Hook, int, Any], Any]] = {
     "keep": lambda machine, step, number, value: None,
     "same": lambda machine, step, number, value: value,
     "edit": edit,
     "edit data": edit_data,
-    "replace": lambda machine, step, number, value: each(value, lambda tensor: tensor * -1.5),
-    "hold": hold,
+    "replace": lambda machine, step, number, value: map_tensors(value, lambda tensor: tensor * -1.5),
+    "hold": keep_reference,
     "raise": fail,
-    "wrong shape": lambda machine, step, number, value: each(value, lambda tensor: tensor.new_ones(3, 3)),
+    "wrong shape": lambda machine, step, number, value: map_tensors(value, lambda tensor: tensor.new_ones(3, 3)),
     "wrong type": lambda machine, step, number, value: "a word",
     "remove itself": remove_itself,
     "remove another": remove_another,
     "register another": register_another,
     "retain": retain,
-    "nested": nest,
+    "nested": run_nested_pass,
 }

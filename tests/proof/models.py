@@ -1,9 +1,9 @@
-"""Models of other libraries, each recorded and shown: ``python -m tests.proof.models [torchvision timm transformers]``.
+"""Record and show models of other libraries: ``python -m tests.proof.models [torchvision timm transformers]``.
 
 It needs the libraries (``pip install torchvision timm transformers``) and no network: nothing is trained, sizes are as
-small as a model allows, and what has many weights runs on torch's ``meta`` device, which has shapes but no numbers. It
-prints a line for each model that failed, and a table. Models run in processes of their own, so that one that dies is
-counted, and the others go on.
+small as a model allows, and large models run on torch's ``meta`` device, which has shapes but no numbers. It prints a
+line for each model that failed, and a table. Models run in subprocesses, so that a crash is counted and does not stop
+the others.
 """
 
 from __future__ import annotations
@@ -29,23 +29,38 @@ import hookviz as hv
 from hookviz.picture import layout
 from hookviz.player.trace_content import TraceContent
 
-from .pictures import way_of_drawn
+from .pictures import layout_method_of_outcome
 
-HEAVY = 3_000_000
-"""A model of more weights than this has no numbers."""
-MOST_MEMORY = 12 * 2**30
-"""Bytes: a model that needs more fails by itself, lest it take the machine down."""
+MAX_WEIGHTS = 3_000_000
+"""Models with more weights run on the ``meta`` device."""
+MEMORY_LIMIT = 12 * 2**30
+"""In bytes: a model that needs more fails instead of exhausting the machine."""
 SECONDS = 180.0
-"""One that takes longer is ended, and counts as failed."""
+"""A model that takes longer is stopped, and counts as failed."""
 FAMILIES = ("torchvision", "timm", "transformers")
-TINY = ("test_", "atto", "femto", "pico", "nano", "tiny", "xxs", "xx_small", "_s0", "_b0", "_t0", "small", "_s", "18")
+SMALL_MODEL_MARKS = (
+    "test_",
+    "atto",
+    "femto",
+    "pico",
+    "nano",
+    "tiny",
+    "xxs",
+    "xx_small",
+    "_s0",
+    "_b0",
+    "_t0",
+    "small",
+    "_s",
+    "18",
+)
 
 Run = Callable[[], Any]
 """A forward pass."""
 
 
 def first_tensor(value: Any) -> Tensor | None:
-    """The first tensor that has a gradient in what a model returned."""
+    """The first tensor in a model's output that requires a gradient."""
     if isinstance(value, Tensor):
         return value if value.requires_grad and value.is_floating_point() else None
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
@@ -83,11 +98,15 @@ def torchvision_model(name: str, device: str) -> tuple[nn.Module, Run]:
 
 
 def timm_names() -> list[str]:
-    """Of each family up to three models, the smallest as far as names tell."""
+    """Up to three models of each family, the smallest according to their names."""
     timm = importlib.import_module("timm")
 
     def size(name: str) -> tuple[int, int, str]:
-        return next((k for k, word in enumerate(TINY) if word in name), len(TINY)), len(name), name
+        return (
+            next((k for k, word in enumerate(SMALL_MODEL_MARKS) if word in name), len(SMALL_MODEL_MARKS)),
+            len(name),
+            name,
+        )
 
     found = []
     for family in timm.list_modules():
@@ -125,7 +144,7 @@ SIZES = {
     24: ("moe_intermediate_size"),
     0: ("pad_token_id"),
 }
-"""Size → what configurations call the sizes that shall be so small."""
+"""Size → the options of configurations to set to it."""
 
 
 def transformers_names() -> list[str]:
@@ -140,19 +159,19 @@ def transformers_model(name: str, device: str) -> tuple[nn.Module, Run]:
     shrink(config)
     with torch.device("meta"):
         weights = sum(p.numel() for p in transformers.AutoModel.from_config(config).parameters())
-    if weights > 4 * HEAVY:
+    if weights > 4 * MAX_WEIGHTS:
         raise ValueError("its configuration has sizes that have other names")
     with torch.device(device):
         net = transformers.AutoModel.from_config(config)
-        words = torch.ones(1, 7, dtype=torch.long)
-        image, sound = torch.rand(1, 3, 32, 32), torch.rand(1, 4000)
-    tries: list[dict[str, Any]] = [{"input_ids": words}, {"input_ids": words, "decoder_input_ids": words}]
-    tries += [{"pixel_values": image}, {"input_ids": words, "pixel_values": image}, {"input_values": sound}]
-    return net, working(net, tries)
+        tokens = torch.ones(1, 7, dtype=torch.long)
+        image, audio = torch.rand(1, 3, 32, 32), torch.rand(1, 4000)
+    candidates: list[dict[str, Any]] = [{"input_ids": tokens}, {"input_ids": tokens, "decoder_input_ids": tokens}]
+    candidates += [{"pixel_values": image}, {"input_ids": tokens, "pixel_values": image}, {"input_values": audio}]
+    return net, first_accepted_call(net, candidates)
 
 
 def shrink(config: Any) -> None:
-    """Make the sizes in a configuration small, and in those that it holds."""
+    """Set small sizes in a configuration and its nested configurations."""
     for size, options in SIZES.items():
         for option in options.split():
             if isinstance(getattr(config, option, None), int):
@@ -165,12 +184,12 @@ def shrink(config: Any) -> None:
             shrink(inner)
 
 
-def working(net: nn.Module, tries: list[dict[str, Any]]) -> Run:
-    """The first way of calling ``net`` that it takes."""
-    for given in tries:
+def first_accepted_call(net: nn.Module, candidates: list[dict[str, Any]]) -> Run:
+    """The forward pass of ``net`` with the first inputs that it accepts."""
+    for inputs in candidates:
         with suppress(Exception), torch.no_grad():
-            net(**given)
-            return lambda: net(**given)
+            net(**inputs)
+            return lambda: net(**inputs)
     raise ValueError("it takes none of the inputs that were tried")
 
 
@@ -178,32 +197,32 @@ def working(net: nn.Module, tries: list[dict[str, Any]]) -> Run:
 
 
 def build(library: str, name: str) -> tuple[nn.Module, Run]:
-    """A model with numbers if it has few weights, else without."""
+    """Build a model, on the ``meta`` device if it has many weights."""
     make = globals()[f"{library}_model"]
     device = "cpu"
-    if library != "transformers":  # those are made small, and tried before they are used
+    if library != "transformers":  # transformers_model shrinks these and tries their inputs
         weights = sum(p.numel() for p in make(name, "meta")[0].parameters())
-        device = "meta" if weights > HEAVY else "cpu"
+        device = "meta" if weights > MAX_WEIGHTS else "cpu"
     torch.manual_seed(0)
     return make(name, device)
 
 
-def show(library: str, name: str) -> dict[str, Any]:
-    """Run one model plain, then record it and make its page; how its pictures were drawn."""
+def record_and_show(library: str, name: str) -> dict[str, Any]:
+    """Run one model plain, then record it and make its content; return the methods that drew its pictures."""
     net, run = build(library, name)
     loss = first_tensor(run())
     if loss is None:
         return {"skipped": "it returns nothing that has a gradient"}
     loss.sum().backward()
-    drawn: Counter[str] = Counter()
+    methods: Counter[str] = Counter()
     draw = layout._draw_by_any_method
 
-    def counted(*arguments: Any) -> Any:
-        made = draw(*arguments)
-        drawn[way_of_drawn(made)] += 1
-        return made
+    def draw_and_count(*arguments: Any) -> Any:
+        outcome = draw(*arguments)
+        methods[layout_method_of_outcome(outcome)] += 1
+        return outcome
 
-    layout._draw_by_any_method = counted  # type: ignore[assignment]
+    layout._draw_by_any_method = draw_and_count  # type: ignore[assignment]
     try:
         with hv.record(net) as trace:
             out = first_tensor(run())
@@ -212,60 +231,60 @@ def show(library: str, name: str) -> dict[str, Any]:
         TraceContent(trace).full_content()
     finally:
         layout._draw_by_any_method = draw
-    return {"steps": len(trace.rows), "drawn": drawn}
+    return {"steps": len(trace.rows), "drawn": methods}
 
 
-def one_process(library: str, names: list[str]) -> None:
+def run_models(library: str, names: list[str]) -> None:
     """Show the models one by one, and print a line of JSON before and after each."""
     torch.set_num_threads(1)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     warnings.simplefilter("ignore")
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # libraries print
+    os.dup2(2, 1)  # libraries may print to stdout
     for name in names:
         print(json.dumps({"began": name}), file=out, flush=True)
         try:
-            found = show(library, name)
+            found = record_and_show(library, name)
         except Exception as error:
-            inside = any("hookviz" in frame.tb_frame.f_code.co_filename for frame in frames(error))
-            why = f"{type(error).__name__}: {error}".splitlines()[0][:160]
-            found = {"failed" if inside else "skipped": why}
+            is_hookviz_error = any("hookviz" in frame.tb_frame.f_code.co_filename for frame in tracebacks(error))
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:160]
+            found = {"failed" if is_hookviz_error else "skipped": reason}
         print(json.dumps({"name": name, **found}), file=out, flush=True)
 
 
-def frames(error: BaseException) -> Iterator[Any]:
-    """The tracebacks of an exception."""
-    at = error.__traceback__
-    while at is not None:
-        yield at
-        at = at.tb_next
+def tracebacks(error: BaseException) -> Iterator[Any]:
+    """Yield the chain of tracebacks of an exception."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
 
 
 # -- all of them
 
 
-def outcomes(library: str, names: list[str]) -> Iterator[dict[str, Any]]:
-    """What became of each model; a process that dies or hangs is followed by another."""
+def run_in_subprocesses(library: str, names: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the result of each model; a process that crashes or hangs is replaced by a new one."""
     waiting = list(names)
     while waiting:
         command = [sys.executable, "-m", "tests.proof.models", "--one", library, *waiting]
-        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        name, began, timer = "", time.monotonic(), Timer(SECONDS, running.kill)
-        assert running.stdout is not None
-        for line in running.stdout:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        name, start, timer = "", time.monotonic(), Timer(SECONDS, process.kill)
+        assert process.stdout is not None
+        for line in process.stdout:
             found = json.loads(line)
             timer.cancel()
             if "began" in found:
-                name, began, timer = found["began"], time.monotonic(), Timer(SECONDS, running.kill)
+                name, start, timer = found["began"], time.monotonic(), Timer(SECONDS, process.kill)
                 timer.start()
             else:
                 waiting.remove(found["name"])
-                yield {**found, "seconds": time.monotonic() - began}
+                yield {**found, "seconds": time.monotonic() - start}
         timer.cancel()
-        status = running.wait()
+        status = process.wait()
         if name in waiting:
             waiting.remove(name)
-            yield {"name": name, "died": status, "seconds": time.monotonic() - began}
+            yield {"name": name, "died": status, "seconds": time.monotonic() - start}
         elif waiting:
             raise RuntimeError(f"a process of {library} ended with status {status} before it began")
 
@@ -274,19 +293,19 @@ def main(libraries: list[str]) -> None:
     table = []
     for library in libraries or FAMILIES:
         counts: Counter[str] = Counter()
-        drawn: Counter[str] = Counter()
-        for found in outcomes(library, globals()[f"{library}_names"]()):
+        methods: Counter[str] = Counter()
+        for found in run_in_subprocesses(library, globals()[f"{library}_names"]()):
             result = next(word for word in ("died", "failed", "skipped", "steps") if word in found)
             counts["shown" if result == "steps" else result] += 1
-            drawn.update(found.get("drawn", {}))
+            methods.update(found.get("drawn", {}))
             if result != "steps" or found["seconds"] > 60 or set(found["drawn"]) - {"usual"}:
                 print(library, found["name"], {key: found[key] for key in found if key not in ("name",)}, flush=True)
-        table.append(f"{library}: {dict(counts)}; pictures: {dict(drawn)}")
+        table.append(f"{library}: {dict(counts)}; pictures: {dict(methods)}")
     print("\n".join(table))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        one_process(sys.argv[2], sys.argv[3:])
+        run_models(sys.argv[2], sys.argv[3:])
     else:
         main(sys.argv[1:])

@@ -1,8 +1,8 @@
-"""Saved traces of every kind, damaged in ways that nobody thought of: what ``load`` and all views are tried with.
+"""Fuzz ``load`` and all views with randomly damaged files of traces of every kind.
 
-``python -m tests.proof.mutants 20000`` tries so many and prints how many were refused and how many worked, what failed,
-the most processor time that one of them took, and the most memory. Given two numbers, it tries those from the first up
-to the second.
+``python -m tests.proof.mutants 20000`` tries 20,000 files and prints how many were refused and how many worked, the
+failures, the maximum processor time of a file, and the peak memory. Given two numbers, it tries the files from the
+first number up to the second.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED
 from hookviz.trace.sentences import make_title
 
 SECONDS, MEGABYTES = 10.0, 600
-"""What one file may cost at most."""
+"""The limits of processor time and memory for one file."""
 
-# -- the traces that are damaged
+# -- the traces
 
 
 def _graph() -> hv.Trace:
-    """The picture of the first lesson: hooks of tensors and nodes, two passes."""
+    """The graph of lesson 01 with tensor and node hooks, and two passes."""
     a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
     c = a * b
     e = c * d
@@ -67,7 +67,7 @@ def _graph() -> hv.Trace:
 
 
 def _in_place() -> hv.Trace:
-    """A gradient edited in place that others share, one that is asked for, and a hook that raises."""
+    """A gradient edited in place that two tensors share, a call of autograd.grad, and a hook that raises."""
     c, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
     e = c + d
     d.register_hook(lambda grad: grad.mul_(100))
@@ -85,7 +85,7 @@ def _in_place() -> hv.Trace:
 
 
 class Block(nn.Module):
-    """Three modules, one of them called a second time by checkpointing."""
+    """Three modules, one of which checkpointing calls a second time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def _modules() -> hv.Trace:
 
 
 def _training() -> hv.Trace:
-    """Two steps of an optimizer with hooks, scaled by a GradScaler; as if gradients of ranks had been joined."""
+    """Two steps of an optimizer with hooks, scaled by a GradScaler, and one artificial synchronised gradient."""
     net = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     optimizer.register_step_pre_hook(lambda *_: None)
@@ -155,7 +155,7 @@ def _formulas() -> hv.Trace:
 
 
 def _large() -> hv.Trace:
-    """More boxes than are seen at once: runs, fans and calls that are folded."""
+    """More boxes than one picture shows, with collapsed chains, fans and calls."""
     net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), nn.Tanh()) for _ in range(9)))
     for module in net[:3]:
         module.register_forward_hook(lambda *_: None)
@@ -181,7 +181,7 @@ KINDS_OF_TRACE: dict[str, Callable[[], hv.Trace]] = {
 
 @cache
 def saved(kind: str) -> str:
-    """A file with a trace of this kind."""
+    """The JSON of a trace of this kind."""
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -190,11 +190,11 @@ def saved(kind: str) -> str:
 
 @cache
 def undamaged(kind: str) -> hv.Trace:
-    """That trace."""
+    """The trace of this kind, loaded from its undamaged JSON."""
     return decode_trace(json.loads(saved(kind)), hv.Trace)
 
 
-# -- how they are damaged
+# -- kinds of damage
 
 HOSTILE = (
     "",
@@ -210,7 +210,7 @@ HOSTILE = (
     "x" * 20_000,
     "é" * 9_999,
 )
-WRONG: tuple[Any, ...] = (
+WRONG_VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 3, 7, 64, -(10**9), 10**9, 2**31, 2**53, 2**63 - 1, 2**64, 10**30, 10**400),
     *(0.5, -0.0, 1e308, float("nan"), float("inf"), "nan", "inf", "1+2j", "nanj"),
     *(
@@ -242,188 +242,190 @@ DTYPES = (
     "",
 )
 
-Place = tuple[Any, Any]
-"""(a list or an object, an index or a key of it)"""
+Location = tuple[Any, Any]
+"""(a list or a dict, an index or a key of it)"""
 
 
-def _walk(choose: random.Random, data: Any) -> Place:
-    """Somewhere in a file: tables first, so that small ones are damaged as often as large ones."""
-    holder, key = data, choose.choice(list(data))
-    while isinstance(holder[key], dict | list) and holder[key] and choose.random() < 0.9:
+def _random_location(rng: random.Random, data: Any) -> Location:
+    """A random location in a file; a table is chosen first, so that small tables are damaged as often as large ones."""
+    holder, key = data, rng.choice(list(data))
+    while isinstance(holder[key], dict | list) and holder[key] and rng.random() < 0.9:
         holder = holder[key]
-        key = choose.choice(list(holder)) if isinstance(holder, dict) else choose.randrange(len(holder))
+        key = rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
     return holder, key
 
 
-def _wrong(choose: random.Random, data: Any) -> None:
-    holder, key = _walk(choose, data)
-    holder[key] = copy.deepcopy(choose.choice(WRONG))
+def _set_wrong_value(rng: random.Random, data: Any) -> None:
+    holder, key = _random_location(rng, data)
+    holder[key] = copy.deepcopy(rng.choice(WRONG_VALUES))
 
 
-def _hostile(choose: random.Random, data: Any) -> None:
+def _set_hostile_text(rng: random.Random, data: Any) -> None:
     for _ in range(20):
-        holder, key = _walk(choose, data)
+        holder, key = _random_location(rng, data)
         if isinstance(holder[key], str) and key not in ("format", "version"):
-            holder[key] = choose.choice(HOSTILE)
+            holder[key] = rng.choice(HOSTILE)
             return
 
 
-def _near(choose: random.Random, data: Any) -> None:
-    """A number that is a little different, or another one of its column."""
+def _change_number(rng: random.Random, data: Any) -> None:
+    """Change a number by one, or replace it by another number of its column."""
     for _ in range(20):
-        holder, key = _walk(choose, data)
+        holder, key = _random_location(rng, data)
         if type(holder[key]) is int and isinstance(holder, list):
             others = [x for x in holder if type(x) is int]
-            holder[key] = choose.choice([holder[key] + 1, holder[key] - 1, choose.choice(others), len(others)])
+            holder[key] = rng.choice([holder[key] + 1, holder[key] - 1, rng.choice(others), len(others)])
             return
 
 
-def _table(choose: random.Random, data: Any) -> dict[str, list[Any]]:
-    tables = [part for part in data.values() if isinstance(part, dict)]
-    found: dict[str, list[Any]] = choose.choice(tables) if tables else {}
+def _random_table(rng: random.Random, data: Any) -> dict[str, list[Any]]:
+    tables = [table for table in data.values() if isinstance(table, dict)]
+    found: dict[str, list[Any]] = rng.choice(tables) if tables else {}
     return found
 
 
-def _rows(choose: random.Random, data: Any) -> None:
-    """Rows of a table that are missing, there twice, or in another order."""
-    table = _table(choose, data)
+def _damage_rows(rng: random.Random, data: Any) -> None:
+    """Remove, duplicate or reorder rows of a table."""
+    table = _random_table(rng, data)
     columns = [column for column in table.values() if isinstance(column, list)]
     count = min(map(len, columns), default=0)
     if count:
-        order, at, to = list(range(count)), choose.randrange(count), choose.randrange(count)
-        way = choose.randrange(5)
-        if way == 0:
-            del order[at]
-        elif way == 1:
-            order.insert(to, at)
-        elif way == 2:
-            order[at], order[to] = order[to], order[at]
-        elif way == 3:
+        order, source, target = list(range(count)), rng.randrange(count), rng.randrange(count)
+        variant = rng.randrange(5)
+        if variant == 0:
+            del order[source]
+        elif variant == 1:
+            order.insert(target, source)
+        elif variant == 2:
+            order[source], order[target] = order[target], order[source]
+        elif variant == 3:
             order = order[::-1]
         else:
-            order += [at] * 300
+            order += [source] * 300
         for column in columns:
             column[:] = [copy.deepcopy(column[i]) for i in order if i < len(column)]
 
 
-def _column(choose: random.Random, data: Any) -> None:
-    """A column that is too short, too long, in another order, or has the cells of another."""
-    table = _table(choose, data)
+def _damage_column(rng: random.Random, data: Any) -> None:
+    """Shorten, lengthen or shuffle a column, or replace its cells by those of another."""
+    table = _random_table(rng, data)
     columns = [column for column in table.values() if isinstance(column, list) and column]
     if columns:
-        column = choose.choice(columns)
-        way = choose.randrange(4)
-        if way == 0:
+        column = rng.choice(columns)
+        variant = rng.randrange(4)
+        if variant == 0:
             column.pop()
-        elif way == 1:
+        elif variant == 1:
             column.append(copy.deepcopy(column[0]))
-        elif way == 2:
-            choose.shuffle(column)
+        elif variant == 2:
+            rng.shuffle(column)
         else:
-            column[:] = copy.deepcopy(choose.choice(columns))
+            column[:] = copy.deepcopy(rng.choice(columns))
 
 
-def _edges(choose: random.Random, data: Any) -> None:
-    """A loop, a way back, or a way elsewhere."""
+def _damage_edges(rng: random.Random, data: Any) -> None:
+    """Add an edge that makes a cycle or leads to another node."""
     edges = data.get("edges")
-    whole = [edge for edge in edges if isinstance(edge, list) and len(edge) == 4] if isinstance(edges, list) else []
-    if whole:
-        (start, slot, end, output), other = choose.choice(whole), choose.choice(whole)
+    complete = [edge for edge in edges if isinstance(edge, list) and len(edge) == 4] if isinstance(edges, list) else []
+    if complete:
+        (start, slot, end, output), other = rng.choice(complete), rng.choice(complete)
         loops = [[start, slot, start, 0], [end, 0, start, 0], [end, 7, end, 0]]
-        edges.append(choose.choice([*loops, [start, slot, other[2], output]]))
+        edges.append(rng.choice([*loops, [start, slot, other[2], output]]))
 
 
-def _key(choose: random.Random, data: Any) -> None:
-    """A key that is missing, new, or another's."""
-    holder = choose.choice([data, *(part for part in data.values() if isinstance(part, dict))])
+def _damage_key(rng: random.Random, data: Any) -> None:
+    """Remove or add a key, or give a key the value of another."""
+    holder = rng.choice([data, *(table for table in data.values() if isinstance(table, dict))])
     if holder:
-        key = choose.choice(list(holder))
-        way = choose.randrange(3)
-        if way == 0:
+        key = rng.choice(list(holder))
+        variant = rng.randrange(3)
+        if variant == 0:
             del holder[key]
-        elif way == 1:
+        elif variant == 1:
             holder["new"] = [1, 2]
         else:
-            holder[key] = copy.deepcopy(holder[choose.choice(list(holder))])
+            holder[key] = copy.deepcopy(holder[rng.choice(list(holder))])
 
 
-def _deep(choose: random.Random, data: Any) -> None:
-    holder, key = _walk(choose, data)
-    for _ in range(choose.choice((1, 5, 60, 400))):
+def _nest_value(rng: random.Random, data: Any) -> None:
+    holder, key = _random_location(rng, data)
+    for _ in range(rng.choice((1, 5, 60, 400))):
         holder[key] = [holder[key]]
 
 
-def _graft(choose: random.Random, data: Any) -> None:
-    """Something from elsewhere in the file."""
-    (holder, key), (other, there) = _walk(choose, data), _walk(choose, data)
-    holder[key] = copy.deepcopy(other[there])
+def _copy_from_elsewhere(rng: random.Random, data: Any) -> None:
+    """Replace a value by a copy from elsewhere in the file."""
+    (holder, key), (other, other_key) = _random_location(rng, data), _random_location(rng, data)
+    holder[key] = copy.deepcopy(other[other_key])
 
 
-def _of_step(choose: random.Random, data: Any) -> None:
-    """A step of another kind, or with another effect."""
+def _damage_step(rng: random.Random, data: Any) -> None:
+    """Change the kind, the effect or the subject of a step."""
     rows = data.get("rows")
     if isinstance(rows, dict):
-        name = choose.choice(("kind", "effect", "subject"))
+        name = rng.choice(("kind", "effect", "subject"))
         if isinstance(rows.get(name), list) and rows[name]:
-            known = {"kind": KINDS, "effect": EFFECTS, "subject": SUBJECTS}[name]
-            rows[name][choose.randrange(len(rows[name]))] = choose.choice(known)
+            valid = {"kind": KINDS, "effect": EFFECTS, "subject": SUBJECTS}[name]
+            rows[name][rng.randrange(len(rows[name]))] = rng.choice(valid)
 
 
-def _of_gradients(choose: random.Random, data: Any) -> None:
-    """A step with other gradients than it can have: none, one, fewer or more."""
+def _damage_gradients(rng: random.Random, data: Any) -> None:
+    """Give a step an impossible number of gradients."""
     rows = data.get("rows")
-    column = rows.get(choose.choice(("before", "after", "parts"))) if isinstance(rows, dict) else None
+    column = rows.get(rng.choice(("before", "after", "parts"))) if isinstance(rows, dict) else None
     if isinstance(column, list) and column:
-        at = choose.randrange(len(column))
-        given = column[at] if isinstance(column[at], list) else []
-        column[at] = copy.deepcopy(choose.choice(([], None, 0, given[:1], given[1:], [*given, None], given * 2)))
+        row = rng.randrange(len(column))
+        gradients = column[row] if isinstance(column[row], list) else []
+        column[row] = copy.deepcopy(
+            rng.choice(([], None, 0, gradients[:1], gradients[1:], [*gradients, None], gradients * 2))
+        )
 
 
-def _of_value(choose: random.Random, data: Any) -> None:
-    """A value of another shape or dtype, or with other numbers."""
+def _damage_value(rng: random.Random, data: Any) -> None:
+    """Change the shape, dtype, numbers or note of a value."""
     values = data.get("values")
-    value = choose.choice(values) if isinstance(values, list) and values else None
+    value = rng.choice(values) if isinstance(values, list) and values else None
     if isinstance(value, list) and len(value) == 6:
-        others = choose.choice(values)
-        way = choose.randrange(6)
-        if way == 0:
-            value[0] = choose.choice(([40_000, 40_000], [2**62], [0], [1] * 80, [1, 1], [0, 3], [10**30]))
-        elif way == 1:
-            value[1] = choose.choice(DTYPES)
-        elif way == 2:
-            value[3:5] = None, [0.0, 1.0, 0.5, 2.0, 0, 0, 3][: choose.choice((7, 7, 7, 3))]
-        elif way == 3:
-            value[3] = choose.choice((1.0, [1.0], [[1.0, "nan"]], "inf", 300, True, "1j", [], "x"))
-        elif way == 4 and isinstance(others, list) and len(others) == 6:
+        others = rng.choice(values)
+        variant = rng.randrange(6)
+        if variant == 0:
+            value[0] = rng.choice(([40_000, 40_000], [2**62], [0], [1] * 80, [1, 1], [0, 3], [10**30]))
+        elif variant == 1:
+            value[1] = rng.choice(DTYPES)
+        elif variant == 2:
+            value[3:5] = None, [0.0, 1.0, 0.5, 2.0, 0, 0, 3][: rng.choice((7, 7, 7, 3))]
+        elif variant == 3:
+            value[3] = rng.choice((1.0, [1.0], [[1.0, "nan"]], "inf", 300, True, "1j", [], "x"))
+        elif variant == 4 and isinstance(others, list) and len(others) == 6:
             value[:] = copy.deepcopy([*others[:3], *value[3:]])
         else:
-            value[5] = choose.choice((None, *HOSTILE))
+            value[5] = rng.choice((None, *HOSTILE))
 
 
-def _of_setting(choose: random.Random, data: Any) -> None:
-    """A setting of an op that is another."""
+def _damage_setting(rng: random.Random, data: Any) -> None:
+    """Replace a setting of an op."""
     plain = data.get("saved", {}).get("plain") if isinstance(data.get("saved"), dict) else None
     if isinstance(plain, list) and plain:
-        settings = (*WRONG, *HOSTILE, [40_000] * 2, [-1], [2, 3], 0, 1, -7, [0] * 100, [[1, 2], [3]], 2**62)
-        plain[choose.randrange(len(plain))] = copy.deepcopy(choose.choice(settings))
+        settings = (*WRONG_VALUES, *HOSTILE, [40_000] * 2, [-1], [2, 3], 0, 1, -7, [0] * 100, [[1, 2], [3]], 2**62)
+        plain[rng.randrange(len(plain))] = copy.deepcopy(rng.choice(settings))
 
 
-def _of_reason(choose: random.Random, data: Any) -> None:
-    """A formula that is another's, or none; a verdict that is not true; a step with the reasons of another; or none."""
+def _damage_reason(rng: random.Random, data: Any) -> None:
+    """Replace formulas, verdicts or notes, or change which steps have which reasons."""
     reasons, explained = data.get("reasons"), data.get("explained")
     if not isinstance(reasons, dict) or not isinstance(explained, list):
         return
-    way = choose.randrange(5)
-    if way == 0:
+    variant = rng.randrange(5)
+    if variant == 0:
         data["explained"] = []
-    elif way == 1 and explained:
-        explained[choose.randrange(len(explained))] = copy.deepcopy(choose.choice([*explained, [], [0], 0, None]))
+    elif variant == 1 and explained:
+        explained[rng.randrange(len(explained))] = copy.deepcopy(rng.choice([*explained, [], [0], 0, None]))
     else:
-        name = choose.choice(("reading", "verdict", "notes"))
+        name = rng.choice(("reading", "verdict", "notes"))
         column = reasons.get(name)
         if isinstance(column, list) and column:
             others = {"reading": READINGS, "verdict": (EXPLAINED, SYMBOLS, UNEXPLAINED), "notes": NOTES}[name]
-            column[choose.randrange(len(column))] = copy.deepcopy(choose.choice(others))
+            column[rng.randrange(len(column))] = copy.deepcopy(rng.choice(others))
 
 
 READINGS = (
@@ -437,48 +439,48 @@ NOTES: tuple[Any, ...] = (
 
 DAMAGES = (
     *(
-        _wrong,
-        _hostile,
-        _near,
-        _near,
-        _rows,
-        _column,
-        _edges,
-        _key,
-        _deep,
-        _graft,
-        _of_step,
-        _of_gradients,
-        _of_value,
-        _of_setting,
-        _of_reason,
+        _set_wrong_value,
+        _set_hostile_text,
+        _change_number,
+        _change_number,
+        _damage_rows,
+        _damage_column,
+        _damage_edges,
+        _damage_key,
+        _nest_value,
+        _copy_from_elsewhere,
+        _damage_step,
+        _damage_gradients,
+        _damage_value,
+        _damage_setting,
+        _damage_reason,
     ),
 )
 
 
 def mutant(seed: int) -> str:
-    """File number ``seed``: that of a trace of some kind with one to three damages."""
-    choose = random.Random(seed)
+    """The JSON number ``seed``: a trace of some kind with one to three damages."""
+    rng = random.Random(seed)
     data = json.loads(saved(kind_of(seed)))
-    for _ in range(choose.choice((1, 1, 2, 3))):
-        choose.choice(DAMAGES)(choose, data)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        rng.choice(DAMAGES)(rng, data)
     return json.dumps(data)
 
 
 def kind_of(seed: int) -> str:
-    """The kind of trace that file number ``seed`` was; small ones more often, since they take less time."""
+    """The kind of trace in file number ``seed``; kinds with small files are more frequent, because they are faster."""
     return random.Random(-seed).choices(list(KINDS_OF_TRACE), (4, 4, 3, 4, 1, 1))[0]
 
 
 def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
-    """``data`` with ``text`` in every field that holds a text of somebody's."""
+    """Put ``text`` into every field of ``data`` whose text comes from a user, and return ``data``."""
     data["ops"] = [op if op == "AccumulateGrad" else text for op in data["ops"]]
     data["remarks"] = [["verbatim", [["text", text]]], [text, [[text, text]]]]
     fields = {"tensors": ["name"], "hook_rows": ["name", "file", "text"], "rows": ["error", "region"]}
     fields |= {"modules": ["name", "kind"], "optimizers": ["name", "kind"]}
     for table, columns in fields.items():
         for column in columns:
-            if column in data[table]:  # else it holds nothing of anybody's
+            if column in data[table]:  # otherwise it has no text of a user
                 data[table][column] = [text] * len(data[table][column])
     data["reasons"]["source"] = [text] * len(data["reasons"]["source"])
     data["reasons"]["notes"] = [[[text, [[text, text]]], ["verbatim", [["text", text]]]]] * len(
@@ -493,15 +495,15 @@ def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
     return data
 
 
-# -- what is done with them
+# -- the views that are tried
 
 
-CHEAP = 4
-"""So many of the views take next to no time: they are always looked at."""
+CHEAP_VIEWS = 4
+"""The number of cheap views at the start of ``views``, which are always tried."""
 
 
 def views(trace: hv.Trace) -> list[Callable[[], Any]]:
-    """All that can be seen of ``trace``."""
+    """Functions that make every view of ``trace``."""
     steps = range(min(len(trace.rows), 40))
     return [
         lambda: repr(trace),
@@ -509,53 +511,55 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: (repr(trace.firings), trace.firings._repr_html_()),
         lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
-        lambda: _asked(trace),
+        lambda: _view_quiz(trace),
         lambda: trace.content(),
         lambda: TraceContent(trace, grouped=True).full_content(),
-        lambda: _answered(trace),
+        lambda: _request_chunks(trace),
         lambda: page(trace, "A file that is not ours") if trace.rows else None,
         lambda: trace._repr_mimebundle_(),
         lambda: [
-            build_trace_figure(trace, step, tensors=layer).source for step in _some(trace) for layer in (False, True)
+            build_trace_figure(trace, step, tensors=layer).source
+            for step in _sample_steps(trace)
+            for layer in (False, True)
         ],
-        lambda: [trace.figure(step).svg() for step in _some(trace)[:1]],
-        lambda: _compared(trace, trace),
+        lambda: [trace.figure(step).svg() for step in _sample_steps(trace)[:1]],
+        lambda: _view_difference(trace, trace),
     ]
 
 
-def _asked(trace: hv.Trace) -> None:
+def _view_quiz(trace: hv.Trace) -> None:
     quiz = trace.quiz()
     repr(quiz), quiz._repr_html_()
-    for asked in quiz:
-        repr(quiz.check(asked.number, 1.0))
+    for question in quiz:
+        repr(quiz.check(question.number, 1.0))
 
 
-def _some(trace: hv.Trace) -> list[int | None]:
-    """A few steps, and the end."""
+def _sample_steps(trace: hv.Trace) -> list[int | None]:
+    """A few steps, and None for the end."""
     count = len(trace.rows)
     return [None, *range(0, count, max(count // 3, 1))] if count else [None]
 
 
-def _answered(trace: hv.Trace) -> None:
-    """The widget, and what it asks the kernel for."""
+def _request_chunks(trace: hv.Trace) -> None:
+    """Let the widget answer requests for all chunks of a large trace."""
     player = trace.player()
-    made = TraceContent(trace)
-    if made.is_large:
-        for name in (*made.names(), "steps999", "x", "7/y"):
-            Player.answer(player, made, {"part": name})
+    content = TraceContent(trace)
+    if content.is_large:
+        for name in (*content.names(), "steps999", "x", "7/y"):
+            Player.answer(player, content, {"part": name})
 
 
-def _compared(trace: hv.Trace, other: hv.Trace) -> None:
+def _view_difference(trace: hv.Trace, other: hv.Trace) -> None:
     found = trace.diff(other)
     found.content()
     found._repr_html_()
 
 
-def shown(path: Path, other: hv.Trace, choose: random.Random, part: float) -> str:
-    """What becomes of a file: ``refused``, or ``worked`` once it was seen: a ``part`` of what takes long to make.
+def load_and_view(path: Path, other: hv.Trace, rng: random.Random, share: float) -> str:
+    """Load a file and make its views, only a ``share`` of the slow ones; return ``refused`` or ``worked``.
 
     Raises:
-        Exception: it was refused in other than a sentence, or some view failed.
+        Exception: loading failed without a proper ValueError, or a view failed.
     """
     try:
         trace = hv.load(path)
@@ -564,30 +568,30 @@ def shown(path: Path, other: hv.Trace, choose: random.Random, part: float) -> st
             raise AssertionError(str(error)) from None
         return "refused"
     for number, view in enumerate(views(trace)):
-        if number < CHEAP or choose.random() < part:
+        if number < CHEAP_VIEWS or rng.random() < share:
             view()
-    if choose.random() < part:
+    if rng.random() < share:
         try:
-            _compared(other, trace)
-        except ValueError as error:  # not a trace of the same graph, which a sentence says
+            _view_difference(other, trace)
+        except ValueError as error:  # the traces have different graphs
             if type(error) is not ValueError or not str(error).endswith("."):
                 raise
     trace.save(path)
     written = path.read_bytes()
     hv.load(path).save(path)
     if path.read_bytes() != written:
-        raise AssertionError("saved again, it is another trace")
+        raise AssertionError("saving the trace again changes the file")
     return "worked"
 
 
-def tried(seed: int, folder: Path, part: float = 1.0) -> str:
-    """What becomes of file number ``seed``."""
+def try_mutant(seed: int, folder: Path, share: float = 1.0) -> str:
+    """Write, load and view file number ``seed``; return ``refused`` or ``worked``."""
     path = folder / "trace.json"
     path.write_text(mutant(seed))
-    return shown(path, undamaged(kind_of(seed)), random.Random(seed), part)
+    return load_and_view(path, undamaged(kind_of(seed)), random.Random(seed), share)
 
 
-BLANK = (
+BLANK_SVG = (
     b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0.00 0.00 9.00 9.00"><g id="graph0" class="graph">'
     b'<polygon fill="white" points="0,0 9,9"/></g></svg>'
 )
@@ -595,33 +599,33 @@ BLANK = (
 
 @contextmanager
 def blank_pictures() -> Iterator[None]:
-    """Lay nothing out: that takes most of the time, and whether Graphviz can draw is tried elsewhere."""
-    drawn = graphviz_digraph.draw_source
-    graphviz_digraph.draw_source = lambda *_: BLANK  # type: ignore[assignment]
+    """Replace the slow layout of Graphviz by a blank SVG; other tests cover drawing."""
+    original = graphviz_digraph.draw_source
+    graphviz_digraph.draw_source = lambda *_: BLANK_SVG  # type: ignore[assignment]
     try:
         yield
     finally:
-        graphviz_digraph.draw_source = drawn
+        graphviz_digraph.draw_source = original
 
 
 # -- a longer search
 
-DRAWN, PART = 50, 0.06
-"""One in so many has its pictures laid out, and so large a part of the views that take long is looked at."""
+LAYOUT_INTERVAL, VIEW_SHARE = 50, 0.06
+"""The interval of files whose pictures are laid out, and the share of slow views that are tried."""
 
 
 class TooSlow(BaseException):
-    """A file took more processor time than it may."""
+    """A file exceeded the limit of processor time."""
 
 
-def too_slow(*_: Any) -> None:
+def raise_too_slow(*_: Any) -> None:
     raise TooSlow
 
 
 @contextmanager
-def limited() -> Iterator[None]:
-    """Within this, what takes more than ``SECONDS`` of processor time is ended by ``TooSlow``."""
-    before = signal.signal(signal.SIGVTALRM, too_slow)
+def time_limit() -> Iterator[None]:
+    """Raise ``TooSlow`` after ``SECONDS`` of processor time."""
+    before = signal.signal(signal.SIGVTALRM, raise_too_slow)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         yield
@@ -630,42 +634,44 @@ def limited() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def told(seed: int, folder: Path) -> str:
-    """What becomes of file number ``seed``: ``refused``, ``worked``, or what failed and where."""
+def describe_outcome(seed: int, folder: Path) -> str:
+    """Try file number ``seed``; return ``refused``, ``worked``, or the error and its location."""
     try:
-        with limited(), nullcontext() if seed % DRAWN == 0 else blank_pictures():
-            return tried(seed, folder, PART)
+        with time_limit(), nullcontext() if seed % LAYOUT_INTERVAL == 0 else blank_pictures():
+            return try_mutant(seed, folder, VIEW_SHARE)
     except (Exception, TooSlow) as error:
-        here = Path(__file__).parent.parent.parent
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(here))]
-        where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames[:-4:-1])
-        return f"{type(error).__name__}: {str(error)[:100]!r} at {where}"
+        root = Path(__file__).parent.parent.parent
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(root))]
+        location = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames[:-4:-1])
+        return f"{type(error).__name__}: {str(error)[:100]!r} at {location}"
 
 
-def peak() -> float:
-    """Megabytes: the most memory that this process has ever held."""
+def peak_megabytes() -> float:
+    """The peak memory of this process in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main(first: int, last: int) -> None:
-    """Try the files of these numbers, and tell. No file can have taken more memory than the process has grown by."""
+    """Try the files with these numbers and print the results; the growth of the process bounds the memory of a file."""
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_DATA, (8 * 2**30, resource.RLIM_INFINITY))
     counts: Counter[str] = Counter()
     slowest, base = (0.0, -1), 0.0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, last):
-            begun, before = time.process_time(), peak()
-            found = told(seed, Path(folder))
-            seconds = time.process_time() - begun
+            start, before = time.process_time(), peak_megabytes()
+            found = describe_outcome(seed, Path(folder))
+            seconds = time.process_time() - start
             counts[found if found in ("refused", "worked") else "failed"] += 1
             slowest = max(slowest, (seconds, seed))
-            base = base or peak()
-            if found not in ("refused", "worked") or seconds > SECONDS or peak() - before > MEGABYTES / 4:
-                print(f"{seed}: {found} ({seconds:.1f} s, {peak() - before:.0f} MB more)", flush=True)
+            base = base or peak_megabytes()
+            if found not in ("refused", "worked") or seconds > SECONDS or peak_megabytes() - before > MEGABYTES / 4:
+                print(f"{seed}: {found} ({seconds:.1f} s, {peak_megabytes() - before:.0f} MB more)", flush=True)
             if (seed + 1 - first) % 500 == 0 or seed + 1 == last:
                 line = f"{first} to {seed}: {dict(counts)}; at most {slowest[0]:.1f} s (file {slowest[1]})"
-                print(f"{line}; {peak():.0f} MB, {peak() - base:.0f} more than at first", flush=True)
+                print(
+                    f"{line}; {peak_megabytes():.0f} MB, {peak_megabytes() - base:.0f} more than at first", flush=True
+                )
 
 
 if __name__ == "__main__":

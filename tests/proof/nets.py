@@ -1,4 +1,4 @@
-"""Small networks with hooks as plain data, a strategy that makes them, and the machine that runs them."""
+"""Small networks with hooks as plain data, a Hypothesis strategy for them, and functions that run them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ import torch.nn.modules.module as torch_modules
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from .compare import Watch, bits, draw_from, failure, gradient, package_frames, plain, quiet, uncollected, warned
+from .compare import (
+    Watch,
+    bits,
+    collect_warnings,
+    describe_error,
+    describe_warnings,
+    garbage_collection_off,
+    gradient,
+    package_frames,
+    plain,
+    seed_cpu_generator,
+)
 
 SHAPES = ("linear", "relu in place", "identity", "sequence", "shared", "keywords", "dict", "tuple", "breaks", "detach")
 PLACES = (
@@ -27,15 +38,15 @@ ACTIONS = ("keep", "edit", "edit data", "replace", "raise", "wrong", "remove its
 
 @dataclass(frozen=True)
 class Layer:
-    """A module: its kind, and those inside it."""
+    """A module: its kind and its inner modules."""
 
     kind: str
-    inside: tuple[Layer, ...] = ()
+    inner: tuple[Layer, ...] = ()
 
 
 @dataclass(frozen=True)
 class ModuleHook:
-    """A registration: where, on which module, and what the hook does."""
+    """A hook registration: its kind, its module, and its action."""
 
     place: str
     target: int
@@ -44,7 +55,7 @@ class ModuleHook:
 
 @dataclass(frozen=True)
 class NetProgram:
-    """A network, the hooks on it, and how often it runs."""
+    """A network, its hooks, and the number of its passes."""
 
     layers: tuple[Layer, ...]
     hooks: tuple[ModuleHook, ...]
@@ -54,16 +65,16 @@ class NetProgram:
 
 
 def layers(depth: int = 2) -> st.SearchStrategy[Layer]:
-    """Modules, nested at most so deep."""
-    plain_ones = st.sampled_from([kind for kind in SHAPES if kind not in ("sequence", "shared")]).map(Layer)
+    """A strategy for modules with at most ``depth`` levels of nesting."""
+    simple_layers = st.sampled_from([kind for kind in SHAPES if kind not in ("sequence", "shared")]).map(Layer)
     if not depth:
-        return plain_ones
+        return simple_layers
     nested = st.tuples(st.sampled_from(("sequence", "shared")), st.lists(layers(depth - 1), min_size=1, max_size=2))
-    return st.one_of(plain_ones, plain_ones, nested.map(lambda pair: Layer(pair[0], tuple(pair[1]))))
+    return st.one_of(simple_layers, simple_layers, nested.map(lambda pair: Layer(pair[0], tuple(pair[1]))))
 
 
 def net_strategy() -> st.SearchStrategy[NetProgram]:
-    """Networks of up to three modules with up to five hooks."""
+    """A strategy for networks of up to three modules with up to five hooks."""
     hook = st.builds(ModuleHook, st.sampled_from(PLACES), st.integers(0, 7), st.sampled_from(ACTIONS))
     return st.builds(
         NetProgram,
@@ -79,14 +90,14 @@ def net_strategy() -> st.SearchStrategy[NetProgram]:
 
 
 class Keywords(nn.Module):
-    """Takes a keyword besides its input."""
+    """A module with a keyword argument."""
 
-    def forward(self, x: Any, scale: float = 2.0, **more: Any) -> Any:
+    def forward(self, x: Any, scale: float = 2.0, **other_keywords: Any) -> Any:
         return first(x) * scale
 
 
 class Returns(nn.Module):
-    """Returns a container."""
+    """A module that returns a dict or a tuple."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -94,12 +105,12 @@ class Returns(nn.Module):
         self.weight = nn.Parameter(torch.full((2,), 1.5))
 
     def forward(self, x: Any) -> Any:
-        made = first(x) * self.weight
-        return {"out": made, "note": 3} if self.kind == "dict" else (made, made + 1)
+        result = first(x) * self.weight
+        return {"out": result, "note": 3} if self.kind == "dict" else (result, result + 1)
 
 
 class Breaks(nn.Module):
-    """Raises, unless it is given something large."""
+    """A module that raises on small inputs."""
 
     def forward(self, x: Any) -> Any:
         if first(x).detach().sum() < 1:
@@ -108,29 +119,29 @@ class Breaks(nn.Module):
 
 
 class Detaches(nn.Module):
-    """Cuts the graph for half of what it is given."""
+    """A module that detaches a part of its output."""
 
     def forward(self, x: Any) -> Any:
         return first(x).detach() + first(x) / 2
 
 
 class Chain(nn.Module):
-    """Calls what is inside it one by one, twice over when it is shared."""
+    """Calls its inner modules one after the other, ``times`` times."""
 
-    def __init__(self, inside: list[nn.Module], times: int) -> None:
+    def __init__(self, inner: list[nn.Module], times: int) -> None:
         super().__init__()
-        self.inside = nn.ModuleList(inside)
+        self.inner = nn.ModuleList(inner)
         self.times = times
 
     def forward(self, x: Any) -> Any:
         for _ in range(self.times):
-            for module in self.inside:
+            for module in self.inner:
                 x = module(first(x), scale=3.0) if isinstance(module, Keywords) else module(first(x))
         return x
 
 
 def first(x: Any) -> Any:
-    """The first tensor in what a module returned."""
+    """The first tensor in a module's output."""
     while not isinstance(x, Tensor):
         x = next(iter(x.values())) if isinstance(x, dict) else x[0]
     return x
@@ -139,13 +150,13 @@ def first(x: Any) -> Any:
 def build(layer: Layer) -> nn.Module:
     """The module that a layer describes."""
     if layer.kind in ("sequence", "shared"):
-        return Chain([build(inside) for inside in layer.inside], 2 if layer.kind == "shared" else 1)
-    made: dict[str, Callable[[], nn.Module]] = {
+        return Chain([build(inner) for inner in layer.inner], 2 if layer.kind == "shared" else 1)
+    factories: dict[str, Callable[[], nn.Module]] = {
         "linear": lambda: nn.Linear(2, 2), "relu in place": lambda: nn.ReLU(inplace=True), "identity": nn.Identity,
         "keywords": Keywords, "dict": lambda: Returns("dict"), "tuple": lambda: Returns("tuple"), "breaks": Breaks,
         "detach": Detaches,
     }  # fmt: skip
-    return made[layer.kind]()
+    return factories[layer.kind]()
 
 
 # -- running
@@ -153,7 +164,7 @@ def build(layer: Layer) -> nn.Module:
 
 @dataclass
 class Run:
-    """One run of a program: what its hooks saw, in order."""
+    """One run of a program, with the log of its hooks."""
 
     net: nn.Module
     log: list[Any] = field(default_factory=list)
@@ -161,7 +172,7 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
 
     def register(self, hook: ModuleHook, name: str) -> None:
-        """Put a hook where it belongs."""
+        """Register a hook of the program."""
         module = list(self.net.modules())[hook.target % len(list(self.net.modules()))]
         place, _, flag = hook.place.partition(" ")
         function = self.function(hook, name)
@@ -186,10 +197,10 @@ class Run:
         return torch.autograd.graph.register_multi_grad_hook(parameters, lambda grads: function(None, grads) and None)
 
     def function(self, hook: ModuleHook, name: str) -> Callable[..., Any]:
-        """The hook itself: notes what it is given, and acts."""
+        """Create the hook function, which logs its arguments and performs its action."""
 
         def act(module: Any, *given: Any) -> Any:
-            self.log.append((name, [seen(thing) for thing in given]))
+            self.log.append((name, [as_plain_data(thing) for thing in given]))
             self.counts[f"{hook.place}: {hook.action}"] += 1
             return self.act(hook, name, module, given)
 
@@ -210,10 +221,10 @@ class Run:
         if hook.action in ("edit", "edit data"):
             edit(value, hook.action == "edit data")
         if hook.action == "wrong":
-            return 7  # not a text: torch looks for a tensor in it for ever
+            return 7  # not a string, in which torch would search for a tensor forever
         if hook.action in ("replace", "detach"):
-            made = changed(value, hook.action)
-            return (made, given[1]) if hook.place == "forward_pre kwargs" else made
+            result = replacement(value, hook.action)
+            return (result, given[1]) if hook.place == "forward_pre kwargs" else result
         return None
 
 
@@ -227,85 +238,96 @@ def edit(value: Any, data: bool) -> None:
             tensor.mul_(2)
 
 
-def changed(value: Any, action: str) -> Any:
-    """Another value of the same form."""
+def replacement(value: Any, action: str) -> Any:
+    """A changed value of the same structure."""
     if isinstance(value, Tensor):
         return value.detach() if action == "detach" else value * 2
     if isinstance(value, dict):
-        return {key: changed(part, action) for key, part in value.items()}
+        return {key: replacement(part, action) for key, part in value.items()}
     if isinstance(value, (tuple, list)):
-        return tuple(changed(part, action) for part in value)
+        return tuple(replacement(part, action) for part in value)
     return value
 
 
-def seen(thing: Any) -> Any:
-    """What a hook was given, as plain data."""
+def as_plain_data(thing: Any) -> Any:
+    """An argument of a hook as plain data."""
     if isinstance(thing, Tensor):
         return bits(thing), thing._version, thing.requires_grad, thing.grad_fn is None
     if isinstance(thing, dict):
-        return {key: seen(part) for key, part in thing.items()}
+        return {key: as_plain_data(part) for key, part in thing.items()}
     if isinstance(thing, (tuple, list)):
-        return [type(thing).__name__, *map(seen, thing)]
+        return [type(thing).__name__, *map(as_plain_data, thing)]
     return repr(thing)
 
 
-GLOBALS = ("_global_forward_pre_hooks", "_global_forward_hooks", "_global_backward_pre_hooks", "_global_backward_hooks")
+GLOBAL_HOOK_DICTS = (
+    "_global_forward_pre_hooks",
+    "_global_forward_hooks",
+    "_global_backward_pre_hooks",
+    "_global_backward_hooks",
+)
 
 
-def hooks_left(net: nn.Module) -> list[Any]:
-    """The order and kind of everything in every hook dict of a network, and the dicts that go with them."""
+def hooks_of_modules(net: nn.Module) -> list[Any]:
+    """The attributes of the modules, and the kinds of keys in all hook dicts, in order."""
     found: list[Any] = [sorted(vars(module)) for module in net.modules()]
     for module in net.modules():
         found += [[type(k).__name__ for k in d] for n, d in vars(module).items() if "hook" in n and isinstance(d, dict)]
-    shared = {
+    global_dicts = {
         name: hooks for name, hooks in vars(torch_modules).items() if name.startswith("_global") and "hook" in name
     }
     found += [
-        (name, [type(key).__name__ for key in hooks]) for name, hooks in shared.items() if isinstance(hooks, dict)
+        (name, [type(key).__name__ for key in hooks]) for name, hooks in global_dicts.items() if isinstance(hooks, dict)
     ]
     return found
 
 
-def modes() -> tuple[Any, ...]:
-    """What the world is set to."""
+def global_modes() -> tuple[Any, ...]:
+    """The global settings that a recording must not change."""
     rng = torch.get_rng_state().numpy().tobytes()
     return (torch.is_grad_enabled(), torch.get_default_dtype(), rng, threading.active_count(), len(warnings.filters))
 
 
 def run_net(program: NetProgram, watch: Watch = plain) -> dict[str, Any]:
-    """Run a program and report everything about it that a person could notice."""
-    draw_from(3)
+    """Run a program and report everything that a user could observe."""
+    seed_cpu_generator(3)
     run = Run(Chain([build(layer) for layer in program.layers], 1))
     report: dict[str, Any] = {}
-    with quiet() as caught, uncollected():
+    with collect_warnings() as caught, garbage_collection_off():
         try:
             for number, hook in enumerate(program.hooks):
                 try:
                     run.register(hook, f"h{number}")
-                except RuntimeError as error:  # torch does not take legacy and full backward hooks on one module
+                except RuntimeError as error:  # torch refuses legacy and full backward hooks on one module
                     run.log.append(str(error))
             with watch(), torch.set_grad_enabled(not program.no_grad):
-                report["passes"] = [one_pass(run, program) for _ in range(program.passes)]
-            report["left"] = hooks_left(run.net)
-            report["modes"] = modes()
+                report["passes"] = [run_pass(run, program) for _ in range(program.passes)]
+            report["left"] = hooks_of_modules(run.net)
+            report["modes"] = global_modes()
         finally:
             for handle in run.handles:
                 handle.remove()
-    report |= {"log": run.log, "warnings": warned(caught)}
+    report |= {"log": run.log, "warnings": describe_warnings(caught)}
     report["state"] = {name: (bits(p), bits(p.grad), p._version) for name, p in run.net.named_parameters()}
     report["counts"] = run.counts
     return report
 
 
-def one_pass(run: Run, program: NetProgram) -> dict[str, Any]:
+def run_pass(run: Run, program: NetProgram) -> dict[str, Any]:
     x = torch.tensor([0.5, -1.0], requires_grad=program.input_needs_grad)
-    output, failed = None, None
+    output, error_report = None, None
     try:
         output = run.net(x.clone() if program.input_needs_grad else x)
         if first(output).requires_grad:
             first(output).sum().backward()
     except Exception as error:
-        failed = failure(error)
-        assert not package_frames(failed), failed
-    told = None if output is None else seen(output)
-    return {"output": told, "x": bits(x), "grad": bits(gradient(x)), "version": x._version, "failed": failed}
+        error_report = describe_error(error)
+        assert not package_frames(error_report), error_report
+    plain_output = None if output is None else as_plain_data(output)
+    return {
+        "output": plain_output,
+        "x": bits(x),
+        "grad": bits(gradient(x)),
+        "version": x._version,
+        "failed": error_report,
+    }

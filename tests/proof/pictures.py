@@ -1,7 +1,7 @@
-"""Networks that nobody thought of, and every picture of their passes: what Graphviz is tried with.
+"""Random networks and the pictures of their passes, to test the layout by Graphviz.
 
-``python -m tests.proof.pictures 20000`` draws so many different pictures, and prints how many of them Graphviz could
-draw in which way.
+``python -m tests.proof.pictures 20000`` draws 20,000 different pictures, and counts the layout methods that could draw
+them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HOLDERS = ("chain", "residual", "branches", "attention", "twice", "split", "recu
 
 
 class Weighted(nn.Module):
-    """One parameter, which functions outside use as well."""
+    """A module with one parameter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Weighted(nn.Module):
 
 
 class Holder(nn.Module):
-    """Calls what is inside it in one of the ways that models do."""
+    """Calls its inner modules in a pattern that is typical of models."""
 
     def __init__(self, kind: str, inside: list[nn.Module]) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class Holder(nn.Module):
         return state
 
     def _unused(self, x: Tensor) -> Tensor:
-        """What the first returns is used, what the others return is not."""
+        """Use the output of the first module only."""
         used, *_ = [module(x) for module in self.inside]
         return used
 
@@ -93,47 +93,45 @@ class Holder(nn.Module):
         return self._chain(x).detach() + x
 
 
-def network(choose: random.Random, depth: int, widest: int) -> nn.Module:
-    """A module, nested at most ``depth`` deep, with at most ``widest`` others directly inside one."""
-    if depth and choose.random() < 0.65:
-        count = choose.randint(1, widest)
-        return Holder(choose.choice(HOLDERS), [network(choose, depth - 1, widest) for _ in range(count)])
+def network(rng: random.Random, depth: int, max_children: int) -> nn.Module:
+    """A random module with at most ``depth`` levels of nesting, and at most ``max_children`` children a level."""
+    if depth and rng.random() < 0.65:
+        count = rng.randint(1, max_children)
+        return Holder(rng.choice(HOLDERS), [network(rng, depth - 1, max_children) for _ in range(count)])
     made: dict[str, Any] = {
         "linear": lambda: nn.Linear(4, 4), "norm": lambda: nn.LayerNorm(4), "relu": nn.ReLU,
-        "drop": lambda: nn.Dropout(choose.choice((0.0, 0.5))), "softmax": lambda: nn.Softmax(-1), "weighted": Weighted,
+        "drop": lambda: nn.Dropout(rng.choice((0.0, 0.5))), "softmax": lambda: nn.Softmax(-1), "weighted": Weighted,
     }  # fmt: skip
-    module: nn.Module = made[choose.choice(LEAVES)]()
-    return module.eval() if choose.random() < 0.2 else module
+    module: nn.Module = made[rng.choice(LEAVES)]()
+    return module.eval() if rng.random() < 0.2 else module
 
 
-def hook_some(choose: random.Random, net: nn.Module) -> None:
-    """Put up to eight hooks on modules and parameters."""
+def register_random_hooks(rng: random.Random, net: nn.Module) -> None:
+    """Register up to eight hooks on modules and parameters."""
 
     def looks(*_: Any) -> None:
         return None
 
     modules, parameters = list(net.modules()), list(net.parameters())
-    for _ in range(choose.choice((0, 0, 1, 3, 8))):
-        if parameters and choose.random() < 0.3:
-            choose.choice(parameters).register_hook(looks)
+    for _ in range(rng.choice((0, 0, 1, 3, 8))):
+        if parameters and rng.random() < 0.3:
+            rng.choice(parameters).register_hook(looks)
         else:
-            getattr(choose.choice(modules), f"register_{choose.choice(MODULE_HOOKS)}_hook")(looks)
+            getattr(rng.choice(modules), f"register_{rng.choice(MODULE_HOOKS)}_hook")(looks)
 
 
-def recorded(seed: int) -> hv.Trace:
-    """The passes of network number ``seed``."""
-    choose = random.Random(seed)
+def record_network(seed: int) -> hv.Trace:
+    """Record the passes of network number ``seed``."""
+    rng = random.Random(seed)
     torch.manual_seed(seed)
-    net = nn.Sequential(
-        *(network(choose, choose.randint(1, 4), choose.randint(1, 4)) for _ in range(choose.randint(1, 3)))
-    )
-    hook_some(choose, net)
-    needs_grad, backward = choose.random() < 0.5, choose.random() < 0.9
-    models = [net] if choose.random() < 0.5 else []
+    net = nn.Sequential(*(network(rng, rng.randint(1, 4), rng.randint(1, 4)) for _ in range(rng.randint(1, 3))))
+    register_random_hooks(rng, net)
+    needs_grad, backward = rng.random() < 0.5, rng.random() < 0.9
+    models = [net] if rng.random() < 0.5 else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with hv.record(*models) as trace:
-            for _ in range(choose.choice((1, 1, 1, 2))):
+            for _ in range(rng.choice((1, 1, 1, 2))):
                 x = torch.ones(3, 4, requires_grad=needs_grad)
                 loss = net(x).sum()
                 if backward and loss.requires_grad:
@@ -141,12 +139,12 @@ def recorded(seed: int) -> hv.Trace:
     return trace
 
 
-def figures(trace: hv.Trace, most: int = 12) -> Iterator[Figure]:
-    """The pictures of ``trace``: whole, with each layer, at a step, and of each box that one can enter."""
+def figures(trace: hv.Trace, max_views: int = 12) -> Iterator[Figure]:
+    """Yield the pictures of ``trace``: whole, with each layer, at a step, and of its collapsed boxes."""
     for pass_id in sorted({row.pass_id for row in trace.rows}):
-        own = PassPictures(trace, pass_id)
-        for view in own.views.list_views()[:most]:
-            yield build_figure(own.scene(view), None, for_player=True)
+        pictures = PassPictures(trace, pass_id)
+        for view in pictures.views.list_views()[:max_views]:
+            yield build_figure(pictures.scene(view), None, for_player=True)
         scene = Scene.from_trace(trace, pass_id)
         if scene.box_count <= 60:
             yield from (
@@ -156,32 +154,34 @@ def figures(trace: hv.Trace, most: int = 12) -> Iterator[Figure]:
         yield build_figure(scene, max(scene.marks, default=0))
 
 
-def way_of(source: str) -> str:
-    """How Graphviz could draw ``source``, as ``way_of_drawn`` names it."""
-    return way_of_drawn(layout._draw_by_any_method(Job(source, "svg", "dot")))
+def layout_method(source: str) -> str:
+    """The method that draws ``source``, as named by ``layout_method_of_outcome``."""
+    return layout_method_of_outcome(layout._draw_by_any_method(Job(source, "svg", "dot")))
 
 
-def way_of_drawn(made: layout._Outcome) -> str:
-    """How an SVG was drawn: ``usual``, the key of what the picture lacks, or ``none``."""
+def layout_method_of_outcome(made: layout._Outcome) -> str:
+    """The method of a layout: ``usual``, the message key of what the picture lacks, or ``none``."""
     if made.failure:
         return "none"
     text = " ".join(re.findall(r">([^<]*)</text>", made.picture.decode()))
-    return next((way.lost_message for way in layout.SIMPLER_METHODS if layout.say(way.lost_message) in text), "usual")
+    return next(
+        (method.lost_message for method in layout.SIMPLER_METHODS if layout.say(method.lost_message) in text), "usual"
+    )
 
 
-def main(wanted: int) -> None:
-    """Draw so many different pictures, and count."""
+def main(picture_count: int) -> None:
+    """Draw ``picture_count`` different pictures, and count the layout methods."""
     torch.set_num_threads(1)
-    seen: set[int] = set()
-    ways: Counter[str] = Counter()
+    hashes: set[int] = set()
+    methods: Counter[str] = Counter()
     for seed in count():
-        for figure in figures(recorded(seed)):
-            if hash(figure.source) not in seen:
-                seen.add(hash(figure.source))
-                ways[way_of(figure.source)] += 1
-        if len(seen) >= wanted:
+        for figure in figures(record_network(seed)):
+            if hash(figure.source) not in hashes:
+                hashes.add(hash(figure.source))
+                methods[layout_method(figure.source)] += 1
+        if len(hashes) >= picture_count:
             break
-    print(f"{len(seen):,} pictures of {seed + 1:,} networks: {dict(ways)}")
+    print(f"{len(hashes):,} pictures of {seed + 1:,} networks: {dict(methods)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Small autograd programs as plain data, and a strategy that makes them; `machine.py` runs them."""
+"""Small autograd programs as plain data, and a Hypothesis strategy for them; `machine.py` runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIONS = (
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor that a person made, perhaps with a gradient from before."""
+    """A leaf tensor, possibly with an earlier gradient."""
 
     shape: int
     start: int
@@ -29,7 +29,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Op:
-    """An operation on the tensors that came `first` and `second` before the newest."""
+    """An operation on the tensors at `first` and `second`, counted from the newest."""
 
     name: str
     first: int
@@ -38,7 +38,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Hook:
-    """A registration: where, on which tensor, and what the hook does to which other thing."""
+    """A hook registration: its kind, its tensor, its action, and the target of the action."""
 
     place: str
     target: int
@@ -55,7 +55,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class Drop:
-    """A person lets go of a tensor."""
+    """Drop the reference to a tensor."""
 
     target: int
 
@@ -73,14 +73,14 @@ class Pass:
 
 @dataclass(frozen=True)
 class Program:
-    """Leaves, and then what is done, in order."""
+    """Leaves, and the steps in order."""
 
     leaves: tuple[Leaf, ...]
     steps: tuple[Op | Hook | Remove | Drop | Pass, ...]
 
 
 class Halves(torch.autograd.Function):
-    """A function of a person with two outputs, one of which may stay unused."""
+    """A custom function with two outputs, one of which may stay unused."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,24 +93,24 @@ class Halves(torch.autograd.Function):
         return (one * b + two).sum_to_size(a.shape), (one * a - two).sum_to_size(b.shape)
 
 
-def mat(a: Tensor) -> Tensor:
+def as_matrix(a: Tensor) -> Tensor:
     """Return the tensor as a 2 by 2 matrix: a view."""
     return a.expand(2, 2)
 
 
-def vec(a: Tensor) -> Tensor:
+def first_row(a: Tensor) -> Tensor:
     """Return the tensor's first row: a view."""
-    return mat(a)[0]
+    return as_matrix(a)[0]
 
 
-def in_no_grad(a: Tensor, b: Tensor) -> Tensor:
-    """Compute something that no gradient goes through."""
+def multiply_in_no_grad(a: Tensor, b: Tensor) -> Tensor:
+    """Multiply without recording in the graph."""
     with torch.no_grad():
         return a * b
 
 
 def edit_in_no_grad(a: Tensor, b: Tensor) -> Tensor:
-    """Change a tensor behind the back of the graph."""
+    """Change a tensor in place without recording in the graph."""
     with torch.no_grad():
         return a.add_(1)
 
@@ -128,27 +128,27 @@ OPS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "tanh": lambda a, b: a.tanh(),
     "sigmoid": lambda a, b: a.sigmoid(),
     "relu": lambda a, b: a.relu(),
-    "softmax": lambda a, b: mat(a).softmax(1),
+    "softmax": lambda a, b: as_matrix(a).softmax(1),
     "dropout": lambda a, b: torch.dropout(a, 0.5, True),
-    "matmul": lambda a, b: mat(a) @ mat(b),
+    "matmul": lambda a, b: as_matrix(a) @ as_matrix(b),
     "diamond": lambda a, b: a * 2 + a * b,
     "sum": lambda a, b: a.sum(),
-    "mean": lambda a, b: mat(a).mean(0),
-    "max": lambda a, b: mat(a).max(1).values,
-    "cumsum": lambda a, b: mat(a).cumsum(0),
+    "mean": lambda a, b: as_matrix(a).mean(0),
+    "max": lambda a, b: as_matrix(a).max(1).values,
+    "cumsum": lambda a, b: as_matrix(a).cumsum(0),
     "where": lambda a, b: torch.where(a > b, a, b),
-    "index": lambda a, b: vec(a)[torch.tensor([1, 1])],
-    "expand": lambda a, b: mat(a),
-    "reshape": lambda a, b: mat(a).reshape(4).reshape(2, 2),
-    "transpose": lambda a, b: mat(a).t(),
-    "select": lambda a, b: mat(a)[:, 1],
-    "stack": lambda a, b: torch.stack([vec(a), vec(b)]),
-    "cat": lambda a, b: torch.cat([vec(a), vec(b)]).reshape(2, 2),
-    "unbind": lambda a, b: mat(a).unbind(),
-    "split": lambda a, b: mat(a).split(1),
+    "index": lambda a, b: first_row(a)[torch.tensor([1, 1])],
+    "expand": lambda a, b: as_matrix(a),
+    "reshape": lambda a, b: as_matrix(a).reshape(4).reshape(2, 2),
+    "transpose": lambda a, b: as_matrix(a).t(),
+    "select": lambda a, b: as_matrix(a)[:, 1],
+    "stack": lambda a, b: torch.stack([first_row(a), first_row(b)]),
+    "cat": lambda a, b: torch.cat([first_row(a), first_row(b)]).reshape(2, 2),
+    "unbind": lambda a, b: as_matrix(a).unbind(),
+    "split": lambda a, b: as_matrix(a).split(1),
     "clone": lambda a, b: a.clone(),
     "detach": lambda a, b: a.detach(),
-    "no_grad": in_no_grad,
+    "no_grad": multiply_in_no_grad,
     "single": lambda a, b: a.float().double(),
     "complex": lambda a, b: torch.complex(a, a * 2).abs(),
     "halves": Halves.apply,
@@ -163,7 +163,7 @@ OPS: dict[str, Callable[[Tensor, Tensor], Any]] = {
 IN_PLACE = [name for name in OPS if name.endswith("_") or name.startswith("edit")]
 
 indices = st.integers(0, 7)
-newest = st.sampled_from((0, 0, 1, 0, 2, 3, 1, 5))
+recent_indices = st.sampled_from((0, 0, 1, 0, 2, 3, 1, 5))
 
 
 def leaf_strategy(needs_grad: bool) -> st.SearchStrategy[Leaf]:
@@ -172,32 +172,32 @@ def leaf_strategy(needs_grad: bool) -> st.SearchStrategy[Leaf]:
 
 
 def leaves_strategy() -> st.SearchStrategy[tuple[Leaf, ...]]:
-    """Return a strategy for a few leaves, most of which want a gradient: the first one always does."""
+    """Return a strategy for a few leaves, the first of which always requires a gradient."""
     more = st.lists(st.one_of(leaf_strategy(True), leaf_strategy(False)), max_size=2)
     return st.builds(lambda first, others: (first, *others), leaf_strategy(True), more)
 
 
 def op_strategy() -> st.SearchStrategy[Op]:
-    """Return a strategy for operations, mostly on what was computed last."""
-    return st.builds(Op, st.sampled_from(tuple(OPS)), newest, indices)
+    """Return a strategy for operations, mostly on recent tensors."""
+    return st.builds(Op, st.sampled_from(tuple(OPS)), recent_indices, indices)
 
 
 def hook_strategy() -> st.SearchStrategy[Hook]:
     """Return a strategy for hooks."""
-    return st.builds(Hook, st.sampled_from(PLACES), newest, st.sampled_from(ACTIONS), indices)
+    return st.builds(Hook, st.sampled_from(PLACES), recent_indices, st.sampled_from(ACTIONS), indices)
 
 
 def pass_strategy() -> st.SearchStrategy[Pass]:
     """Return a strategy for backward passes of every kind."""
-    several = st.lists(newest, min_size=1, max_size=3).map(tuple)
+    several = st.lists(recent_indices, min_size=1, max_size=3).map(tuple)
     kinds = st.sampled_from(("backward", "backward", "inputs", "grad"))
     often, seldom = st.sampled_from((True, True, False)), st.sampled_from((False, False, True))
     return st.builds(Pass, kinds, several, several, often, seldom)
 
 
 def round_strategy() -> st.SearchStrategy[tuple[Any, ...]]:
-    """Return a strategy for operations and hooks in any order, and then a pass."""
-    rare = st.one_of(st.builds(Remove, indices), st.builds(Drop, newest), op_strategy())
+    """Return a strategy for operations and hooks in any order, followed by a pass."""
+    rare = st.one_of(st.builds(Remove, indices), st.builds(Drop, recent_indices), op_strategy())
     begin = st.lists(op_strategy(), min_size=1, max_size=3)
     mixed = st.lists(st.one_of(hook_strategy(), hook_strategy(), op_strategy(), rare), min_size=4, max_size=12)
     return st.builds(lambda *parts: (*parts[0], *parts[1], parts[2]), begin, mixed, pass_strategy())

@@ -1,4 +1,4 @@
-"""Scripts that pull on every corner of autograd; each is run plainly and recorded."""
+"""Scripts that cover many features of autograd; each runs plainly and recorded."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from torch.autograd.graph import (
 )
 from torch.utils.checkpoint import checkpoint
 
-from .show import Script, Show
+from .show import Script, ScriptContext
 
 SCRIPTS: dict[str, Script] = {}
 
 
 def script(function: Script) -> Script:
-    """Put a function among the scripts."""
+    """Add a function to the scripts."""
     SCRIPTS[function.__name__] = function
     return function
 
@@ -36,222 +36,222 @@ def leaf(*numbers: float, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.tensor(value, dtype=dtype, requires_grad=True)
 
 
-def picture(show: Show, d: float = 4.0) -> dict[str, Tensor]:
-    """Return a to e of the picture that everyone starts from."""
+def basic_graph(context: ScriptContext, d: float = 4.0) -> dict[str, Tensor]:
+    """Return the tensors a to d of the graph of lesson 01."""
     a, b, d_leaf = leaf(2.0), leaf(3.0), leaf(d)
     c = a * b
-    named = {"a": a, "b": b, "c": c, "d": d_leaf}
-    show.keep(**named)
-    return named
+    tensors = {"a": a, "b": b, "c": c, "d": d_leaf}
+    context.keep(**tensors)
+    return tensors
 
 
-def picture_hooks(show: Show) -> Any:
-    """Build the picture with all its hooks; return e and the handle of c's hook."""
-    named = picture(show)
-    c, d = named["c"], named["d"]
-    handle = show.on(c, "c_hook", lambda grad: grad + 2)
-    show.on(c, "c_print")
+def basic_graph_with_hooks(context: ScriptContext) -> Any:
+    """Build the graph a to e with hooks; return e and the handle of c's hook."""
+    tensors = basic_graph(context)
+    c, d = tensors["c"], tensors["d"]
+    handle = context.on(c, "c_hook", lambda grad: grad + 2)
+    context.on(c, "c_print")
     c.retain_grad()
-    show.on(d, "d_hook", lambda grad: grad + 100)
+    context.on(d, "d_hook", lambda grad: grad + 100)
     e = c * d
     e.retain_grad()
-    show.on(e, "e_hook", lambda grad: grad * 2)
-    show.keep(e=e)
+    context.on(e, "e_hook", lambda grad: grad * 2)
+    context.keep(e=e)
     return e, handle
 
 
 @script
-def the_picture_without_hooks(show: Show) -> None:
-    named = picture(show)
-    e = named["c"] * named["d"]
-    named["c"].retain_grad()
+def the_picture_without_hooks(context: ScriptContext) -> None:
+    tensors = basic_graph(context)
+    e = tensors["c"] * tensors["d"]
+    tensors["c"].retain_grad()
     e.retain_grad()
-    show.keep(e=e)
-    with show.watch():
+    context.keep(e=e)
+    with context.watch():
         e.backward()
 
 
 @script
-def the_picture_with_hooks(show: Show) -> None:
-    e, _ = picture_hooks(show)
-    with show.watch():
+def the_picture_with_hooks(context: ScriptContext) -> None:
+    e, _ = basic_graph_with_hooks(context)
+    with context.watch():
         e.backward()
 
 
 @script
-def the_picture_with_one_hook_removed(show: Show) -> None:
-    e, handle = picture_hooks(show)
+def the_picture_with_one_hook_removed(context: ScriptContext) -> None:
+    e, handle = basic_graph_with_hooks(context)
     handle.remove()
-    with show.watch():
+    with context.watch():
         e.backward()
 
 
 @script
-def an_edit_in_place_corrupts_the_sibling(show: Show) -> None:
-    named = picture(show)
-    named["c"].retain_grad()
-    show.on(named["d"], "d_hook", lambda grad: grad.mul_(100) and None)
-    e = named["c"] + named["d"]
+def an_edit_in_place_corrupts_the_sibling(context: ScriptContext) -> None:
+    tensors = basic_graph(context)
+    tensors["c"].retain_grad()
+    context.on(tensors["d"], "d_hook", lambda grad: grad.mul_(100) and None)
+    e = tensors["c"] + tensors["d"]
     e.retain_grad()
-    show.keep(e=e)
-    with show.watch():
+    context.keep(e=e)
+    with context.watch():
         e.backward()
 
 
 @script
-def a_diamond(show: Show) -> None:
+def a_diamond(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
     b = a * a
     c = b.sin() * b + b
-    show.on(b, "b_hook", lambda grad: grad * 0.5)
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad * 0.5)
+    context.keep(a=a, b=b)
+    with context.watch():
         c.sum().backward()
 
 
 @script
-def inputs_that_are_not_used(show: Show) -> None:
+def inputs_that_are_not_used(context: ScriptContext) -> None:
     a, b = leaf(2.0), leaf(3.0)
-    show.on(b, "b_hook")
-    show.keep(a=a, b=b)
-    with show.watch():
-        show.keep(c=a * 2)
-        show.tensors["c"].backward()
+    context.on(b, "b_hook")
+    context.keep(a=a, b=b)
+    with context.watch():
+        context.keep(c=a * 2)
+        context.tensors["c"].backward()
 
 
 @script
-def some_outputs_of_unbind_and_split(show: Show) -> None:
+def some_outputs_of_unbind_and_split(context: ScriptContext) -> None:
     a = leaf(1.0, 2.0, 3.0, 4.0)
     first, *others = (a * 1).unbind()
     left, right = (a * 2).split(2)
     for name, tensor in (("first", first), ("second", others[0]), ("left", left), ("right", right)):
-        show.on(tensor, name, lambda grad: None if grad is None else grad * 3)
-    show.keep(a=a, first=first, left=left)
-    with show.watch():
+        context.on(tensor, name, lambda grad: None if grad is None else grad * 3)
+    context.keep(a=a, first=first, left=left)
+    with context.watch():
         (first * left.sum()).backward()
 
 
 @script
-def a_view_and_an_edit_of_its_base(show: Show) -> None:
+def a_view_and_an_edit_of_its_base(context: ScriptContext) -> None:
     a = leaf(1.0, 2.0, 3.0)
     b = a * 2
     view = b[1:]
     b.mul_(3)
     view.add_(1)
-    show.keep(a=a, b=b, view=view)
-    show.on(b, "b_hook")
-    with show.watch():
+    context.keep(a=a, b=b, view=view)
+    context.on(b, "b_hook")
+    with context.watch():
         (b.sum() + view.prod()).backward()
 
 
 @script
-def hooks_before_and_after_an_edit_in_place(show: Show) -> None:
+def hooks_before_and_after_an_edit_in_place(context: ScriptContext) -> None:
     a = leaf(2.0)
-    with show.watch():
+    with context.watch():
         b = a * 3
-        show.on(b, "before", lambda grad: grad + 1)
+        context.on(b, "before", lambda grad: grad + 1)
         b.retain_grad()
         b.mul_(5)
-        show.on(b, "after", lambda grad: grad + 10)
-        show.keep(a=a, b=b)
+        context.on(b, "after", lambda grad: grad + 10)
+        context.keep(a=a, b=b)
         (b * 2).backward()
 
 
 @script
-def a_hook_on_a_tensor_that_is_gone(show: Show) -> None:
+def a_hook_on_a_deleted_tensor(context: ScriptContext) -> None:
     a = leaf(2.0)
-    show.keep(a=a)
-    with show.watch():
+    context.keep(a=a)
+    with context.watch():
         b = a * 3
-        show.on(b, "gone", lambda grad: grad * 7)
+        context.on(b, "gone", lambda grad: grad * 7)
         c = b.exp()
         del b
         c.backward()
 
 
 @script
-def double_backward(show: Show) -> None:
+def double_backward(context: ScriptContext) -> None:
     a = leaf(2.0, -0.0)
-    show.on(a, "a_hook", lambda grad: grad * 2)
-    show.keep(a=a)
-    with show.watch():
+    context.on(a, "a_hook", lambda grad: grad * 2)
+    context.keep(a=a)
+    with context.watch():
         b = a**3
-        show.on(b, "b_hook")
+        context.on(b, "b_hook")
         (first,) = torch.autograd.grad(b.sum(), a, create_graph=True)
-        show.on(first, "first_hook", lambda grad: grad + 1)
-        show.keep(first=first)
+        context.on(first, "first_hook", lambda grad: grad + 1)
+        context.keep(first=first)
         first.sum().backward()
 
 
 @script
-def a_gradient_penalty(show: Show) -> None:
+def a_gradient_penalty(context: ScriptContext) -> None:
     a, w = leaf(2.0, 1.0), leaf(0.5, -0.5)
-    show.keep(a=a, w=w)
-    with show.watch():
+    context.keep(a=a, w=w)
+    with context.watch():
         (grad,) = torch.autograd.grad((a * w).tanh().sum(), a, create_graph=True)
         (grad.norm() - 1).square().backward()
 
 
 @script
-def two_passes_over_one_graph(show: Show) -> None:
+def two_passes_over_one_graph(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a.exp()
-    show.on(b, "b_hook")
+    context.on(b, "b_hook")
     b.retain_grad()
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.keep(a=a, b=b)
+    with context.watch():
         b.backward(retain_graph=True)
         b.backward()
 
 
 @script
-def one_pass_recorded_and_the_next_not(show: Show) -> None:
+def one_pass_recorded_and_the_next_not(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a.exp()
-    show.on(b, "b_hook", lambda grad: grad * 2)
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad * 2)
+    context.keep(a=a, b=b)
+    with context.watch():
         b.backward(retain_graph=True)
     b.backward(retain_graph=True)
-    with show.watch():
+    with context.watch():
         b.backward()
 
 
 @script
-def the_gradient_of_an_intermediate(show: Show) -> None:
+def the_gradient_of_an_intermediate(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
     c = b.exp()
-    show.on(b, "b_hook", lambda grad: grad * 2)
-    show.handles += [b.grad_fn.register_prehook(show.hook("pre")), b.grad_fn.register_hook(show.hook("post"))]
+    context.on(b, "b_hook", lambda grad: grad * 2)
+    context.handles += [b.grad_fn.register_prehook(context.hook("pre")), b.grad_fn.register_hook(context.hook("post"))]
     b.retain_grad()
-    with show.watch():
+    with context.watch():
         (grad,) = torch.autograd.grad(c, b)
-    show.keep(a=a, b=b, grad=grad)
+    context.keep(a=a, b=b, grad=grad)
 
 
 @script
-def the_gradient_of_leaves(show: Show) -> None:
+def the_gradient_of_leaves(context: ScriptContext) -> None:
     a, b, c = leaf(2.0), leaf(3.0), leaf(4.0)
-    show.on(a, "a_hook", lambda grad: grad * 2)
-    show.handles.append(b.register_post_accumulate_grad_hook(show.hook("never")))
-    with show.watch():
+    context.on(a, "a_hook", lambda grad: grad * 2)
+    context.handles.append(b.register_post_accumulate_grad_hook(context.hook("never")))
+    with context.watch():
         first, second, third = torch.autograd.grad(a * b, (a, b, c), allow_unused=True)
     assert third is None
-    show.keep(a=a, b=b, first=first, second=second)
+    context.keep(a=a, b=b, first=first, second=second)
 
 
 @script
-def batched_gradients(show: Show) -> None:
+def batched_gradients(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
     b = a.sin()
-    with show.watch():
+    with context.watch():
         (grad,) = torch.autograd.grad(b, a, torch.eye(2), is_grads_batched=True)
-    show.keep(a=a, grad=grad)
+    context.keep(a=a, grad=grad)
 
 
 class Cubes(torch.autograd.Function):
-    """A person's function with two outputs."""
+    """A custom function with two outputs."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> tuple[Tensor, Tensor]:
@@ -264,7 +264,7 @@ class Cubes(torch.autograd.Function):
 
 
 class Refuses(torch.autograd.Function):
-    """A person's function whose backward raises."""
+    """A custom function whose backward raises."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
@@ -276,162 +276,162 @@ class Refuses(torch.autograd.Function):
 
 
 @script
-def a_function_of_ones_own(show: Show) -> None:
+def a_custom_function(context: ScriptContext) -> None:
     a = leaf(2.0)
     cube, more = Cubes.apply(a * 1)
-    show.on(cube, "cube_hook", lambda grad: grad * 2)
-    show.handles.append(cube.grad_fn.register_hook(show.hook("post")))
-    show.keep(a=a, cube=cube, more=more)
-    with show.watch():
+    context.on(cube, "cube_hook", lambda grad: grad * 2)
+    context.handles.append(cube.grad_fn.register_hook(context.hook("post")))
+    context.keep(a=a, cube=cube, more=more)
+    with context.watch():
         cube.backward()
 
 
 @script
-def a_function_that_raises(show: Show) -> None:
+def a_function_that_raises(context: ScriptContext) -> None:
     a = leaf(2.0)
-    show.keep(a=a)
-    with show.watch():
+    context.keep(a=a)
+    with context.watch():
         Refuses.apply(a * 1).backward()
 
 
 @script
-def no_grad_in_the_middle(show: Show) -> None:
+def no_grad_in_the_middle(context: ScriptContext) -> None:
     a = leaf(2.0)
-    show.keep(a=a)
-    with show.watch():
+    context.keep(a=a)
+    with context.watch():
         b = a * 3
         with torch.no_grad():
             c = b * 5
             a.add_(0)
-        show.keep(b=b, c=c)
+        context.keep(b=b, c=c)
         (b * c).backward()
 
 
 @script
-def an_edge_as_root(show: Show) -> None:
+def an_edge_as_root(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
-    show.on(b, "b_hook", lambda grad: grad + 1)
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad + 1)
+    context.keep(a=a, b=b)
+    with context.watch():
         torch.autograd.backward([get_gradient_edge(b)], [torch.tensor(1.5)])
 
 
 @script
-def an_edge_as_input(show: Show) -> None:
+def an_edge_as_input(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
     edge = get_gradient_edge(b)
-    show.on(b, "b_hook", lambda grad: grad + 1)
+    context.on(b, "b_hook", lambda grad: grad + 1)
     c = b.exp()
     del b
-    with show.watch():
+    with context.watch():
         (grad,) = torch.autograd.grad(c, edge)
-    show.keep(a=a, grad=grad)
+    context.keep(a=a, grad=grad)
 
 
 @script
-def backward_to_some_inputs_only(show: Show) -> None:
+def backward_to_some_inputs_only(context: ScriptContext) -> None:
     a, b = leaf(2.0), leaf(3.0)
     c = a * b
-    show.on(a, "a_hook")
-    show.on(b, "b_hook")
-    show.keep(a=a, b=b, c=c)
-    with show.watch():
+    context.on(a, "a_hook")
+    context.on(b, "b_hook")
+    context.keep(a=a, b=b, c=c)
+    with context.watch():
         c.sin().backward(inputs=[b, c])
 
 
 @script
-def several_roots(show: Show) -> None:
+def several_roots(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
     b, c = a * 2, a.exp()
     seeds = [torch.tensor([1.0, -0.0]), torch.tensor([0.5, 2.0])]
-    show.on(b, "b_hook", lambda grad: grad * 2)
-    show.keep(a=a, b=b, c=c, one=seeds[0], two=seeds[1])
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad * 2)
+    context.keep(a=a, b=b, c=c, one=seeds[0], two=seeds[1])
+    with context.watch():
         torch.autograd.backward([b, c, b], [*seeds, seeds[0]])
 
 
 @script
-def adding_to_a_gradient_that_is_there(show: Show) -> None:
+def accumulating_into_an_existing_gradient(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
     a.grad = torch.tensor([1.0, -1.0])
-    show.keep(a=a, old=a.grad)
-    with show.watch():
+    context.keep(a=a, old=a.grad)
+    with context.watch():
         (a * 2).sum().backward()
         (a * 3).sum().backward()
-    show.log.append(a.grad is show.tensors["old"])
+    context.log.append(a.grad is context.tensors["old"])
 
 
 @script
-def a_seed_that_reaches_a_leaf(show: Show) -> None:
+def a_seed_that_reaches_a_leaf(context: ScriptContext) -> None:
     a, b = leaf(2.0, 3.0), leaf(1.0, 1.0)
     seed = torch.tensor([1.0, 2.0])
-    show.keep(a=a, b=b, seed=seed)
-    with show.watch():
+    context.keep(a=a, b=b, seed=seed)
+    with context.watch():
         (a + b).backward(gradient=seed)
-    with show.watch():
+    with context.watch():
         (a + 0).backward(gradient=seed)
 
 
 @script
-def a_leaf_as_root(show: Show) -> None:
+def a_leaf_as_root(context: ScriptContext) -> None:
     a, b = leaf(2.0, 3.0), leaf(1.0)
     seed = torch.tensor([1.0, 2.0])
-    show.keep(a=a, b=b, seed=seed)
-    with show.watch():
+    context.keep(a=a, b=b, seed=seed)
+    with context.watch():
         a.backward(gradient=seed)
         b.backward()
 
 
 @script
-def gradients_are_stolen_or_copied_alike(show: Show) -> None:
-    """A leaf's `.grad` is the very memory that its hook saw, unless somebody else holds it."""
+def gradients_are_moved_or_copied_into_grad(context: ScriptContext) -> None:
+    """A leaf's `.grad` shares the memory of the gradient in its hook, unless something else refers to it."""
     a, b, held = leaf(2.0, 3.0), leaf(1.0, 1.0), []
     places: dict[str, int] = {}
-    show.on(a, "a_hook", lambda grad: places.update(a=grad.data_ptr()))
-    show.on(b, "b_hook", lambda grad: held.append(grad) or places.update(b=grad.data_ptr()))
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(a, "a_hook", lambda grad: places.update(a=grad.data_ptr()))
+    context.on(b, "b_hook", lambda grad: held.append(grad) or places.update(b=grad.data_ptr()))
+    context.keep(a=a, b=b)
+    with context.watch():
         (a * b).sin().sum().backward()
-    show.log.append([a.grad.data_ptr() == places["a"], b.grad.data_ptr() == places["b"]])
+    context.log.append([a.grad.data_ptr() == places["a"], b.grad.data_ptr() == places["b"]])
 
 
 @script
-def sums_are_made_in_place_alike(show: Show) -> None:
+def gradients_are_summed_in_place(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
     b = a - a
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.keep(a=a, b=b)
+    with context.watch():
         (b + b).backward(torch.tensor([-0.75, 1.0]))
 
 
 @script
-def expanded_gradients(show: Show) -> None:
+def expanded_gradients(context: ScriptContext) -> None:
     a, b = leaf(2.0, 3.0), leaf(1.0)
-    show.on(a, "a_hook")
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(a, "a_hook")
+    context.keep(a=a, b=b)
+    with context.watch():
         (a.sum() + b.expand(3, 2).sum()).backward()
 
 
 @script
-def a_sparse_gradient(show: Show) -> None:
+def a_sparse_gradient(context: ScriptContext) -> None:
     table = nn.Embedding(5, 2, sparse=True)
-    show.on(table.weight, "weight_hook", lambda grad: grad * 2)
-    show.keep(weight=table.weight)
-    with show.watch():
+    context.on(table.weight, "weight_hook", lambda grad: grad * 2)
+    context.keep(weight=table.weight)
+    with context.watch():
         table(torch.tensor([1, 1, 3])).sum().backward()
         table(torch.tensor([0, 3])).sum().backward()
 
 
 @script
-def complex_numbers(show: Show) -> None:
+def complex_numbers(context: ScriptContext) -> None:
     a = torch.tensor([1 + 2j, -0.5j], requires_grad=True)
     b = a.conj() * a.exp()
-    show.on(b, "b_hook", lambda grad: grad.conj())
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad.conj())
+    context.keep(a=a, b=b)
+    with context.watch():
         b.abs().sum().backward()
         (a.imag * 2).sum().backward()
 
@@ -439,12 +439,12 @@ def complex_numbers(show: Show) -> None:
 def low_precision(dtype: torch.dtype) -> Script:
     """Return a script in a type of 16 bits whose gradients overflow or nearly do."""
 
-    def run(show: Show) -> None:
+    def run(context: ScriptContext) -> None:
         a = leaf(200.0, 0.1, -3.0, dtype=dtype)
         b = a * a
-        show.on(b, "b_hook", lambda grad: grad * 3)
-        show.keep(a=a, b=b)
-        with show.watch():
+        context.on(b, "b_hook", lambda grad: grad * 3)
+        context.keep(a=a, b=b)
+        with context.watch():
             (b * b).sum().backward()
 
     return run
@@ -455,45 +455,45 @@ for kind in (torch.float16, torch.bfloat16):
 
 
 @script
-def nothing_is_there(show: Show) -> None:
+def empty_tensors(context: ScriptContext) -> None:
     a = torch.ones(0, 3, requires_grad=True)
     b = a * 2
-    show.on(b, "b_hook")
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook")
+    context.keep(a=a, b=b)
+    with context.watch():
         b.sum().backward()
 
 
 @script
-def a_large_gradient(show: Show) -> None:
+def a_large_gradient(context: ScriptContext) -> None:
     a = torch.randn(300, 40, requires_grad=True)
     b = a.t().relu()
-    show.on(b, "b_hook", lambda grad: grad.clamp(-1, 1))
-    show.keep(a=a)
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad.clamp(-1, 1))
+    context.keep(a=a)
+    with context.watch():
         (b @ b.t()).std().backward()
 
 
 @script
-def a_pass_inside_a_hook(show: Show) -> None:
+def a_pass_inside_a_hook(context: ScriptContext) -> None:
     a, x = leaf(2.0), leaf(5.0)
 
     def nested(grad: Tensor) -> Tensor:
         with torch.enable_grad():
             y = x * x
-            show.on(y, "y_hook")
+            context.on(y, "y_hook")
             y.backward()
         return grad + x.grad
 
     b = a * 3
-    show.on(b, "b_hook", nested)
-    show.keep(a=a, b=b, x=x)
-    with show.watch():
+    context.on(b, "b_hook", nested)
+    context.keep(a=a, b=b, x=x)
+    with context.watch():
         b.exp().backward()
 
 
 @script
-def a_pass_over_the_same_graph_inside_a_hook(show: Show) -> None:
+def a_pass_over_the_same_graph_inside_a_hook(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
     c = b.sin()
@@ -504,25 +504,25 @@ def a_pass_over_the_same_graph_inside_a_hook(show: Show) -> None:
         if len(calls) == 1:
             c.backward(retain_graph=True)
 
-    show.on(b, "b_hook", nested)
-    show.keep(a=a, b=b, c=c)
-    with show.watch():
+    context.on(b, "b_hook", nested)
+    context.keep(a=a, b=b, c=c)
+    with context.watch():
         c.backward(retain_graph=True)
 
 
 @script
-def a_pass_inside_a_hook_that_raises(show: Show) -> None:
+def a_pass_inside_a_hook_that_raises(context: ScriptContext) -> None:
     a = leaf(2.0)
     inner = leaf(1.0) * 2
-    show.on(inner, "inner", stop(ValueError))
+    context.on(inner, "inner", raise_error(ValueError))
     b = a * 3
-    show.on(b, "outer", lambda grad: inner.backward())
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "outer", lambda grad: inner.backward())
+    context.keep(a=a, b=b)
+    with context.watch():
         b.exp().backward()
 
 
-def stop(kind: type[BaseException]) -> Callable[..., Any]:
+def raise_error(kind: type[BaseException]) -> Callable[..., Any]:
     """Return a hook that raises."""
 
     def raises(*values: Any) -> Any:
@@ -531,186 +531,188 @@ def stop(kind: type[BaseException]) -> Callable[..., Any]:
     return raises
 
 
-def on_node(method: str) -> Callable[[Show, Tensor, Tensor, Any], Any]:
+def on_node(method: str) -> Callable[[ScriptContext, Tensor, Tensor, Any], Any]:
     """Return a function that registers a hook on the node of the intermediate tensor."""
-    return lambda show, a, b, hook: getattr(b.grad_fn, method)(hook)
+    return lambda context, a, b, hook: getattr(b.grad_fn, method)(hook)
 
 
-HOOKS: dict[str, Callable[[Show, Tensor, Tensor, Any], Any]] = {
-    "tensor": lambda show, a, b, hook: b.register_hook(hook),
-    "leaf": lambda show, a, b, hook: a.register_hook(hook),
-    "post_accumulate": lambda show, a, b, hook: a.register_post_accumulate_grad_hook(hook),
+HOOKS: dict[str, Callable[[ScriptContext, Tensor, Tensor, Any], Any]] = {
+    "tensor": lambda context, a, b, hook: b.register_hook(hook),
+    "leaf": lambda context, a, b, hook: a.register_hook(hook),
+    "post_accumulate": lambda context, a, b, hook: a.register_post_accumulate_grad_hook(hook),
     "node_pre": on_node("register_prehook"),
     "node_post": on_node("register_hook"),
-    "accumulate_pre": lambda show, a, b, hook: get_gradient_edge(a).node.register_prehook(hook),
-    "accumulate_post": lambda show, a, b, hook: get_gradient_edge(a).node.register_hook(hook),
-    "multi_all": lambda show, a, b, hook: register_multi_grad_hook([a, b], hook),
-    "multi_any": lambda show, a, b, hook: register_multi_grad_hook([a, b], hook, mode="any"),
+    "accumulate_pre": lambda context, a, b, hook: get_gradient_edge(a).node.register_prehook(hook),
+    "accumulate_post": lambda context, a, b, hook: get_gradient_edge(a).node.register_hook(hook),
+    "multi_all": lambda context, a, b, hook: register_multi_grad_hook([a, b], hook),
+    "multi_any": lambda context, a, b, hook: register_multi_grad_hook([a, b], hook, mode="any"),
 }
 """Every kind of hook in a graph."""
 
 RESULTS: dict[str, Callable[..., Any]] = {
-    "raises": stop(ValueError),
-    "is_interrupted": stop(KeyboardInterrupt),
-    "exits": stop(SystemError),
+    "raises": raise_error(ValueError),
+    "is_interrupted": raise_error(KeyboardInterrupt),
+    "exits": raise_error(SystemError),
     "returns_a_word": lambda *values: "a word",
     "returns_a_wrong_shape": lambda *values: torch.ones(2, 3),
     "returns_too_many": lambda *values: (None, None, None, None),
 }
-"""Every way in which a hook can spoil a pass."""
+"""The ways in which a hook can break a pass."""
 
 
-def spoiled(register: Callable[[Show, Tensor, Tensor, Any], Any], result: Callable[..., Any]) -> Script:
-    """Return a script with harmless hooks of every kind and a bad one in the middle of its kind."""
+def script_with_bad_hook(
+    register: Callable[[ScriptContext, Tensor, Tensor, Any], Any], result: Callable[..., Any]
+) -> Script:
+    """Return a script with harmless hooks of every kind, and a bad hook between two harmless ones."""
 
-    def run(show: Show) -> None:
+    def run(context: ScriptContext) -> None:
         a = leaf(2.0)
         b = a * 3
-        for name, put in HOOKS.items():
-            show.handles.append(put(show, a, b, show.hook(f"{name} before")))
-        show.handles.append(register(show, a, b, show.hook("bad", result)))
-        for name, put in HOOKS.items():
-            show.handles.append(put(show, a, b, show.hook(f"{name} after")))
-        show.keep(a=a, b=b)
-        with show.watch():
+        for name, register_hook in HOOKS.items():
+            context.handles.append(register_hook(context, a, b, context.hook(f"{name} before")))
+        context.handles.append(register(context, a, b, context.hook("bad", result)))
+        for name, register_hook in HOOKS.items():
+            context.handles.append(register_hook(context, a, b, context.hook(f"{name} after")))
+        context.keep(a=a, b=b)
+        with context.watch():
             b.exp().backward()
 
     return run
 
 
-for place, put in HOOKS.items():
+for place, register_hook in HOOKS.items():
     for outcome, result in RESULTS.items():
-        SCRIPTS[f"a_{place}_hook_{outcome}"] = spoiled(put, result)
+        SCRIPTS[f"a_{place}_hook_{outcome}"] = script_with_bad_hook(register_hook, result)
 
 
 @script
-def an_exception_that_is_caught_and_then_another_pass(show: Show) -> None:
+def an_exception_that_is_caught_and_then_another_pass(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
-    handle = show.on(b, "bad", stop(ValueError))
-    show.keep(a=a, b=b)
-    with show.watch():
+    handle = context.on(b, "bad", raise_error(ValueError))
+    context.keep(a=a, b=b)
+    with context.watch():
         try:
             b.backward(retain_graph=True)
         except ValueError as error:
-            show.log.append(str(error))
+            context.log.append(str(error))
         handle.remove()
         b.backward()
 
 
 @script
-def errors_of_torch_itself(show: Show) -> None:
+def errors_of_torch_itself(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
     b = a.exp()
-    with show.watch():
+    with context.watch():
         for seed in (None, torch.ones(3), torch.ones(2, dtype=torch.complex64)):
             try:
                 b.backward(seed)
             except RuntimeError as error:
-                show.log.append(str(error))
-    show.keep(a=a, b=b)
+                context.log.append(str(error))
+    context.keep(a=a, b=b)
 
 
 @script
-def a_graph_that_was_freed(show: Show) -> None:
+def a_graph_that_was_freed(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a.exp()
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.keep(a=a, b=b)
+    with context.watch():
         b.backward()
         b.backward()
 
 
 @script
-def a_saved_tensor_that_was_changed(show: Show) -> None:
+def a_saved_tensor_that_was_changed(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a.exp()
     c = b * 2
     increment_version(b)
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.keep(a=a, b=b)
+    with context.watch():
         c.backward()
 
 
 @script
-def an_error_under_anomaly_detection(show: Show) -> None:
+def an_error_under_anomaly_detection(context: ScriptContext) -> None:
     a = leaf(-1.0)
-    show.keep(a=a)
-    with show.watch(), torch.autograd.detect_anomaly():
+    context.keep(a=a)
+    with context.watch(), torch.autograd.detect_anomaly():
         a.sqrt().backward()
 
 
 @script
-def hooks_that_remove_themselves_and_others(show: Show) -> None:
+def hooks_that_remove_themselves_and_others(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
     handles: list[Any] = []
-    handles.append(show.on(b, "self", lambda grad: handles[0].remove()))
-    handles.append(show.on(b, "next", lambda grad: grad + 1))
-    handles.append(show.on(a, "leaf", lambda grad: grad * 5))
-    show.on(b, "last", lambda grad: [handle.remove() for handle in handles[1:]] and None)
-    show.keep(a=a, b=b)
-    with show.watch():
+    handles.append(context.on(b, "self", lambda grad: handles[0].remove()))
+    handles.append(context.on(b, "next", lambda grad: grad + 1))
+    handles.append(context.on(a, "leaf", lambda grad: grad * 5))
+    context.on(b, "last", lambda grad: [handle.remove() for handle in handles[1:]] and None)
+    context.keep(a=a, b=b)
+    with context.watch():
         b.backward(retain_graph=True)
         b.backward()
 
 
 @script
-def hooks_that_register_hooks(show: Show) -> None:
+def hooks_that_register_hooks(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
     c = b.exp()
 
     def more(grad: Tensor) -> None:
-        show.on(c, "same tensor", lambda grad: grad + 1)
-        show.on(b, "further on", lambda grad: grad * 2)
-        show.handles.append(b.grad_fn.register_prehook(show.hook("node further on")))
-        show.handles.append(a.register_post_accumulate_grad_hook(show.hook("leaf further on")))
+        context.on(c, "same tensor", lambda grad: grad + 1)
+        context.on(b, "further on", lambda grad: grad * 2)
+        context.handles.append(b.grad_fn.register_prehook(context.hook("node further on")))
+        context.handles.append(a.register_post_accumulate_grad_hook(context.hook("leaf further on")))
         b.retain_grad()
 
-    show.on(c, "more", more)
-    show.keep(a=a, b=b, c=c)
-    with show.watch():
+    context.on(c, "more", more)
+    context.keep(a=a, b=b, c=c)
+    with context.watch():
         c.backward(retain_graph=True)
         c.backward()
 
 
 @script
-def one_function_registered_twice_and_other_callables(show: Show) -> None:
+def one_function_registered_twice_and_other_callables(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
-    twice = show.hook("twice", lambda grad: grad * 2)
-    show.handles += [b.register_hook(twice), b.register_hook(twice), b.register_hook(Doubler())]
-    show.keep(a=a, b=b)
-    with b.register_hook(show.hook("for a while")), show.watch():
+    twice = context.hook("twice", lambda grad: grad * 2)
+    context.handles += [b.register_hook(twice), b.register_hook(twice), b.register_hook(Doubler())]
+    context.keep(a=a, b=b)
+    with b.register_hook(context.hook("for a while")), context.watch():
         b.backward(retain_graph=True)
-    with show.watch():
+    with context.watch():
         b.backward()
 
 
 class Doubler:
-    """A hook that is an object, and can be pickled."""
+    """A callable object as a hook, which can be pickled."""
 
     def __call__(self, grad: Tensor) -> Tensor:
         return grad * 2
 
 
 @script
-def hooks_that_copy_what_is_being_watched(show: Show) -> None:
+def hooks_that_copy_tensors(context: ScriptContext) -> None:
     a = leaf(2.0)
-    show.handles.append(a.register_hook(Doubler()))
+    context.handles.append(a.register_hook(Doubler()))
     b = a * 3
 
     def copies(grad: Tensor) -> None:
         again = pickle.loads(pickle.dumps(a))
-        show.log.append(visible_hooks(again))
-        show.log.append(visible_hooks(copy.deepcopy(a)))
+        context.log.append(visible_hooks(again))
+        context.log.append(visible_hooks(copy.deepcopy(a)))
 
-    show.on(b, "copies", copies)
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "copies", copies)
+    context.keep(a=a, b=b)
+    with context.watch():
         b.backward()
-    show.log.append(visible_hooks(pickle.loads(pickle.dumps(a))))
+    context.log.append(visible_hooks(pickle.loads(pickle.dumps(a))))
 
 
 def visible_hooks(tensor: Tensor) -> list[str]:
@@ -719,7 +721,7 @@ def visible_hooks(tensor: Tensor) -> list[str]:
 
 
 @script
-def a_step_inside_backward(show: Show) -> None:
+def a_step_inside_backward(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
 
     def step(parameter: Tensor) -> None:
@@ -727,68 +729,68 @@ def a_step_inside_backward(show: Show) -> None:
             parameter.sub_(parameter.grad, alpha=0.1)
         parameter.grad = None
 
-    show.handles.append(a.register_post_accumulate_grad_hook(show.hook("step", step)))
-    show.keep(a=a)
-    with show.watch():
+    context.handles.append(a.register_post_accumulate_grad_hook(context.hook("step", step)))
+    context.keep(a=a)
+    with context.watch():
         for _ in range(3):
             (a * a).sum().backward()
 
 
 @script
-def two_graphs_that_share_a_leaf(show: Show) -> None:
+def two_graphs_that_share_a_leaf(context: ScriptContext) -> None:
     a = leaf(2.0)
     b, c = a * 3, a.exp()
-    show.on(a, "a_hook", lambda grad: grad * 2)
-    show.on(b, "b_hook", lambda grad: c.backward() or grad)
-    show.keep(a=a, b=b, c=c)
-    with show.watch():
+    context.on(a, "a_hook", lambda grad: grad * 2)
+    context.on(b, "b_hook", lambda grad: c.backward() or grad)
+    context.keep(a=a, b=b, c=c)
+    with context.watch():
         b.backward()
 
 
 @script
-def a_module_with_hooks(show: Show) -> None:
+def a_module_with_hooks(context: ScriptContext) -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(inplace=True), nn.Linear(3, 1))
     for name, module in model.named_children():
-        show.handles += [
-            module.register_forward_pre_hook(show.hook(f"forward pre {name}")),
-            module.register_forward_hook(show.hook(f"forward {name}")),
+        context.handles += [
+            module.register_forward_pre_hook(context.hook(f"forward pre {name}")),
+            module.register_forward_hook(context.hook(f"forward {name}")),
         ]
-    show.handles.append(model[2].register_full_backward_pre_hook(show.hook("full pre", lambda m, g: (g[0] * 2,))))
-    show.handles.append(model[2].register_full_backward_hook(show.hook("full", lambda m, i, o: (i[0] + 1,))))
+    context.handles.append(model[2].register_full_backward_pre_hook(context.hook("full pre", lambda m, g: (g[0] * 2,))))
+    context.handles.append(model[2].register_full_backward_hook(context.hook("full", lambda m, i, o: (i[0] + 1,))))
     x = torch.ones(4, 2, requires_grad=True)
-    show.keep(x=x, **{name.replace(".", "_"): parameter for name, parameter in model.named_parameters()})
-    with show.watch():
+    context.keep(x=x, **{name.replace(".", "_"): parameter for name, parameter in model.named_parameters()})
+    with context.watch():
         model(x).square().mean().backward()
 
 
 @script
-def a_module_whose_hook_raises(show: Show) -> None:
+def a_module_whose_hook_raises(context: ScriptContext) -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
-    show.handles.append(model[0].register_full_backward_hook(show.hook("full", stop(ValueError))))
-    show.keep(weight=model[0].weight)
-    with show.watch():
+    context.handles.append(model[0].register_full_backward_hook(context.hook("full", raise_error(ValueError))))
+    context.keep(weight=model[0].weight)
+    with context.watch():
         model(torch.ones(1, 2, requires_grad=True)).sum().backward()
 
 
 @script
-def a_module_whose_forward_hook_raises(show: Show) -> None:
+def a_module_whose_forward_hook_raises(context: ScriptContext) -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
-    show.handles.append(model[1].register_forward_hook(show.hook("forward", stop(ValueError))))
-    show.keep(weight=model[0].weight)
-    with show.watch():
+    context.handles.append(model[1].register_forward_hook(context.hook("forward", raise_error(ValueError))))
+    context.keep(weight=model[0].weight)
+    with context.watch():
         model(torch.ones(1, 2)).sum().backward()
 
 
 def checkpointed(reentrant: bool) -> Script:
-    """Return a script that computes its forward pass again during backward."""
+    """Return a script that recomputes its forward pass during backward."""
 
-    def run(show: Show) -> None:
+    def run(context: ScriptContext) -> None:
         layer = nn.Linear(2, 2)
         x = torch.ones(1, 2, requires_grad=True)
-        show.on(layer.weight, "weight_hook", lambda grad: grad * 2)
-        show.handles.append(layer.register_forward_hook(show.hook("forward")))
-        show.keep(x=x, weight=layer.weight)
-        with show.watch():
+        context.on(layer.weight, "weight_hook", lambda grad: grad * 2)
+        context.handles.append(layer.register_forward_hook(context.hook("forward")))
+        context.keep(x=x, weight=layer.weight)
+        with context.watch():
             y = checkpoint(lambda t: layer(t).tanh(), x, use_reentrant=reentrant)
             y.sum().backward()
 
@@ -800,35 +802,35 @@ SCRIPTS["a_reentrant_checkpoint"] = checkpointed(True)
 
 
 @script
-def hooks_on_saved_tensors(show: Show) -> None:
+def hooks_on_saved_tensors(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
-    show.keep(a=a)
-    pack, unpack = show.hook("pack", lambda t: t * 1), show.hook("unpack", lambda t: t)
-    with show.watch(), saved_tensors_hooks(pack, unpack):
+    context.keep(a=a)
+    pack, unpack = context.hook("pack", lambda t: t * 1), context.hook("unpack", lambda t: t)
+    with context.watch(), saved_tensors_hooks(pack, unpack):
         b = a.exp() * a
         b.sum().backward()
-    with show.watch(), save_on_cpu():
+    with context.watch(), save_on_cpu():
         (a * a).sum().backward()
 
 
 @script
-def a_hook_on_saved_tensors_that_raises(show: Show) -> None:
+def a_hook_on_saved_tensors_that_raises(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
-    show.keep(a=a)
-    with saved_tensors_hooks(lambda t: t, stop(ValueError)):
+    context.keep(a=a)
+    with saved_tensors_hooks(lambda t: t, raise_error(ValueError)):
         b = a.exp()
-    with show.watch():
+    with context.watch():
         b.sum().backward()
 
 
 @script
-def training_with_an_optimizer(show: Show) -> None:
+def training_with_an_optimizer(context: ScriptContext) -> None:
     model = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    show.handles.append(optimizer.register_step_pre_hook(show.hook("before step")))
-    show.handles.append(optimizer.register_step_post_hook(show.hook("after step")))
-    show.keep(weight=model.weight, bias=model.bias)
-    with show.watch():
+    context.handles.append(optimizer.register_step_pre_hook(context.hook("before step")))
+    context.handles.append(optimizer.register_step_post_hook(context.hook("after step")))
+    context.keep(weight=model.weight, bias=model.bias)
+    with context.watch():
         for _ in range(3):
             optimizer.zero_grad()
             model(torch.ones(3, 2)).square().mean().backward()
@@ -836,26 +838,26 @@ def training_with_an_optimizer(show: Show) -> None:
 
 
 @script
-def a_pass_in_another_thread(show: Show) -> None:
+def a_pass_in_another_thread(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a.exp()
-    show.on(b, "b_hook")
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook")
+    context.keep(a=a, b=b)
+    with context.watch():
         thread = threading.Thread(target=b.backward)
         thread.start()
         thread.join()
 
 
 @script
-def functional_transforms(show: Show) -> None:
+def functional_transforms(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
-    with show.watch():
+    with context.watch():
         grad = torch.func.grad(lambda t: (t * t).sum())(a.detach())
         jacobian = torch.autograd.functional.jacobian(lambda t: t.exp(), a)
         hessian = torch.func.hessian(lambda t: (t**3).sum())(a.detach())
         mapped = torch.func.vmap(torch.func.grad(lambda t: t.sin()))(a.detach())
-    show.keep(a=a, grad=grad, jacobian=jacobian, hessian=hessian, mapped=mapped)
+    context.keep(a=a, grad=grad, jacobian=jacobian, hessian=hessian, mapped=mapped)
 
 
 class Tagged(Tensor):
@@ -863,133 +865,133 @@ class Tagged(Tensor):
 
 
 @script
-def a_subclass_of_tensor(show: Show) -> None:
+def a_subclass_of_tensor(context: ScriptContext) -> None:
     a = torch.ones(2).as_subclass(Tagged).requires_grad_()
     b = a * 2
-    show.on(b, "b_hook", lambda grad: grad * 2)
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad * 2)
+    context.keep(a=a, b=b)
+    with context.watch():
         b.sum().backward()
-    show.log.append(type(a.grad).__name__)
+    context.log.append(type(a.grad).__name__)
 
 
 @script
-def tensors_without_numbers(show: Show) -> None:
+def meta_tensors(context: ScriptContext) -> None:
     a = torch.ones(2, device="meta", requires_grad=True)
     b = a * 2
     handle = b.register_hook(lambda grad: grad * 2)
-    with show.watch():
+    with context.watch():
         b.sum().backward()
     handle.remove()
-    show.log.append((str(a.grad.device), tuple(a.grad.shape), a.grad._version))
+    context.log.append((str(a.grad.device), tuple(a.grad.shape), a.grad._version))
 
 
 @script
-def nested_tensors(show: Show) -> None:
+def nested_tensors(context: ScriptContext) -> None:
     parts = [leaf(1.0, 2.0), leaf(3.0, 4.0, 5.0)]
-    with show.watch():
+    with context.watch():
         together = torch.nested.as_nested_tensor(parts, layout=torch.jagged)
-        show.handles.append((together * 2).register_hook(lambda grad: grad * 3))
+        context.handles.append((together * 2).register_hook(lambda grad: grad * 3))
         (together.sin() * 2).values().sum().backward()
-    show.keep(one=parts[0], two=parts[1])
+    context.keep(one=parts[0], two=parts[1])
 
 
 @script
-def a_pass_over_a_graph_made_in_another_thread(show: Show) -> None:
+def a_pass_over_a_graph_made_in_another_thread(context: ScriptContext) -> None:
     a = leaf(2.0)
     made: list[Tensor] = []
-    with show.watch():
+    with context.watch():
         thread = threading.Thread(target=lambda: made.append(a.exp().sin()))
         thread.start()
         thread.join()
-        show.on(made[0], "hook", lambda grad: grad * 2)
+        context.on(made[0], "hook", lambda grad: grad * 2)
         (made[0] * a).backward()
-    show.keep(a=a, b=made[0])
+    context.keep(a=a, b=made[0])
 
 
 @script
-def metadata_of_ones_own(show: Show) -> None:
+def custom_node_metadata(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a.exp()
     b.grad_fn.metadata["mine"] = 1
-    show.keep(a=a, b=b)
-    with show.watch():
-        show.on(b, "b_hook")
+    context.keep(a=a, b=b)
+    with context.watch():
+        context.on(b, "b_hook")
         b.backward()
 
 
 @script
-def hooks_put_into_the_dict_by_hand(show: Show) -> None:
+def hooks_put_into_the_dict_by_hand(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
-    show.on(b, "b_hook", lambda grad: grad * 2)
+    context.on(b, "b_hook", lambda grad: grad * 2)
     hooks = b._backward_hooks
-    hooks["by hand"] = show.hook("by hand", lambda grad: grad + 1)
-    show.keep(a=a, b=b)
-    with show.watch():
+    hooks["by hand"] = context.hook("by hand", lambda grad: grad + 1)
+    context.keep(a=a, b=b)
+    with context.watch():
         b.backward()
-    show.log.append([hooks is b._backward_hooks, len(hooks), list(hooks)[-1], type(hooks).__name__])
+    context.log.append([hooks is b._backward_hooks, len(hooks), list(hooks)[-1], type(hooks).__name__])
 
 
 @script
-def a_backward_hook_of_the_old_kind(show: Show) -> None:
+def a_legacy_backward_hook(context: ScriptContext) -> None:
     layer = nn.Linear(2, 1)
-    show.handles.append(layer.register_backward_hook(show.hook("old")))
-    show.keep(weight=layer.weight)
-    with show.watch():
+    context.handles.append(layer.register_backward_hook(context.hook("old")))
+    context.keep(weight=layer.weight)
+    with context.watch():
         layer(torch.ones(3, 2)).sum().backward()
 
 
 @script
-def a_full_backward_hook_without_an_input_that_needs_grad(show: Show) -> None:
+def a_full_backward_hook_without_an_input_that_needs_grad(context: ScriptContext) -> None:
     layer = nn.Linear(2, 1)
-    show.handles.append(layer.register_full_backward_hook(show.hook("full")))
-    show.keep(weight=layer.weight)
-    with show.watch():
+    context.handles.append(layer.register_full_backward_hook(context.hook("full")))
+    context.keep(weight=layer.weight)
+    with context.watch():
         layer(torch.ones(3, 2)).sum().backward()
 
 
 @script
-def backward_that_makes_a_graph(show: Show) -> None:
+def backward_with_create_graph(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a**3
-    show.on(b, "b_hook", lambda grad: grad * 2)
-    show.keep(a=a, b=b)
-    with show.watch():
+    context.on(b, "b_hook", lambda grad: grad * 2)
+    context.keep(a=a, b=b)
+    with context.watch():
         b.backward(create_graph=True)
         a.grad.backward()
 
 
 @script
-def hooks_on_what_other_gradients_are_made_of(show: Show) -> None:
+def multi_grad_hooks_on_intermediates(context: ScriptContext) -> None:
     a, b = leaf(2.0), leaf(3.0)
     c, d = a * b, a + b
-    show.handles.append(register_multi_grad_hook([a, b, c], show.hook("all")))
-    show.handles.append(register_multi_grad_hook([c, d], show.hook("any"), mode="any"))
-    show.keep(a=a, b=b, c=c, d=d)
-    with show.watch():
+    context.handles.append(register_multi_grad_hook([a, b, c], context.hook("all")))
+    context.handles.append(register_multi_grad_hook([c, d], context.hook("any"), mode="any"))
+    context.keep(a=a, b=b, c=c, d=d)
+    with context.watch():
         c.backward(retain_graph=True)
         (c * d).backward()
 
 
 @script
-def the_picture_inside_a_larger_one(show: Show) -> None:
-    """Names of the same tensors, and a tensor that is root and input at once."""
+def a_tensor_as_root_and_input(context: ScriptContext) -> None:
+    """A tensor with two names, which is both root and input."""
     a = leaf(2.0)
     b = same = a * 3
-    show.on(same, "same", lambda grad: grad + 1)
-    with show.watch():
+    context.on(same, "same", lambda grad: grad + 1)
+    with context.watch():
         grads = torch.autograd.grad([b, b.exp()], [b, a])
-    show.keep(a=a, b=b, one=grads[0], two=grads[1])
+    context.keep(a=a, b=b, one=grads[0], two=grads[1])
 
 
 @script
-def a_chain_of_five_thousand(show: Show) -> None:
+def a_chain_of_five_thousand(context: ScriptContext) -> None:
     a = leaf(1.0)
     b = a
     for _ in range(5_000):
         b = b * 1.0001
-    with show.watch():
+    with context.watch():
         b.backward()
     del b
-    show.keep(a=a)
+    context.keep(a=a)

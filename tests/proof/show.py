@@ -1,4 +1,4 @@
-"""A stage for scripts: what a script names, hooks and logs on it is what two runs of it are compared by."""
+"""The context in which scripts run: it collects their tensors, hooks and logs, to compare two runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .compare import Watch, bits, failure, gradient, hooks_left, plain, quiet, sharing, state, uncollected, warned
+from .compare import (
+    Watch,
+    bits,
+    collect_warnings,
+    describe_error,
+    describe_warnings,
+    garbage_collection_off,
+    gradient,
+    plain,
+    remaining_hooks,
+    shared_storage_groups,
+    tensor_state,
+)
 
 Change = Callable[..., Any]
-Script = Callable[["Show"], None]
+Script = Callable[["ScriptContext"], None]
 
 
-class Show:
-    """What a script shows of itself."""
+class ScriptContext:
+    """Collects the tensors, hooks and logs of a script."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -28,7 +40,7 @@ class Show:
         self.handles: list[Any] = []
 
     def watch(self) -> AbstractContextManager[Any]:
-        """Return what to put around a pass."""
+        """Return the context manager for a pass."""
         return self._watch()
 
     def keep(self, **tensors: Tensor) -> None:
@@ -36,68 +48,70 @@ class Show:
         self.tensors |= tensors
 
     def hook(self, name: str, change: Change | None = None) -> Change:
-        """Return a hook that logs its name and what it sees, and then does what it is told."""
+        """Return a hook that logs its name and arguments, and then calls ``change``."""
 
         def hook(*values: Any) -> Any:
-            self.log.append((name, [visible(value) for value in values]))
+            self.log.append((name, [as_plain_data(value) for value in values]))
             return change(*values) if change else None
 
         hook.__name__ = name
         return hook
 
     def on(self, tensor: Tensor, name: str, change: Change | None = None) -> Any:
-        """Put such a hook on a tensor, and return its handle."""
+        """Register such a hook on a tensor, and return its handle."""
         self.handles.append(tensor.register_hook(self.hook(name, change)))
         return self.handles[-1]
 
     def report(self) -> dict[str, Any]:
-        """Return all that can be seen, and try the handles."""
+        """Return everything visible, before and after removing the handles."""
         tensors = self.tensors
-        seen = {"log": self.log, "tensors": {name: state(tensor) for name, tensor in tensors.items()}}
-        seen["sharing"] = sharing(tensors | {f"{name}.grad": gradient(tensor) for name, tensor in tensors.items()})
-        seen["hooks"] = hooks_left(tensors.values())
+        visible_state = {"log": self.log, "tensors": {name: tensor_state(tensor) for name, tensor in tensors.items()}}
+        visible_state["sharing"] = shared_storage_groups(
+            tensors | {f"{name}.grad": gradient(tensor) for name, tensor in tensors.items()}
+        )
+        visible_state["hooks"] = remaining_hooks(tensors.values())
         for handle in self.handles:
             handle.remove()
-        return seen | {"hooks after remove": hooks_left(tensors.values())}
+        return visible_state | {"hooks after remove": remaining_hooks(tensors.values())}
 
 
-def visible(value: Any) -> Any:
+def as_plain_data(value: Any) -> Any:
     """Return a hook's argument as plain data."""
     if isinstance(value, Tensor):
         return bits(value), value._version, value.requires_grad, value.is_leaf
     if isinstance(value, (tuple, list)):
-        return tuple(visible(part) for part in value)
+        return tuple(as_plain_data(part) for part in value)
     return type(value).__name__ if value is not None else None
 
 
-def perform(script: Script, watch: Watch, whole: bool) -> dict[str, Any]:
-    """Run a script, with the watcher around all of it or around its passes, and report what it shows."""
-    show = Show(plain if whole else watch)
+def run_script(script: Script, watch: Watch, whole: bool) -> dict[str, Any]:
+    """Run a script, with the watch around all of it or around its passes, and report what is visible."""
+    context = ScriptContext(plain if whole else watch)
     torch.manual_seed(0)
     error = None
-    with quiet() as caught, uncollected():
+    with collect_warnings() as caught, garbage_collection_off():
         try:
             with watch() if whole else nullcontext():
-                script(show)
-        except (Exception, KeyboardInterrupt) as raised:
-            error = raised
-        report = show.report() | {"failure": failure(error), "warnings": warned(caught)}
+                script(context)
+        except (Exception, KeyboardInterrupt) as caught_error:
+            error = caught_error
+        report = context.report() | {"failure": describe_error(error), "warnings": describe_warnings(caught)}
     report["random"] = torch.rand(1).item()
-    for tensor in show.tensors.values():
+    for tensor in context.tensors.values():
         tensor.grad = None
     return report
 
 
-PLACES: tuple[Any, ...] = (
+NAMESPACES: tuple[Any, ...] = (
     *(torch, torch.autograd, torch.autograd.graph, torch.autograd.function, torch.utils.hooks, torch.utils.checkpoint),
     *(torch.Tensor, torch.nn.Parameter, torch.nn.Module, torch.nn.modules.module, torch.optim.Optimizer),
     *(torch.autograd.Function, torch.autograd.graph.Node, torch.utils.hooks.RemovableHandle, torch.overrides, warnings),
 )
 
 
-def surroundings() -> dict[str, Any]:
-    """Return the state of the process that a recording might forget to put back."""
-    names = {(place.__name__, name): value for place in PLACES for name, value in vars(place).items()}
+def process_state() -> dict[str, Any]:
+    """Return the global state that a recording must restore."""
+    names = {(namespace.__name__, name): value for namespace in NAMESPACES for name, value in vars(namespace).items()}
     return {
         "torch": {key: id(value) for key, value in names.items() if callable(value)},
         "global hooks": [len(hooks) for hooks in global_hooks()],
@@ -109,6 +123,6 @@ def surroundings() -> dict[str, Any]:
 
 
 def global_hooks() -> list[dict[int, Any]]:
-    """Return the dicts of hooks that hold for all modules."""
+    """Return the dicts of global module hooks."""
     values = vars(torch.nn.modules.module).items()
     return [value for name, value in values if name.startswith("_global_") and isinstance(value, dict)]

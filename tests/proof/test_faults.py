@@ -1,4 +1,4 @@
-"""Where a pass fails, the trace names the node and the hook, and shows what had arrived there."""
+"""If a pass fails, the trace names the node and the hook, and has the gradients that arrived there."""
 
 import math
 from collections import Counter
@@ -8,50 +8,52 @@ import pytest
 
 from hookviz.recorder import pass_tracker
 
-from .faults import KINDS, seen, told
+from .faults import KINDS, run_recorded, run_unrecorded
 
-FAULTS = 250
-HOOKS = {kind: "fail" for kind in KINDS if kind.endswith("_hook")} | {
+FAULT_COUNT = 250
+HOOK_NAMES = {kind: "fail" for kind in KINDS if kind.endswith("_hook")} | {
     "module_hook": "lambda *given: fail()",
     "wrong hook": "misfit",
 }
 
 
-@pytest.mark.parametrize("small", [pass_tracker.SMALL_GRAPH, 0])  # type: ignore[attr-defined]
-def test_a_fault_of_any_kind_is_found_where_it_is(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pass_tracker, "SMALL_GRAPH", small)
-    met: Counter[str] = Counter()
-    for most, count in ((40, FAULTS), (500, FAULTS // 5)):
-        find_faults(most, count, met)
-    assert not [kind for kind in KINDS if met[kind] < 3]
+@pytest.mark.parametrize("small_graph", [pass_tracker.SMALL_GRAPH, 0])  # type: ignore[attr-defined]
+def test_trace_names_the_node_and_hook_of_every_kind_of_fault(
+    small_graph: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pass_tracker, "SMALL_GRAPH", small_graph)
+    counts: Counter[str] = Counter()
+    for max_length, count in ((40, FAULT_COUNT), (500, FAULT_COUNT // 5)):
+        check_faults(max_length, count, counts)
+    assert not [kind for kind in KINDS if counts[kind] < 3]
 
 
-def find_faults(most: int, count: int, met: Counter[str]) -> None:
-    """Record programs of at most so many operations, each with a fault, and look at what is said of it."""
+def check_faults(max_length: int, count: int, counts: Counter[str]) -> None:
+    """Record ``count`` programs with one fault each, and check what their traces say about it."""
     for number in range(count):
-        fault = told(number, most)
+        fault = run_recorded(number, max_length)
         if fault["raised"] is None:
             assert fault["node"] is None
             continue
-        met[fault["kind"]] += 1
+        counts[fault["kind"]] += 1
         assert fault["error"] and fault["error"][:40] in fault["raised"] + ": "
-        assert fault["hook"] == HOOKS.get(fault["kind"]), number
-        if fault["kind"] not in HOOKS:
-            check(number, fault, most)
+        assert fault["hook"] == HOOK_NAMES.get(fault["kind"]), number
+        if fault["kind"] not in HOOK_NAMES:
+            check_node(number, fault, max_length)
 
 
-def check(number: int, fault: dict[str, Any], most: int) -> None:
-    """The node is the one that torch was in, and what had arrived there is what torch gave it."""
-    plain = seen(number, most)
-    assert fault["node"] is not None and fault["node"][1] == plain.op, (number, fault, plain.op)
+def check_node(number: int, fault: dict[str, Any], max_length: int) -> None:
+    """Check that the trace names the failing node, with the gradients that torch passed to it."""
+    observer = run_unrecorded(number, max_length)
+    assert fault["node"] is not None and fault["node"][1] == observer.op, (number, fault, observer.op)
     shown = {output: row[3] for kind, output, row in fault["arrived"] if row is not None}
-    assert len(shown) >= sum(grad is not None for grad in plain.given), (number, fault)
+    assert len(shown) >= sum(grad is not None for grad in observer.given), (number, fault)
     for output, numbers in shown.items():
-        assert same(numbers, plain.given[output]), (number, fault, plain.given)
+        assert equal_gradients(numbers, observer.given[output]), (number, fault, observer.given)
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two gradients have the same numbers, to the last bit."""
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other or (math.isnan(one) and math.isnan(other)))
+def equal_gradients(recorded: Any, expected: Any) -> bool:
+    """Whether two gradients have equal numbers; NaN equals NaN."""
+    if isinstance(recorded, list) and isinstance(expected, list):
+        return len(recorded) == len(expected) and all(map(equal_gradients, recorded, expected))
+    return bool(recorded == expected or (math.isnan(recorded) and math.isnan(expected)))

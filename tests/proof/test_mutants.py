@@ -1,4 +1,4 @@
-"""Files that nobody wrote: each is refused in a sentence or works in every view, and costs no more than it may."""
+"""Damaged files are refused with a message or work in every view, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -7,26 +7,36 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
-from .mutants import KINDS_OF_TRACE, MEGABYTES, blank_pictures, kind_of, limited, peak, saved, tried, undamaged
+from .mutants import (
+    KINDS_OF_TRACE,
+    MEGABYTES,
+    blank_pictures,
+    kind_of,
+    peak_megabytes,
+    saved,
+    time_limit,
+    try_mutant,
+    undamaged,
+)
 
 MUTANTS = int(os.environ.get("HOOKVIZ_MUTANTS", 300))
-"""Set it to a larger number for a longer search."""
-PART, DRAWN = 0.12, 150
-"""So large a part of the views that take long is looked at, and one file in so many has its pictures laid out."""
+"""The number of files; set it higher for a longer search."""
+VIEW_SHARE, LAYOUT_INTERVAL = 0.12, 150
+"""The share of slow views that are tried, and the interval of files whose pictures are laid out."""
 
 
-def test_each_file_is_refused_in_a_sentence_or_works_in_every_view(tmp_path: Path) -> None:
+def test_each_damaged_file_is_refused_with_a_message_or_works_in_every_view(tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
     for kind in KINDS_OF_TRACE:
         undamaged(kind)
-    before = peak()
+    before = peak_megabytes()
     for seed in range(MUTANTS):
-        with limited(), nullcontext() if seed % DRAWN == 0 else blank_pictures():
-            counts[tried(seed, tmp_path, PART)] += 1
+        with time_limit(), nullcontext() if seed % LAYOUT_INTERVAL == 0 else blank_pictures():
+            counts[try_mutant(seed, tmp_path, VIEW_SHARE)] += 1
     assert counts["refused"] >= 0.4 * MUTANTS and counts["worked"] >= 0.2 * MUTANTS
-    assert peak() - before < MEGABYTES
+    assert peak_megabytes() - before < MEGABYTES
 
 
-def test_every_kind_of_trace_is_damaged() -> None:
+def test_mutants_cover_every_kind_of_trace() -> None:
     assert {kind_of(seed) for seed in range(60)} == set(KINDS_OF_TRACE)
     assert all(len(saved(kind)) < 50_000 for kind in KINDS_OF_TRACE)

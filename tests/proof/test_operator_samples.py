@@ -1,4 +1,4 @@
-"""Every sample that torch ships for every operator with autograd gives the same gradients when it is recorded."""
+"""Recording does not change the gradients of torch's samples for all operators with autograd."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 import hookviz as hv
 
-from .compare import Watch, bits, draw_from, first_difference, plain, quiet
+from .compare import Watch, bits, collect_warnings, first_difference, plain, seed_cpu_generator
 
-FLOORS = (2420, 2865, 3150, 2370, 1745, 1450)
-"""How many samples each slice has to compare at least: together over 14,000."""
-UNSTEADY = {"linalg.lstsq", "linalg.lstsq grad_oriented"}
-"""Two plain runs of these differ now and then in the last digits: LAPACK's result depends on where its memory lies."""
+MIN_COMPARED = (2420, 2865, 3150, 2370, 1745, 1450)
+"""The minimum number of compared samples of each slice, together over 14,000."""
+NOT_DETERMINISTIC = {"linalg.lstsq", "linalg.lstsq grad_oriented"}
+"""Two plain runs of these may differ in the last digits, because LAPACK's result depends on memory alignment."""
 SEED = 1234
-"""As PyTorch's own tests have it."""
-HOOKED = 3
-"""How many samples of an operator run once more with hooks of the user in them."""
+"""The seed of PyTorch's own tests."""
+SAMPLES_WITH_HOOKS = 3
+"""The number of samples of an operator that run again with user hooks."""
 
 Hook = Callable[[torch.Tensor], torch.Tensor | None]
 
@@ -35,18 +35,18 @@ Hook = Callable[[torch.Tensor], torch.Tensor | None]
 def operators() -> tuple[Any, ...]:
     """Return torch's own descriptions of the operators that have a gradient in float64."""
     flag = "__allow_nonbracketed_mutation_flag"
-    allowed = getattr(torch.backends, flag)
+    original = getattr(torch.backends, flag)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = importlib.import_module("torch.testing._internal.common_methods_invocations")
-    # The import forbids setting backend flags, which other tests may want to do.
-    setattr(torch.backends, flag, allowed)
+    # The import forbids setting backend flags, which other tests may need.
+    setattr(torch.backends, flag, original)
     return tuple(op for op in module.op_db if op.supports_autograd and torch.float64 in op.supported_dtypes("cpu"))
 
 
 @dataclass
 class Tally:
-    """What became of the samples of a slice."""
+    """The results of the samples of a slice."""
 
     counts: Counter[str] = field(default_factory=Counter)
     operators: set[str] = field(default_factory=set)
@@ -59,106 +59,106 @@ class Tally:
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Let no sum depend on how the work was shared out among threads."""
+def single_thread() -> Iterator[None]:
+    """Use one thread, so that no sum depends on the distribution of work."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("part", range(len(FLOORS)))
-def test_recorded_samples_have_the_same_gradients(part: int) -> None:
+@pytest.mark.parametrize("part", range(len(MIN_COMPARED)))
+def test_recording_does_not_change_the_gradients_of_operator_samples(part: int) -> None:
     tally = Tally()
-    with quiet():
-        for op in operators()[part :: len(FLOORS)]:
+    with collect_warnings():
+        for op in operators()[part :: len(MIN_COMPARED)]:
             compare_operator(op, tally)
     print(f"\nslice {part}: {tally}")
     assert not tally.different, f"{len(tally.different)} samples differ, first:\n" + "\n".join(tally.different[:5])
-    assert tally.counts["compared"] >= FLOORS[part]
-    assert len(tally.operators) >= len(operators()[part :: len(FLOORS)]) - 1
+    assert tally.counts["compared"] >= MIN_COMPARED[part]
+    assert len(tally.operators) >= len(operators()[part :: len(MIN_COMPARED)]) - 1
     assert tally.counts["raised"] <= 0.02 * tally.counts["compared"]
 
 
-def test_the_slices_hold_every_operator() -> None:
+def test_slices_cover_every_operator() -> None:
     assert len(operators()) >= 535
-    assert sum(FLOORS) >= 14_000
+    assert sum(MIN_COMPARED) >= 14_000
 
 
 def compare_operator(op: Any, tally: Tally, watch: Watch = hv.record) -> None:
-    """Compare all the samples of an operator, and the first few also with hooks."""
+    """Compare all samples of an operator, and the first few also with hooks."""
     for number, sample in enumerate(samples_of(op)):
         compare_sample(op, sample, number, tally, None, watch)
-        if number < HOOKED:
+        if number < SAMPLES_WITH_HOOKS:
             compare_sample(op, sample, number, tally, HOOKS[number % len(HOOKS)], watch)
 
 
 def samples_of(op: Any) -> Iterator[Any]:
     """Yield the operator's samples, the same ones in every run."""
-    # What goes around this in op.sample_inputs looks through the whole stack for a test of PyTorch's own. Like it, each
-    # sample begins with the same numbers.
-    draw_from(SEED)
+    # op.sample_inputs would search the whole stack for a test of PyTorch. As there, each sample starts with the same
+    # seed.
+    seed_cpu_generator(SEED)
     for sample in op.sample_inputs_func(op, "cpu", torch.float64, True):
         yield sample
-        draw_from(SEED)
+        seed_cpu_generator(SEED)
 
 
 def compare_sample(op: Any, sample: Any, number: int, tally: Tally, hook: Hook | None, watch: Watch) -> None:
-    """Run a sample plainly and recorded; where these differ, plainly once more, to see who does not repeat itself."""
+    """Compare a plain and a recorded run of a sample; if they differ, a second plain run tests for determinism."""
     state = torch.get_rng_state()
-    once, recorded = (attempt(op, sample, hook, how) for how in (plain, watch))
-    steady = once == recorded or once == attempt(op, sample, hook, plain)
+    plain_result, recorded_result = (run_sample(op, sample, hook, how) for how in (plain, watch))
+    deterministic = plain_result == recorded_result or plain_result == run_sample(op, sample, hook, plain)
     torch.set_rng_state(state)
     name = f"{op.name} {op.variant_test_name}".strip()
-    if not steady or name in UNSTEADY:
+    if not deterministic or name in NOT_DETERMINISTIC:
         tally.left_out.add(name)
         tally.counts["left out"] += 1
         return
     tally.operators.add(name)
     tally.counts["hooked" if hook else "compared"] += 1
-    tally.counts["raised"] += isinstance(once[0], type)
-    if once != recorded:
-        tally.different.append(f"{name}, sample {number}: {first_difference(once, recorded)}")
+    tally.counts["raised"] += isinstance(plain_result[0], type)
+    if plain_result != recorded_result:
+        tally.different.append(f"{name}, sample {number}: {first_difference(plain_result, recorded_result)}")
 
 
-def attempt(op: Any, sample: Any, hook: Hook | None, watch: Watch) -> tuple[Any, ...]:
+def run_sample(op: Any, sample: Any, hook: Hook | None, watch: Watch) -> tuple[Any, ...]:
     """Return the bits of a sample's outputs and gradients, or the exception that it raised."""
-    draw_from(1)
-    arguments = tree_map(fresh, (sample.input, sample.args, sample.kwargs))
+    seed_cpu_generator(1)
+    arguments = tree_map(as_new_leaf, (sample.input, sample.args, sample.kwargs))
     try:
         with watch():
-            outputs = run(op, sample, arguments, hook)
+            outputs = run_operator(op, sample, arguments, hook)
     except Exception as error:
         return type(error), str(error)
-    gradients = [bits(leaf.grad) for leaf in tree_leaves(arguments) if wants_gradient(leaf)]
+    gradients = [bits(leaf.grad) for leaf in tree_leaves(arguments) if requires_gradient(leaf)]
     return [bits(output) for output in outputs], gradients
 
 
-def fresh(value: Any) -> Any:
-    """Return a leaf like the given tensor, so that every run begins without gradients."""
+def as_new_leaf(value: Any) -> Any:
+    """Return a new leaf with the values of the given tensor, so that every run begins without gradients."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.detach().requires_grad_(value.requires_grad)
 
 
-def run(op: Any, sample: Any, arguments: tuple[Any, ...], hook: Hook | None) -> list[torch.Tensor]:
+def run_operator(op: Any, sample: Any, arguments: tuple[Any, ...], hook: Hook | None) -> list[torch.Tensor]:
     """Run the operator forward and backward, with a hook between it and the roots if one is given."""
     first, args, kwargs = arguments
     outputs = sample.output_process_fn_grad(op(first, *args, **kwargs))
-    roots = [output for output in tree_leaves(outputs) if wants_gradient(output)]
+    roots = [output for output in tree_leaves(outputs) if requires_gradient(output)]
     if hook is not None:
-        roots = [with_hook(root, hook) for root in roots]
+        roots = [with_hooks(root, hook) for root in roots]
     if roots:
         torch.autograd.backward(roots, [seed_for(root) for root in roots])
     return roots
 
 
-def wants_gradient(value: Any) -> bool:
-    """Tell whether a value is a tensor that a gradient can flow into."""
+def requires_gradient(value: Any) -> bool:
+    """Return whether a value is a tensor that requires a gradient."""
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
-def with_hook(root: torch.Tensor, hook: Hook) -> torch.Tensor:
+def with_hooks(root: torch.Tensor, hook: Hook) -> torch.Tensor:
     """Put the hook on the root and on a tensor after it."""
     root.register_hook(hook)
     after = root * 1
@@ -167,27 +167,27 @@ def with_hook(root: torch.Tensor, hook: Hook) -> torch.Tensor:
 
 
 def seed_for(root: torch.Tensor) -> torch.Tensor:
-    """Return a gradient for a root that is not the same everywhere."""
+    """Return a random seed gradient for a root; ones for a sparse root."""
     if root.layout is not torch.strided:
         return torch.ones_like(root)
     return torch.randn_like(root, requires_grad=False)
 
 
-def keeping(grad: torch.Tensor) -> None:
-    """Look and change nothing."""
+def observe(grad: torch.Tensor) -> None:
+    """Change nothing."""
 
 
-def replacing(grad: torch.Tensor) -> torch.Tensor:
-    """Hand on another gradient."""
+def scale(grad: torch.Tensor) -> torch.Tensor:
+    """Return a scaled gradient."""
     return grad * -1.5
 
 
-def editing(grad: torch.Tensor) -> None:
-    """Change the gradient where it lies."""
+def scale_in_place(grad: torch.Tensor) -> None:
+    """Scale the gradient in place."""
     grad.mul_(0.75)
 
 
-HOOKS: tuple[Hook, ...] = (keeping, replacing, editing)
+HOOKS: tuple[Hook, ...] = (observe, scale, scale_in_place)
 
 
 def first_samples(name: str, count: int) -> tuple[Any, list[Any]]:

@@ -1,4 +1,4 @@
-"""Programs that nobody thought of give the same in every detail when they are recorded."""
+"""Recording does not change random autograd programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .programs import ACTIONS, OPS, PLACES, Program, program_strategy
 from .wrong import HARMLESS, WRONG
 
 PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 2_000))
-"""Set it to a larger number for a longer search."""
+"""The number of programs; set it higher for a longer search."""
 EVERY_RUN = settings(
     max_examples=PROGRAMS,
     deadline=None,
@@ -33,7 +33,7 @@ EVERY_RUN = settings(
 
 @contextmanager
 def as_large() -> Iterator[hv.Trace]:
-    """A recording that looks at each graph as it does at large ones: at no gradient twice unless there is a hook."""
+    """Record every graph as if it were large: gradients are observed once unless the node has hooks."""
     small, pass_tracker.SMALL_GRAPH = pass_tracker.SMALL_GRAPH, 0  # type: ignore[attr-defined]
     try:
         with hv.record() as trace:
@@ -43,14 +43,14 @@ def as_large() -> Iterator[hv.Trace]:
 
 
 def check(program: Program, watch: Watch, whole: bool) -> dict[str, Any]:
-    """Assert that a program shows the same whether it is watched or not."""
+    """Assert that a program has the same report with and without the watch."""
     once = run_program(program)
     recorded = run_program(program, watch, whole)
     same(once, recorded, program)
     return once
 
 
-def test_recorded_programs_with_every_operation_and_every_kind_of_hook_show_the_same_in_every_detail() -> None:
+def test_recording_random_programs_changes_nothing_observable() -> None:
     ran: Counter[str] = Counter()
 
     @EVERY_RUN
@@ -68,8 +68,8 @@ def test_recorded_programs_with_every_operation_and_every_kind_of_hook_show_the_
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_a_wrong_recorder_is_found_out(fault: str) -> None:
-    """Each recorder that is wrong on purpose shows in one of the first few hundred programs."""
+def test_faulty_recorder_is_detected_by_random_programs(fault: str) -> None:
+    """Each faulty recorder changes the report of one of the first few hundred programs."""
 
     @settings(EVERY_RUN, max_examples=500, phases=[Phase.generate])
     @given(program_strategy(), st.booleans())

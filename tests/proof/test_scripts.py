@@ -1,4 +1,4 @@
-"""Every script gives the same in every detail when it is recorded, and nothing of the recorder is left behind."""
+"""Recording does not change the scripts, and leaves no objects, patches or memory behind."""
 
 from __future__ import annotations
 
@@ -20,47 +20,49 @@ import torch
 import hookviz as hv
 from tests.waiting import PATIENCE
 
-from .compare import PACKAGE, Watch, package_frames, plain, same, uncollected
+from .compare import PACKAGE, Watch, garbage_collection_off, package_frames, plain, same
 from .scripts import SCRIPTS
-from .show import Show, perform, surroundings
-from .wrong import HARMLESS, WRONG, kept, patched_for_good
+from .show import ScriptContext, process_state, run_script
+from .wrong import HARMLESS, WRONG, kept_gradients, leave_patch_behind
 
-everywhere = pytest.mark.parametrize("whole", [False, True], ids=["around the pass", "around everything"])
+both_scopes = pytest.mark.parametrize("whole", [False, True], ids=["around the pass", "around everything"])
 
 
 def check(name: str, watch: Watch, whole: bool) -> dict[str, Any]:
-    """Assert that a script shows the same when it is watched, and return what it shows then."""
+    """Assert that a script has the same report with and without the watch, and return the report with it."""
     warm_up(name)
-    # One line runs them all: some of torch's warnings show the stack.
-    once, again, recorded = (perform_tidily(name, how, whole) for how in (plain, plain, watch))
-    same(once, again, f"{name} is not the same in two plain runs")
-    same(once, recorded, name)
+    # All runs start from one line, because some of torch's warnings show the stack.
+    first_plain, second_plain, recorded = (
+        run_and_check_process_state(name, each, whole) for each in (plain, plain, watch)
+    )
+    same(first_plain, second_plain, f"{name} is not the same in two plain runs")
+    same(first_plain, recorded, name)
     return recorded
 
 
 @cache
 def warm_up(name: str) -> None:
-    """Run a script once, so that what torch does only the first time is done."""
-    perform(SCRIPTS[name], plain, whole=False)
+    """Run a script once, so that one-time initialisation of torch is done."""
+    run_script(SCRIPTS[name], plain, whole=False)
 
 
-def perform_tidily(name: str, watch: Watch, whole: bool) -> dict[str, Any]:
-    """Run a script, and assert that it leaves the process as it was."""
-    before = surroundings()
-    report = perform(SCRIPTS[name], watch, whole)
-    same(before, surroundings(), f"what {name} left behind")
+def run_and_check_process_state(name: str, watch: Watch, whole: bool) -> dict[str, Any]:
+    """Run a script, and assert that it restores the state of the process."""
+    before = process_state()
+    report = run_script(SCRIPTS[name], watch, whole)
+    same(before, process_state(), f"what {name} left behind")
     return report
 
 
-@everywhere
+@both_scopes
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_recorded_script_shows_the_same_in_every_detail(name: str, whole: bool) -> None:
+def test_recording_a_script_changes_nothing_observable(name: str, whole: bool) -> None:
     recorded = check(name, hv.record, whole)
     assert not package_frames(recorded["failure"])
 
 
-def test_the_recorder_is_there_at_all() -> None:
-    """What is proved here holds of a recorder that does nothing, too; this one sees both hooks."""
+def test_recorder_sees_both_hooks() -> None:
+    """The other tests would pass with a recorder that does nothing."""
     a = torch.tensor(2.0, requires_grad=True)
     c = a * 3
     c.register_hook(lambda grad: grad + 2)
@@ -71,53 +73,53 @@ def test_the_recorder_is_there_at_all() -> None:
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_a_wrong_recorder_is_found_out(fault: str) -> None:
+def test_faulty_recorder_is_detected_by_the_scripts(fault: str) -> None:
     with pytest.raises(AssertionError, match="differs at"):
         check_all(WRONG[fault])
-    kept.clear()
+    kept_gradients.clear()
 
 
 def check_all(watch: Watch) -> None:
-    """Check one script after the other."""
+    """Check all scripts."""
     for name in SCRIPTS:
         check(name, watch, whole=False)
 
 
-def test_a_patch_that_stays_is_found_out() -> None:
+def test_patch_left_behind_is_detected() -> None:
     engine = torch.autograd.graph._engine_run_backward
     try:
         with pytest.raises(AssertionError, match="left behind"):
-            check("a_diamond", patched_for_good, whole=False)
+            check("a_diamond", leave_patch_behind, whole=False)
     finally:
         torch.autograd.graph._engine_run_backward = engine
 
 
-COUNTED = "a_full_backward_hook_without_an_input_that_needs_grad"
-"""In it torch warns, and counts frames to find the line: around these observers, which are put over it, is one more."""
+WARNS_WITH_LINE = "a_full_backward_hook_without_an_input_that_needs_grad"
+"""In this script, torch counts frames to find the line of a warning; the passive observer adds a frame."""
 
 
-@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != COUNTED])
-def test_an_observer_that_only_looks_passes(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != WARNS_WITH_LINE])
+def test_passive_observer_changes_no_script(name: str) -> None:
     check(name, HARMLESS, whole=False)
 
 
-def instances() -> Counter[str]:
-    """Count the objects of hookviz that are alive, but for the few sources of functions that it keeps in a cache."""
+def hookviz_objects() -> Counter[str]:
+    """Count the live objects of hookviz, except for cached sources of functions."""
     gc.collect()
     kinds = Counter(map(str, map(type, gc.get_objects())))
     return Counter({kind: count for kind, count in kinds.items() if "'hookviz." in kind and "Source" not in kind})
 
 
-def test_nothing_of_a_recording_lives_on_when_its_trace_is_gone() -> None:
+def test_no_hookviz_objects_remain_after_a_trace_is_deleted() -> None:
     check("a_diamond", hv.record, whole=True)
-    before = instances()
+    before = hookviz_objects()
     for name in ("the_picture_with_hooks", "double_backward", "a_tensor_hook_raises", "a_module_with_hooks"):
-        perform(SCRIPTS[name], hv.record, whole=True)
-    assert instances() == before
+        run_script(SCRIPTS[name], hv.record, whole=True)
+    assert hookviz_objects() == before
 
 
-def build(hook: Callable[[torch.Tensor], Any]) -> tuple[torch.Tensor, list[weakref.ref[torch.Tensor]]]:
-    """Return a root with hooks behind it, and weak references to all that must go when the root goes."""
+def build_graph(hook: Callable[[torch.Tensor], Any]) -> tuple[torch.Tensor, list[weakref.ref[torch.Tensor]]]:
+    """Return the root of a graph with hooks, and weak references to tensors that must be freed with it."""
     a = torch.randn(3, requires_grad=True)
     b = a.exp() * a
     c = b.sin()
@@ -129,11 +131,11 @@ def build(hook: Callable[[torch.Tensor], Any]) -> tuple[torch.Tensor, list[weakr
 
 
 @pytest.mark.parametrize("keep_trace", [False, True], ids=["without the trace", "while the trace lives"])
-def test_a_graph_is_freed_at_once_after_its_recording(keep_trace: bool) -> None:
+def test_graph_is_freed_directly_after_its_recording(keep_trace: bool) -> None:
     traces = []
-    with uncollected():
+    with garbage_collection_off():
         with hv.record() as trace:
-            root, references = build(lambda grad: grad * 2)
+            root, references = build_graph(lambda grad: grad * 2)
             root.backward()
         traces.append(trace)
         if not keep_trace:
@@ -143,53 +145,53 @@ def test_a_graph_is_freed_at_once_after_its_recording(keep_trace: bool) -> None:
         assert [reference() for reference in references] == [None] * 4
 
 
-def test_a_gradient_is_freed_while_the_pass_goes_on() -> None:
-    """The recorder holds no gradient: what the first hook saw is gone when the last hook runs."""
-    seen: list[weakref.ref[torch.Tensor]] = []
-    dead: list[bool] = []
+def test_gradient_is_freed_during_the_pass() -> None:
+    """The gradient of the first hook is freed before the last hook runs."""
+    references: list[weakref.ref[torch.Tensor]] = []
+    was_freed: list[bool] = []
     a = torch.randn(100, requires_grad=True)
     b = a.exp()
     c = b.sin()
-    c.register_hook(lambda grad: seen.append(weakref.ref(grad)))
-    a.register_hook(lambda grad: dead.append(seen[0]() is None))
-    with uncollected(), hv.record():
+    c.register_hook(lambda grad: references.append(weakref.ref(grad)))
+    a.register_hook(lambda grad: was_freed.append(references[0]() is None))
+    with garbage_collection_off(), hv.record():
         c.sum().backward()
-    assert dead == [True]
+    assert was_freed == [True]
 
 
 @pytest.mark.parametrize("name", ["a_diamond", "a_tensor_hook_raises", "a_pass_inside_a_hook"])
-def test_the_collector_stays_switched_on(name: str) -> None:
-    show = Show(hv.record)
+def test_garbage_collector_stays_enabled(name: str) -> None:
+    context = ScriptContext(hv.record)
     try:
-        SCRIPTS[name](show)
+        SCRIPTS[name](context)
     except ValueError as error:
-        show.log.append(str(error))
+        context.log.append(str(error))
     assert gc.isenabled()
 
 
 def record_once() -> None:
     """Record a small pass."""
     with hv.record():
-        root, _ = build(lambda grad: grad * 2)
+        root, _ = build_graph(lambda grad: grad * 2)
         root.backward()
 
 
-def resident() -> int:
-    """Return how many bytes of memory this process has."""
+def resident_bytes() -> int:
+    """Return the resident memory of this process in bytes."""
     gc.collect()
     return int(psutil.Process().memory_info().rss)
 
 
-def test_three_thousand_recordings_leave_memory_where_it_was() -> None:
+def test_three_thousand_recordings_do_not_leak_memory() -> None:
     for _ in range(500):
         record_once()
-    before = resident()
+    before = resident_bytes()
     for _ in range(3_000):
         record_once()
-    assert abs(resident() - before) < 3_000_000  # if the traces stayed, it would be ten times as much
+    assert abs(resident_bytes() - before) < 3_000_000  # leaked traces would take ten times as much
 
 
-DEEP = """
+DEEP_CHAIN = """
 import warnings, torch, hookviz as hv
 a = torch.ones(2, requires_grad=True)
 b = a
@@ -205,9 +207,9 @@ print([warning.category.__name__ for warning in caught], a.grad.tolist(), len(ca
 """
 
 
-def test_a_chain_that_is_too_deep_runs_unobserved_with_one_warning() -> None:
+def test_too_deep_chain_runs_unobserved_with_one_warning() -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(PACKAGE).parent)}
-    command = [sys.executable, "-c", DEEP]
+    command = [sys.executable, "-c", DEEP_CHAIN]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "['HookvizWarning'] [3.0, 6.0] 1"

@@ -1,4 +1,4 @@
-"""What has brought other tools down, in a kernel of Jupyter's: it is recorded, told, drawn and shown."""
+"""Extreme graphs that crash other tools are recorded, explained and drawn in a Jupyter kernel."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -10,18 +10,18 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tools.notebook_runs import ROOT, run_cells
 
-SET_UP = """
+SETUP_CODE = """
 import torch, hookviz as hv
 from torch import nn
 
-def shown(loss, *models):
-    "Everything that one may ask of a trace."
+def record_and_show(loss, *models):
+    "Record a backward pass and make every view of its trace."
     with hv.record(*models) as trace:
         (loss() if models else loss).backward()
     bundle = trace._repr_mimebundle_()
     pictures = [trace.figure(step)._repr_mimebundle_() for step in (0, len(trace.steps) - 1)]
-    asked = [trace.troubles, trace.firings, trace.player(), trace.quiz(), hv.hooks(*(models or [loss]))]
-    print(len(trace.steps), sorted(bundle), all(map(repr, asked)))
+    views = [trace.troubles, trace.firings, trace.player(), trace.quiz(), hv.hooks(*(models or [loss]))]
+    print(len(trace.steps), sorted(bundle), all(map(repr, views)))
     return trace
 """
 CASES = {
@@ -30,10 +30,10 @@ x = torch.tensor(1.0, requires_grad=True)
 y = x
 for _ in range(10_000):
     y = y * 1.0001
-trace = shown(y)""",
+trace = record_and_show(y)""",
     "a fan of 10,000 inputs": """
 xs = [torch.tensor(1.0, requires_grad=True) for _ in range(10_000)]
-trace = shown(torch.stack(xs).sum())""",
+trace = record_and_show(torch.stack(xs).sum())""",
     "a chain of 3,000 views with edits in place": """
 x = torch.ones(4, requires_grad=True)
 y = x * 1
@@ -41,7 +41,7 @@ for i in range(1_500):
     y = y.view(2, 2).view(4)
     if not i % 10:
         y.mul_(1.0)
-trace = shown(y.sum())""",
+trace = record_and_show(y.sum())""",
     "modules nested 180 deep": """
 class Deep(nn.Module):
     def __init__(self, depth):
@@ -50,12 +50,12 @@ class Deep(nn.Module):
     def forward(self, x):
         return self.inner(x)
 model = Deep(180)
-trace = shown(lambda: model(torch.ones(1)).sum(), model)""",
+trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
     "5,000 modules": """
 model = nn.Sequential(*(nn.Identity() for _ in range(5_000)), nn.Linear(1, 1))
-trace = shown(lambda: model(torch.ones(1)).sum(), model)""",
+trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
     "a module called 1,000 times": """
-class Often(nn.Module):
+class Repeated(nn.Module):
     def __init__(self):
         super().__init__()
         self.step = nn.Linear(1, 1)
@@ -63,39 +63,39 @@ class Often(nn.Module):
         for _ in range(1_000):
             x = self.step(x)
         return x
-model = Often()
-trace = shown(lambda: model(torch.ones(1)).sum(), model)""",
+model = Repeated()
+trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
     "recursion in forward": """
-class Again(nn.Module):
+class Recursive(nn.Module):
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(1, 1)
     def forward(self, x, depth=100):
         return self(self.layer(x), depth - 1) if depth else x
-model = Again()
+model = Recursive()
 model.register_full_backward_hook(lambda module, grad_input, grad_output: None)
-trace = shown(lambda: model(torch.ones(1)).sum(), model)""",
+trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
     "a hook on each of 3,000 ops": """
 x = torch.tensor(1.0, requires_grad=True)
 y = x
 for _ in range(3_000):
     y = y * 1.0001
     y.register_hook(lambda grad: grad)
-trace = shown(y)""",
+trace = record_and_show(y)""",
 }
 
 
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, list[Any]]:
-    """What each case wrote, all of them in one kernel, one after the other."""
-    cells = [new_code_cell(SET_UP), *map(new_code_cell, CASES.values())]
-    with ThreadPoolExecutor(1) as apart:  # a browser of other tests may have an event loop in this one
-        ran = apart.submit(run_cells, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
-    return dict(zip(CASES, (cell.outputs for cell in ran.cells[1:]), strict=True))
+    """Case → its outputs, after running all cases in one kernel."""
+    cells = [new_code_cell(SETUP_CODE), *map(new_code_cell, CASES.values())]
+    with ThreadPoolExecutor(1) as executor:  # the browser of other tests may run an event loop in this thread
+        notebook = executor.submit(run_cells, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
+    return dict(zip(CASES, (cell.outputs for cell in notebook.cells[1:]), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_recorded_told_and_shown(outputs: dict[str, list[Any]], case: str) -> None:
+def test_extreme_graph_is_recorded_explained_and_shown(outputs: dict[str, list[Any]], case: str) -> None:
     printed = "".join(output.get("text", "") for output in outputs[case])
     found = re.search(r"^(\d+) \['image/svg\+xml', 'text/html', 'text/plain'\] True$", printed, re.MULTILINE)
     assert found and int(found[1]) > 100, printed

@@ -1,4 +1,4 @@
-"""Over the samples that torch ships for its operators: a formula either comes to what was recorded, or says nothing."""
+"""On torch's operator samples, each formula gives the recorded gradient or no value."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,24 +14,24 @@ import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reasons import Reason
 
-from .compare import draw_from, quiet
+from .compare import collect_warnings, seed_cpu_generator
 from .test_operator_samples import operators
 
-EACH = 2
-"""So many samples of each operator."""
-WRONG = {"HardsigmoidBackward0"}
-"""Of these torch computes the gradient in float64 with a constant in float32."""
+SAMPLES_PER_OPERATOR = 2
+"""The number of samples of each operator."""
+INEXACT_NODES = {"HardsigmoidBackward0"}
+"""Nodes whose gradient torch computes in float64 with a float32 constant."""
 
 
-def reasons(op: Any, dtype: torch.dtype) -> Iterator[tuple[str, Reason]]:
-    """(node, reason) for all that was sent in the passes over an operator's first samples."""
-    draw_from(1)
-    for sample in islice(op.sample_inputs_func(op, "cpu", dtype, True), EACH):
-        found: list[Any] = []
+def reasons_of_samples(op: Any, dtype: torch.dtype) -> Iterator[tuple[str, Reason]]:
+    """Yield (node, reason) for the gradients sent in passes over an operator's first samples."""
+    seed_cpu_generator(1)
+    for sample in islice(op.sample_inputs_func(op, "cpu", dtype, True), SAMPLES_PER_OPERATOR):
+        outputs: list[Any] = []
         with suppress(RuntimeError):
-            found = tree_leaves(op(sample.input, *sample.args, **sample.kwargs))
-        roots = [x for x in found if isinstance(x, torch.Tensor) and x.requires_grad]
-        # Some samples are there to see torch raise.
+            outputs = tree_leaves(op(sample.input, *sample.args, **sample.kwargs))
+        roots = [x for x in outputs if isinstance(x, torch.Tensor) and x.requires_grad]
+        # Some samples make torch raise.
         with suppress(RuntimeError), hv.record() as trace:
             torch.autograd.backward(roots, [torch.randn_like(root) for root in roots])
         computed = [step for step in trace.steps if step.kind == "compute"]
@@ -39,13 +39,13 @@ def reasons(op: Any, dtype: torch.dtype) -> Iterator[tuple[str, Reason]]:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_no_formula_comes_to_anything_but_what_was_recorded(part: int) -> None:
+def test_formulas_reproduce_the_recorded_gradients_of_operator_samples(part: int) -> None:
     verdicts: Counter[str] = Counter()
-    with quiet():
+    with collect_warnings():
         for op in operators()[part::4]:
-            for node, reason in reasons(op, torch.float64):
+            for node, reason in reasons_of_samples(op, torch.float64):
                 verdicts[reason.verdict] += 1
-                if node in derivatives.list_ops() and node not in WRONG:
+                if node in derivatives.list_ops() and node not in INEXACT_NODES:
                     assert "does not give the recorded" not in reason.note, (op.name, node, reason)
     print(f"\nslice {part}: {dict(verdicts)}")
     assert verdicts["explained"] >= 200

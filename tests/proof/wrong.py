@@ -1,4 +1,4 @@
-"""Recorders that are wrong on purpose, each in one way: a proof that lets them pass would prove nothing."""
+"""Recorders with one deliberate fault each, which the comparison of runs must detect."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch.autograd import graph as autograd_graph
 from torch.autograd.graph import Node, get_gradient_edge
 
 Engine = Callable[..., Any]
-Look = Callable[[Node], Any]
+Register = Callable[[Node], Any]
 ENGINE: Engine = autograd_graph._engine_run_backward
-kept: list[Any] = []
+kept_gradients: list[Any] = []
 
 
 def node_of(root: Any) -> Node | None:
-    """Return a root's node, or None where torch is going to refuse the root."""
+    """Return a root's node, or None if torch will refuse the root."""
     try:
         return root.node if isinstance(root, autograd_graph.GradientEdge) else get_gradient_edge(root).node
     except RuntimeError:
@@ -29,12 +29,14 @@ def nodes_below(roots: Any) -> list[Node]:
     """Return the nodes that a pass from these roots can reach."""
     nodes = [node for root in roots if (node := node_of(root)) is not None]
     for node in nodes:
-        nodes.extend(after for after, _ in node.next_functions if after is not None and after not in nodes)
+        nodes.extend(
+            successor for successor, _ in node.next_functions if successor is not None and successor not in nodes
+        )
     return nodes
 
 
-def around(replace: Callable[[Engine], Engine]) -> Callable[[], AbstractContextManager[None]]:
-    """Return a watcher that puts another function where torch calls its engine."""
+def replacing_engine(replace: Callable[[Engine], Engine]) -> Callable[[], AbstractContextManager[None]]:
+    """Return a watch that replaces the function with which torch calls its engine."""
 
     @contextmanager
     def watch() -> Iterator[None]:
@@ -47,102 +49,102 @@ def around(replace: Callable[[Engine], Engine]) -> Callable[[], AbstractContextM
     return watch
 
 
-def on_every_node(install: Look, take_off: bool = True) -> Callable[[], AbstractContextManager[None]]:
-    """Return a watcher that registers something on every node, and hides its own frame."""
+def on_every_node(register: Register, remove_afterwards: bool = True) -> Callable[[], AbstractContextManager[None]]:
+    """Return a watch that registers a hook on every node, and hides its own traceback frame."""
 
     def replace(engine: Engine) -> Engine:
-        def run(roots: Any, *arguments: Any, **named: Any) -> Any:
-            handles = [install(node) for node in nodes_below(roots)]
+        def run(roots: Any, *arguments: Any, **keywords: Any) -> Any:
+            handles = [register(node) for node in nodes_below(roots)]
             try:
-                return engine(roots, *arguments, **named)
+                return engine(roots, *arguments, **keywords)
             except BaseException as error:
                 error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
                 raise
             finally:
-                for handle in handles if take_off else ():
+                for handle in handles if remove_afterwards else ():
                     handle.remove()
 
         return run
 
-    return around(replace)
+    return replacing_engine(replace)
 
 
 def gradients(values: Any) -> list[torch.Tensor]:
-    """Return the gradients that a node hook was given."""
+    """Return the gradients among the arguments of a node hook."""
     return [value for value in values if value is not None]
 
 
-def before_nodes(change: Callable[[tuple[Any, ...]], Any]) -> Callable[[], AbstractContextManager[None]]:
-    """Return a watcher whose pre-hooks do what no observer may do."""
+def with_node_pre_hooks(change: Callable[[tuple[Any, ...]], Any]) -> Callable[[], AbstractContextManager[None]]:
+    """Return a watch that registers ``change`` as a pre-hook on every node."""
     return on_every_node(lambda node: node.register_prehook(change))
 
 
-def bump(values: tuple[Any, ...]) -> None:
-    """Write the gradient's own numbers into it."""
+def bump_version(values: tuple[Any, ...]) -> None:
+    """Write each gradient's own numbers into it, which increases its version."""
     for grad in gradients(values):
         with torch.no_grad():
             grad.copy_(grad.clone())
 
 
-def copied(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Hand on a copy, equal in every number."""
+def copy_gradients(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Replace each gradient by a copy."""
     return tuple(None if grad is None else grad.clone() for grad in values)
 
 
-def plus_zero(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Hand on the gradient plus 0, which turns -0 into 0."""
+def add_zero(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Add 0 to each gradient, which turns -0 into 0."""
     return tuple(None if grad is None else grad + 0.0 for grad in values)
 
 
-def frame_too_many(engine: Engine) -> Engine:
-    """Let the wrapper be seen in tracebacks."""
+def add_traceback_frame(engine: Engine) -> Engine:
+    """Call the engine from a function that is visible in tracebacks."""
 
-    def run(*arguments: Any, **named: Any) -> Any:
-        return engine(*arguments, **named)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        return engine(*arguments, **keywords)
 
     return run
 
 
-def without_exceptions(engine: Engine) -> Engine:
-    """Swallow what is raised."""
+def swallow_exceptions(engine: Engine) -> Engine:
+    """Swallow exceptions."""
 
-    def run(*arguments: Any, **named: Any) -> Any:
+    def run(*arguments: Any, **keywords: Any) -> Any:
         try:
-            return engine(*arguments, **named)
+            return engine(*arguments, **keywords)
         except Exception:
             return (None,) * 9
 
     return run
 
 
-def other_text(engine: Engine) -> Engine:
-    """Raise another exception from the one that was raised."""
+def replace_exception(engine: Engine) -> Engine:
+    """Replace exceptions."""
 
-    def run(*arguments: Any, **named: Any) -> Any:
+    def run(*arguments: Any, **keywords: Any) -> Any:
         try:
-            return engine(*arguments, **named)
+            return engine(*arguments, **keywords)
         except Exception as error:
             raise RuntimeError("the pass failed") from error
 
     return run
 
 
-def other_order(engine: Engine) -> Engine:
-    """Turn round the order of the hooks on the roots."""
+def reverse_root_hooks(engine: Engine) -> Engine:
+    """Reverse the order of the hooks on the roots."""
 
-    def run(roots: Any, *arguments: Any, **named: Any) -> Any:
+    def run(roots: Any, *arguments: Any, **keywords: Any) -> Any:
         for root in roots:
             hooks = getattr(root, "_backward_hooks", None) or {}
             for key, hook in reversed(list(hooks.items())):
                 del hooks[key]
                 hooks[key] = hook
-        return engine(roots, *arguments, **named)
+        return engine(roots, *arguments, **keywords)
 
     return run
 
 
-def wrapped_hooks(engine: Engine) -> Engine:
-    """Put a function of our own in the place of each hook on the roots."""
+def wrap_root_hooks(engine: Engine) -> Engine:
+    """Wrap each hook on the roots in another function."""
 
     def wrap(hook: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(hook)
@@ -151,63 +153,63 @@ def wrapped_hooks(engine: Engine) -> Engine:
 
         return wrapper
 
-    def run(roots: Any, *arguments: Any, **named: Any) -> Any:
+    def run(roots: Any, *arguments: Any, **keywords: Any) -> Any:
         for root in roots:
             hooks = getattr(root, "_backward_hooks", None) or {}
             hooks.update({key: wrap(hook) for key, hook in hooks.items()})
-        return engine(roots, *arguments, **named)
+        return engine(roots, *arguments, **keywords)
 
     return run
 
 
-def random_numbers(engine: Engine) -> Engine:
-    """Use up a random number of the user's."""
+def use_random_number(engine: Engine) -> Engine:
+    """Draw a random number from the global generator."""
 
-    def run(*arguments: Any, **named: Any) -> Any:
+    def run(*arguments: Any, **keywords: Any) -> Any:
         torch.rand(1)
-        return engine(*arguments, **named)
+        return engine(*arguments, **keywords)
 
     return run
 
 
 @contextmanager
-def patched_for_good() -> Iterator[None]:
+def leave_patch_behind() -> Iterator[None]:
     """Leave a patch of torch behind."""
     torch.autograd.graph._engine_run_backward = functools.partial(ENGINE)
     yield
 
 
-def keep(values: tuple[Any, ...]) -> None:
-    """Hold on to every gradient."""
-    kept.extend(gradients(values))
+def keep_gradients(values: tuple[Any, ...]) -> None:
+    """Keep a reference to every gradient."""
+    kept_gradients.extend(gradients(values))
 
 
 def touch_storage(values: tuple[Any, ...]) -> None:
-    """Make a Python object for every storage: it then counts as shared, and sums are no longer made in place."""
+    """Create a Python object for every storage, which then counts as shared, so that torch does not sum in place."""
     for grad in gradients(values):
         if grad.layout is torch.strided:
             grad.untyped_storage()
 
 
-def ignore(*values: Any) -> None:
+def do_nothing(*values: Any) -> None:
     """Do nothing."""
 
 
 WRONG: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-    "holds gradients": before_nodes(keep),
-    "bumps versions": before_nodes(bump),
-    "copies gradients": before_nodes(copied),
-    "loses the sign of a zero": before_nodes(plus_zero),
-    "touches storages": before_nodes(touch_storage),
-    "leaves hooks behind": on_every_node(lambda node: node.register_hook(ignore), take_off=False),
-    "adds a frame": around(frame_too_many),
-    "swallows exceptions": around(without_exceptions),
-    "changes exceptions": around(other_text),
-    "changes the order of hooks": around(other_order),
-    "wraps hooks": around(wrapped_hooks),
-    "uses random numbers": around(random_numbers),
+    "holds gradients": with_node_pre_hooks(keep_gradients),
+    "bumps versions": with_node_pre_hooks(bump_version),
+    "copies gradients": with_node_pre_hooks(copy_gradients),
+    "loses the sign of a zero": with_node_pre_hooks(add_zero),
+    "touches storages": with_node_pre_hooks(touch_storage),
+    "leaves hooks behind": on_every_node(lambda node: node.register_hook(do_nothing), remove_afterwards=False),
+    "adds a frame": replacing_engine(add_traceback_frame),
+    "swallows exceptions": replacing_engine(swallow_exceptions),
+    "changes exceptions": replacing_engine(replace_exception),
+    "changes the order of hooks": replacing_engine(reverse_root_hooks),
+    "wraps hooks": replacing_engine(wrap_root_hooks),
+    "uses random numbers": replacing_engine(use_random_number),
 }
-"""Wrong in what a program shows."""
+"""Fault → a recorder with that fault, which must change the report of some program."""
 
-HARMLESS = before_nodes(ignore)
-"""Looks at every gradient and changes nothing: the proof must let it pass."""
+HARMLESS = with_node_pre_hooks(do_nothing)
+"""A passive observer, which must not change any report."""

@@ -1,6 +1,6 @@
-"""Every view of a saved trace, as text: ``python every_view.py views.json trace.json ...``; it needs hookviz alone.
+"""Write every view of saved traces as text: ``python every_view.py views.json trace.json ...``; needs only hookviz.
 
-A trace is compared with the one in ``trace.json.other``, if that is there, else with itself.
+A trace is compared with the one in ``trace.json.other``, if that file exists, else with itself.
 """
 
 import base64
@@ -15,18 +15,28 @@ from hookviz.__main__ import main
 
 
 def every_view(path: Path) -> dict[str, Any]:
-    """What each view of the trace in a file shows."""
+    """View → the text that it shows for the trace in a file."""
     trace = hv.load(path)
     other = path.with_suffix(".json.other")
-    steps, quiz, compared = range(len(trace.rows)), trace.quiz(), trace.diff(hv.load(other if other.exists() else path))
+    steps, quiz, comparison = (
+        range(len(trace.rows)),
+        trace.quiz(),
+        trace.diff(hv.load(other if other.exists() else path)),
+    )
     with tempfile.TemporaryDirectory() as folder:
-        html, again, twice, command = (Path(folder, name) for name in ("a.html", "b.json", "c.json", "d.html"))
-        trace.to_html(html, title=path.stem)
-        trace.save(again)
-        hv.load(again).save(twice)
-        main(["page", str(path), "-o", str(command)])
-        written = {"page": html.read_text(), "saved": again.read_text(), "saved twice": twice.read_text()}
-        written |= {"page by the command line": command.read_text()}
+        page_path, saved_again, saved_twice, command_page_path = (
+            Path(folder, name) for name in ("a.html", "b.json", "c.json", "d.html")
+        )
+        trace.to_html(page_path, title=path.stem)
+        trace.save(saved_again)
+        hv.load(saved_again).save(saved_twice)
+        main(["page", str(path), "-o", str(command_page_path)])
+        written = {
+            "page": page_path.read_text(),
+            "saved": saved_again.read_text(),
+            "saved twice": saved_twice.read_text(),
+        }
+        written |= {"page by the command line": command_page_path.read_text()}
     return {
         **written,
         "repr": repr(trace),
@@ -35,11 +45,11 @@ def every_view(path: Path) -> dict[str, Any]:
         "firings": [repr(trace.firings), trace.firings._repr_html_()],
         "troubles": [repr(trace.troubles), trace.troubles._repr_html_()],
         "why": [[_reason(reason) for reason in trace.why(step)] for step in steps],
-        "quiz": [(asked.text, asked.choices, repr(quiz.check(asked.number, 1))) for asked in quiz],
+        "quiz": [(question.text, question.choices, repr(quiz.check(question.number, 1))) for question in quiz],
         "output": trace._repr_mimebundle_(),
         "picture": trace.figure().pipe(format="svg").decode(),
         "picture of tensors": base64.b64encode(trace.figure(0, tensors=True).pipe(format="png")).decode(),
-        "comparison": [repr(compared), compared._repr_mimebundle_()],
+        "comparison": [repr(comparison), comparison._repr_mimebundle_()],
     }
 
 
@@ -49,5 +59,5 @@ def _reason(reason: Any) -> list[Any]:
 
 
 if __name__ == "__main__":
-    shown = {path: every_view(Path(path)) for path in sys.argv[2:]}
-    Path(sys.argv[1]).write_text(json.dumps(shown), encoding="utf-8")
+    views = {path: every_view(Path(path)) for path in sys.argv[2:]}
+    Path(sys.argv[1]).write_text(json.dumps(views), encoding="utf-8")

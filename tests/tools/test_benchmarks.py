@@ -1,4 +1,4 @@
-"""The benchmark measures what it says, and writes the table that its page shows."""
+"""The benchmark of recording measures what it claims, and its page shows the table that it writes."""
 
 import statistics
 from pathlib import Path
@@ -15,7 +15,7 @@ from benchmarks.tables import read_section
 from benchmarks.timing import ratios
 
 PAGE = Path(bench.__file__).with_name("README.md")
-SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 20)
+SMALL_CASE = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 20)
 
 
 def test_the_network_is_resnet_18() -> None:
@@ -25,30 +25,32 @@ def test_the_network_is_resnet_18() -> None:
 
 
 @pytest.mark.parametrize("name", ["scalars", "mlp", "chain"])
-def test_every_watch_leaves_the_gradient_of_a_plain_pass(name: str) -> None:
+def test_every_kind_of_observation_leaves_the_gradients_unchanged(name: str) -> None:
     torch.manual_seed(0)
     case = CASES[name]()
     leaves = [case.input, *(case.run.parameters() if isinstance(case.run, torch.nn.Module) else ())]
-    found = []
+    gradients_of_runs = []
     for watch in (run_plain, run_with_empty_hooks, record_pass, record_norms):
         watch(case)
-        found.append([leaf.grad for leaf in leaves if leaf.grad is not None])
-    assert found[0]
-    for other in found[1:]:
-        assert all(torch.equal(*pair) for pair in zip(found[0], other, strict=True))
+        gradients_of_runs.append([leaf.grad for leaf in leaves if leaf.grad is not None])
+    assert gradients_of_runs[0]
+    for other in gradients_of_runs[1:]:
+        assert all(torch.equal(*pair) for pair in zip(gradients_of_runs[0], other, strict=True))
 
 
-def test_the_recorded_case_is_recorded_forward_and_backward() -> None:
-    kinds = {step.kind for step in record_pass(SMALL).steps}
+def test_record_pass_records_forward_and_backward() -> None:
+    kinds = {step.kind for step in record_pass(SMALL_CASE).steps}
     assert {"call", "forward", "seed", "compute", "accumulate"} <= kinds
 
 
-def test_the_case_of_norms_is_recorded_with_norms_alone() -> None:
-    assert record_norms(SMALL).statistics == "norm"
-    assert [step.kind for step in record_norms(SMALL).steps] == [step.kind for step in record_pass(SMALL).steps]
+def test_record_norms_records_norms_only() -> None:
+    assert record_norms(SMALL_CASE).statistics == "norm"
+    assert [step.kind for step in record_norms(SMALL_CASE).steps] == [
+        step.kind for step in record_pass(SMALL_CASE).steps
+    ]
 
 
-def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
+def test_ratio_compares_a_pass_with_a_plain_one() -> None:
     calls: list[str] = []
 
     def slow(case: Case) -> None:
@@ -56,19 +58,19 @@ def test_a_ratio_compares_a_pass_with_a_plain_one() -> None:
         for _ in range(30):
             run_plain(case)
 
-    (found,) = ratios(SMALL, [slow], 3)
-    assert len(found) == 3
-    assert len(calls) == (3 + 1) * SMALL.times  # one round more, to warm up
-    assert statistics.median(found) > 5
+    (slow_ratios,) = ratios(SMALL_CASE, [slow], 3)
+    assert len(slow_ratios) == 3
+    assert len(calls) == (3 + 1) * SMALL_CASE.times  # plus one warm-up round
+    assert statistics.median(slow_ratios) > 5
 
 
-def test_memory_is_measured_in_a_process_of_its_own() -> None:
-    """In KiB: the trace of 10,000 ops takes megabytes, beside which a pass over six scalars takes next to nothing."""
+def test_memory_is_measured_in_a_separate_process() -> None:
+    """In KiB: the trace of 10,000 ops takes megabytes, and a pass over six scalars very little."""
     large, small = (memory.measure_in_process(case, "recorded") for case in ("chain", "scalars"))
     assert large > 5_000 and large > 2 * small
 
 
-def test_the_page_shows_every_case_and_every_column() -> None:
+def test_benchmark_page_has_every_case_and_every_column() -> None:
     table = read_section(PAGE.read_text(encoding="utf-8"), bench.START)
     head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
     assert [cell.strip() for cell in head.strip("|").split("|")] == list(bench.HEAD)

@@ -1,4 +1,4 @@
-"""The committed pictures are those that the package draws today."""
+"""The committed pictures are up to date."""
 
 import re
 import runpy
@@ -12,48 +12,52 @@ IMAGES = Path(__file__).parents[2] / "images"
 README = IMAGES.parent / "README.md"
 
 
-def words(svg: str) -> list[str]:
-    """The texts of a picture; coordinates depend on the fonts that are installed."""
+def texts(svg: str) -> list[str]:
+    """The texts of a picture, because coordinates depend on the installed fonts."""
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, str]:
+def drawings() -> dict[str, str]:
     pictures: dict[str, str] = runpy.run_path(str(IMAGES / "make.py"))["pictures"]()
     return pictures
 
 
-def test_each_drawing_is_committed_as_it_is_drawn_today(drawn: dict[str, str]) -> None:
-    committed = {path.stem: words(path.read_text(encoding="utf-8")) for path in IMAGES.glob("*.svg")}
-    assert committed == {name: words(svg) for name, svg in drawn.items()}
+def test_committed_drawings_are_up_to_date(drawings: dict[str, str]) -> None:
+    committed = {path.stem: texts(path.read_text(encoding="utf-8")) for path in IMAGES.glob("*.svg")}
+    assert committed == {name: texts(svg) for name, svg in drawings.items()}
 
 
-def test_the_drawings_show_names_values_and_hooks(drawn: dict[str, str]) -> None:
-    assert {"a", "b", "c", "d", "e", "\N{NO-BREAK SPACE}= 24", "① c_hook", "retain_grad"} <= set(words(drawn["a_to_e"]))
-    assert "8 → 10" in words(drawn["c_hook"])
+def test_drawings_show_names_values_and_hooks(drawings: dict[str, str]) -> None:
+    assert {"a", "b", "c", "d", "e", "\N{NO-BREAK SPACE}= 24", "① c_hook", "retain_grad"} <= set(
+        texts(drawings["a_to_e"])
+    )
+    assert "8 → 10" in texts(drawings["c_hook"])
 
 
-def test_every_picture_that_the_readme_shows_is_there() -> None:
+def test_every_picture_in_the_readme_exists() -> None:
     shown = re.findall(r'(?:\]\(|src(?:set)?=")(images/[^)"]+)', README.read_text(encoding="utf-8"))
     assert {"images/player.webp", "images/player.png", "images/whatif.png"} <= set(shown)
     assert all((README.parent / name).is_file() for name in shown)
 
 
-def test_the_readme_opens_with_the_player_in_motion_from_step_to_step() -> None:
-    with Image.open(IMAGES / "player.webp") as moving:
-        assert moving.n_frames > 10
-        seen = {hash(frame.tobytes()) for frame in ImageSequence.Iterator(moving)}
-        assert len(seen) == moving.n_frames
+def test_readme_starts_with_an_animation_of_the_player() -> None:
+    with Image.open(IMAGES / "player.webp") as animation:
+        assert animation.n_frames > 10
+        frames = {hash(frame.tobytes()) for frame in ImageSequence.Iterator(animation)}
+        assert len(frames) == animation.n_frames
     before, _, after = README.read_text(encoding="utf-8").partition("images/player.webp")
-    assert before.count("images/") == 1 and "images/player.png" in before, "still, for whom motion disturbs"
+    assert before.count("images/") == 1 and "images/player.png" in before, (
+        "a still picture for readers who prefer no motion"
+    )
     assert after
 
 
-def test_drawing_twice_gives_the_same_bytes(drawn: dict[str, str]) -> None:
-    again = runpy.run_path(str(IMAGES / "make.py"))["pictures"]()
-    assert again == drawn
+def test_drawings_are_deterministic(drawings: dict[str, str]) -> None:
+    second_drawings = runpy.run_path(str(IMAGES / "make.py"))["pictures"]()
+    assert second_drawings == drawings
 
 
-def test_torchviz_is_drawn_without_addresses(drawn: dict[str, str]) -> None:
-    assert "MulBackward0" in words(drawn["torchviz"])
-    assert re.search(r"\d{9,}", drawn["torchviz"]) is None
+def test_torchviz_drawing_has_no_memory_addresses(drawings: dict[str, str]) -> None:
+    assert "MulBackward0" in texts(drawings["torchviz"])
+    assert re.search(r"\d{9,}", drawings["torchviz"]) is None

@@ -1,4 +1,4 @@
-"""What many passes in one recording cost is measured for every count and action that the page shows."""
+"""The benchmark of many passes measures every count and action that its page shows."""
 
 import mmap
 from itertools import pairwise
@@ -10,29 +10,29 @@ from benchmarks import passes as bench
 from benchmarks.tables import read_section
 
 TABLE = read_section(Path(bench.__file__).with_name("README.md").read_text(encoding="utf-8"), bench.START)
-TIMES, PEAKS, PLAYED = (
+TIMES, PEAKS, PLAYBACK = (
     [line.strip("| ").split(" | ") for line in table.splitlines() if "**" in line] for table in TABLE.split("\n\n")[:3]
 )
 
 
-def test_all_counts_and_actions_are_in_the_tables() -> None:
-    for rows in (TIMES, PEAKS, PLAYED):
+def test_tables_have_all_counts_and_actions() -> None:
+    for rows in (TIMES, PEAKS, PLAYBACK):
         assert [row[0] for row in rows] == [f"{count:,}" for count in bench.COUNTS]
     assert all(more == 4 * less for less, more in pairwise(bench.COUNTS))
     assert f"| {' | '.join(bench.HEAD)} |" in TABLE
 
 
-def test_an_action_is_measured_in_a_copy_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_action_is_measured_in_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "ROUNDS", 1)
-    made: list[int] = []
+    calls: list[int] = []
 
-    def hold() -> mmap.mmap:
-        made.append(1)
+    def allocate() -> mmap.mmap:
+        calls.append(1)
         size = 64 * 1024 * 1024
-        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # malloc might take what was freed
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # malloc might reuse freed memory
         for place in range(0, size, mmap.PAGESIZE):
             memory[place] = 1
         return memory
 
-    ((spent, held),) = bench.measure_rounds(hold)
-    assert not made and 0 <= spent < 10 and held >= 62 * 1024
+    ((spent, peak),) = bench.measure_rounds(allocate)
+    assert not calls and 0 <= spent < 10 and peak >= 62 * 1024

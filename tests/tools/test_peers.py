@@ -1,4 +1,4 @@
-"""The comparison says what was measured, and of what failed how it failed."""
+"""The comparison with other tools reports measurements and failures correctly."""
 
 import doctest
 import json
@@ -24,33 +24,35 @@ from benchmarks.peers.tools import PEERS, PLAIN, display_texts
 from benchmarks.peers.workloads import WORKS
 from benchmarks.tables import read_section, replace_section
 
-SMALL = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5, "linear")
+SMALL_CASE = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 5, "linear")
 
 
-def cell(**found: Any) -> runs.Cell:
+def make_cell(**found: Any) -> runs.Cell:
     return {"date": "2026-01-02", "version": "1.0", **found}
 
 
 @pytest.fixture
 def results() -> table.Results:
-    """Two works: one that all can do, and one of which each tool but hookviz says something else."""
-    slow = cell(failed={"stage": "capture", "why": "more than 60 s"}, memory=[4096.0])
-    deep = cell(
+    """Results of two workloads: every tool completes the first, and only hookviz completes the second."""
+    timed_out = make_cell(failed={"stage": "capture", "why": "more than 60 s"}, memory=[4096.0])
+    too_deep = make_cell(
         capture=[1.5, 1.4, 1.6], memory=[2048.0] * 3, failed={"stage": "picture", "why": "RecursionError: a | b\n" * 9}
     )
-    fine = cell(capture=[2.0, 1.0, 3.0], memory=[4096.0] * 3, picture=[0.1, 0.2, 0.3], size=[1000, 1000, 1000])
-    page = {name: value for name, value in fine.items() if name != "picture"}
-    none = cell(memory=[2048.0, 2048.0, 1024.0])
-    every = dict.fromkeys(PEERS, fine) | {"plain": none, "torchvista": page}
-    seen = {name: cell(hooks=[dict.fromkeys(table.HOOK_COLUMNS, "")]) for name in PEERS}
-    seen["hookviz"]["hooks"] = [dict.fromkeys(table.HOOK_COLUMNS, "shown")]
-    seen["torchlens"]["hooks"][0]["spot_forward"] = "data"
-    fan = {"plain": cell(memory=[512.0]), "hookviz": fine, "torchlens": slow, "torchviz": deep}
-    found: table.Results = json.loads(json.dumps({"mlp": every, "fan": fan, "hooks": seen}))  # no two cells are one
+    complete = make_cell(capture=[2.0, 1.0, 3.0], memory=[4096.0] * 3, picture=[0.1, 0.2, 0.3], size=[1000, 1000, 1000])
+    without_picture = {name: value for name, value in complete.items() if name != "picture"}
+    plain_cell = make_cell(memory=[2048.0, 2048.0, 1024.0])
+    mlp_cells = dict.fromkeys(PEERS, complete) | {"plain": plain_cell, "torchvista": without_picture}
+    hook_cells = {name: make_cell(hooks=[dict.fromkeys(table.HOOK_COLUMNS, "")]) for name in PEERS}
+    hook_cells["hookviz"]["hooks"] = [dict.fromkeys(table.HOOK_COLUMNS, "shown")]
+    hook_cells["torchlens"]["hooks"][0]["spot_forward"] = "data"
+    fan_cells = {"plain": make_cell(memory=[512.0]), "hookviz": complete, "torchlens": timed_out, "torchviz": too_deep}
+    found: table.Results = json.loads(
+        json.dumps({"mlp": mlp_cells, "fan": fan_cells, "hooks": hook_cells})
+    )  # copies, so that no two cells are the same object
     return found
 
 
-def row(results: table.Results, work: str, peer: str) -> list[str]:
+def table_row(results: table.Results, work: str, peer: str) -> list[str]:
     (found,) = (row for row in table.make_rows(results) if row[:2] == [WORKS[work]().name, PEERS[peer].name])
     return found[2:]
 
@@ -58,45 +60,45 @@ def row(results: table.Results, work: str, peer: str) -> list[str]:
 # -- the tables
 
 
-def test_a_cell_is_the_median_with_its_spread(results: table.Results) -> None:
-    assert row(results, "mlp", "hookviz") == [
+def test_cell_shows_the_median_with_its_spread(results: table.Results) -> None:
+    assert table_row(results, "mlp", "hookviz") == [
         "**2.00** (1.00 to 3.00)",
         "**200 ms** (100 ms to 300 ms)",
-        "1.00 KB",  # always the same, so there is no format_spread
+        "1.00 KB",  # all equal, so no spread is shown
         "2.00",
     ]
 
 
-def test_memory_beside_a_pass_that_needs_none_is_a_difference(results: table.Results) -> None:
-    assert row(results, "fan", "hookviz")[3] == "+3.5 MiB"
+def test_memory_is_a_difference_if_the_plain_pass_needs_little(results: table.Results) -> None:
+    assert table_row(results, "fan", "hookviz")[3] == "+3.5 MiB"
 
 
-def test_what_failed_is_said_where_it_failed(results: table.Results) -> None:
-    assert row(results, "fan", "torchlens") == ["more than 60 s", "–", "–", "+3.5 MiB"]
-    capture, picture, size, _ = row(results, "fan", "torchviz")
+def test_failure_is_shown_in_the_column_of_its_stage(results: table.Results) -> None:
+    assert table_row(results, "fan", "torchlens") == ["more than 60 s", "–", "–", "+3.5 MiB"]
+    capture, picture, size, _ = table_row(results, "fan", "torchviz")
     assert (capture, size) == ("**1.50** (1.40 to 1.60)", "–")
     assert picture.startswith("RecursionError: a / b RecursionError") and picture.endswith(" …") and len(picture) < 100
 
 
-def test_a_tool_that_draws_while_it_captures_has_no_time_of_its_own_for_it(results: table.Results) -> None:
-    assert row(results, "mlp", "torchvista")[1] == "with the capture"
+def test_tool_that_draws_during_capture_has_no_separate_drawing_time(results: table.Results) -> None:
+    assert table_row(results, "mlp", "torchvista")[1] == "with the capture"
 
 
-def test_every_line_of_the_table_has_every_column(results: table.Results) -> None:
+def test_every_table_row_has_every_column(results: table.Results) -> None:
     lines = [line for line in table.make_full_tables(results).splitlines() if line.startswith("| ")]
     counts = [line.replace("\\|", "").count("|") for line in lines]
     assert set(counts[: 2 + len(PEERS) + 3]) == {len(table.HEAD) + 1}
     assert set(counts[2 + len(PEERS) + 3 :]) == {len(table.HOOK_COLUMNS) + 2}
 
 
-def test_hooks_are_shown_kept_or_unknown(results: table.Results) -> None:
+def test_hook_columns_distinguish_shown_in_data_and_no(results: table.Results) -> None:
     assert table.hook_columns(results["hooks"]["hookviz"]) == ["shown"] * 5
     assert table.hook_columns(results["hooks"]["torchlens"]) == ["in its data", "no", "no", "no", "no"]
-    failed = cell(failed={"stage": "hooks", "why": "crashes (SIGSEGV)"})
+    failed = make_cell(failed={"stage": "hooks", "why": "crashes (SIGSEGV)"})
     assert table.hook_columns(failed) == ["crashes (SIGSEGV)", "–", "–", "–", "–"]
 
 
-def test_the_few_lines_for_the_readme_have_the_medians(results: table.Results) -> None:
+def test_summary_for_the_readme_has_the_medians(results: table.Results) -> None:
     head, _, first, second, *_ = table.make_summary(results).splitlines()
     assert head == "|  | sees of hooks | fan of 10,000 ops into one |"
     assert first == "| hookviz | 5 of 5 | 2.00, 200 ms, 1.00 KB |"
@@ -107,7 +109,7 @@ def test_the_few_lines_for_the_readme_have_the_medians(results: table.Results) -
     ]
 
 
-def test_the_pages_show_what_the_results_say() -> None:
+def test_committed_pages_match_the_committed_results() -> None:
     results = command.load()
     assert set(results) == {*WORKS, "hooks"}
     assert read_section(
@@ -119,12 +121,12 @@ def test_the_pages_show_what_the_results_say() -> None:
 
 
 @pytest.mark.parametrize("module", [table, tables])
-def test_the_examples_in_docstrings_hold(module: ModuleType) -> None:
+def test_doctests_pass(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
 
 
-def test_a_table_is_written_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
+def test_replace_section_writes_only_between_its_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- x -->\nold<!-- end -->\n<!-- y -->\nother<!-- end -->\n")
     replace_section(page, "<!-- y -->\n", "new\n")
@@ -136,8 +138,8 @@ def test_a_table_is_written_between_its_marks_and_nowhere_else(tmp_path: Path) -
 # -- the processes
 
 
-def program(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Measure by running ``code`` instead."""
+def run_code_instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let the measuring process run ``code`` instead."""
     real = subprocess.Popen
     monkeypatch.setattr(runs.subprocess, "Popen", lambda _, **options: real([sys.executable, "-c", code], **options))
 
@@ -152,30 +154,32 @@ def program(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
         ("import os; os._exit(3)", "ends with status 3: it said nothing"),
     ],
 )
-def test_what_was_found_before_it_failed_is_kept(code: str, failed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measurements_before_a_failure_are_kept(code: str, failed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "TIMEOUT", 2)
-    program(monkeypatch, "print('<HTML>'); print('{\"memory\": 7}', flush=True); print(3, flush=True); " + code)
+    run_code_instead(
+        monkeypatch, "print('<HTML>'); print('{\"memory\": 7}', flush=True); print(3, flush=True); " + code
+    )
     assert runs.run_measurement("mlp", "hookviz", "capture") == {"memory": 7, "failed": failed}
 
 
-def test_programs_that_a_tool_has_started_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    there = tmp_path / "there"
-    child = f"import time, pathlib\nwhile True: pathlib.Path({str(there)!r}).touch(); time.sleep(0.05)"
+def test_child_processes_of_a_tool_end_after_its_timeout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    marker = tmp_path / "there"
+    child = f"import time, pathlib\nwhile True: pathlib.Path({str(marker)!r}).touch(); time.sleep(0.05)"
     monkeypatch.setattr(runs, "TIMEOUT", 2)
-    program(monkeypatch, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
+    run_code_instead(monkeypatch, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
     runs.run_measurement("mlp", "hookviz", "capture")
-    assert there.exists()
+    assert marker.exists()
     time.sleep(0.2)
-    there.unlink()
+    marker.unlink()
     time.sleep(0.3)
-    assert not there.exists()
+    assert not marker.exists()
 
 
-def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_failed_stages_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = []
 
     def answer(work: str, peer: str, stages: str) -> dict[str, Any]:
-        asked.append((work, peer, stages))
+        requests.append((work, peer, stages))
         found: dict[str, Any] = {"memory": 1}
         if peer == "torchlens":
             return {**found, "failed": "more than 60 s"}
@@ -184,47 +188,47 @@ def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(runs, "run_measurement", answer)
     monkeypatch.setattr(runs, "ROUNDS", 3)
     ((_, cells),) = runs.run_rounds(["mlp"], ["torchviz", "torchlens"])
-    assert [peer for _, peer, _ in asked][:4] == ["plain", "torchviz", "torchlens", "plain"]
-    assert [stages for _, peer, stages in asked if peer == "torchviz"] == ["capture,picture", "capture", "capture"]
-    assert [stages for _, peer, stages in asked if peer == "torchlens"] == ["capture,picture"]
+    assert [peer for _, peer, _ in requests][:4] == ["plain", "torchviz", "torchlens", "plain"]
+    assert [stages for _, peer, stages in requests if peer == "torchviz"] == ["capture,picture", "capture", "capture"]
+    assert [stages for _, peer, stages in requests if peer == "torchlens"] == ["capture,picture"]
     assert cells["torchviz"]["capture"] == [2, 2, 2]
     assert cells["torchviz"]["failed"] == {"stage": "picture", "why": "RecursionError"}
     assert cells["torchlens"]["failed"] == {"stage": "capture", "why": "more than 60 s"}
 
 
-def test_a_fresh_process_measures_hookviz() -> None:
+def test_measurement_of_hookviz_in_a_fresh_process() -> None:
     found = runs.run_measurement("scalars", "hookviz", "capture,picture")
     assert set(found) == {"memory", "capture", "seconds", "plain", "picture", "size"}
     assert found["capture"] > 1 and found["capture"] == pytest.approx(found["seconds"] / found["plain"])
     assert found["size"] > 10_000 and found["picture"] > 0
 
 
-@pytest.mark.parametrize(("long", "calls"), [(0.0, 1), (60.0, 1 + 3 * SMALL.times)])
-def test_a_long_pass_is_run_once_and_a_short_one_again(
-    long: float, calls: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("slow_pass", "calls"), [(0.0, 1), (60.0, 1 + 3 * SMALL_CASE.times)])
+def test_slow_pass_is_run_once_and_fast_one_repeatedly(
+    slow_pass: float, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Case] = []
-    peer = replace(PLAIN, capture=seen.append, picture=lambda _: ["three", "€"])
-    monkeypatch.setattr(measurement, "SLOW_PASS", long)
-    found = list(measurement.measure_stages(peer, SMALL, ["capture", "picture"]))
-    assert len(seen) == calls
+    cases: list[Case] = []
+    peer = replace(PLAIN, capture=cases.append, picture=lambda _: ["three", "€"])
+    monkeypatch.setattr(measurement, "SLOW_PASS", slow_pass)
+    found = list(measurement.measure_stages(peer, SMALL_CASE, ["capture", "picture"]))
+    assert len(cases) == calls
     assert [set(part) for part in found] == [{"memory"}, {"capture", "seconds", "plain"}, {"picture", "size"}]
     assert found[-1]["size"] == 5 + 3  # bytes
-    assert len(list(measurement.measure_stages(peer, SMALL, ["capture"]))) == 2
+    assert len(list(measurement.measure_stages(peer, SMALL_CASE, ["capture"]))) == 2
 
 
-# -- what is asked of hooks
+# -- visibility of hooks
 
 
-def test_hookviz_shows_the_hooks_in_order_with_their_gradients() -> None:
+def test_hookviz_shows_all_hooks_in_order_with_their_gradients() -> None:
     assert hook_visibility.find_visible_hooks(PEERS["hookviz"]) == dict.fromkeys(table.HOOK_COLUMNS, "shown")
 
 
-def test_a_tool_that_knows_of_no_hook_is_seen_not_to() -> None:
+def test_plain_pass_shows_no_hooks() -> None:
     assert hook_visibility.find_visible_hooks(PLAIN) == dict.fromkeys(table.HOOK_COLUMNS, "")
 
 
-def test_the_hooks_fire_in_the_order_that_is_looked_for() -> None:
+def test_hooks_fire_in_the_expected_order() -> None:
     with hv.record() as trace:
         Case("hooks", hook_visibility.HookedModule(), torch.ones(1, 1, requires_grad=True)).root().backward()
     assert [step.hook.name for step in trace.firings if step.hook] == list(hook_visibility.NAMES)
@@ -237,7 +241,7 @@ def test_the_hooks_fire_in_the_order_that_is_looked_for() -> None:
     ("text", "order"),
     [("spot_forward spot_tensor spot_backward", "shown"), ("spot_tensor spot_forward spot_backward", ""), ("", "")],
 )
-def test_names_in_another_order_are_no_order(text: str, order: str) -> None:
+def test_names_in_the_wrong_order_do_not_count_as_order(text: str, order: str) -> None:
     found = hook_visibility.locate_names({"shown": text, "data": ""})
     assert found["order"] == order
     assert found["spot_tensor"] == ("shown" if text else "")
@@ -246,29 +250,29 @@ def test_names_in_another_order_are_no_order(text: str, order: str) -> None:
 # -- the tools, and the stand-in for dot
 
 
-def test_what_is_displayed_is_all_that_a_notebook_is_sent() -> None:
-    trace = PEERS["hookviz"].capture(SMALL)
+def test_display_texts_are_the_values_of_the_mime_bundle() -> None:
+    trace = PEERS["hookviz"].capture(SMALL_CASE)
     assert display_texts(trace) == [str(shown) for shown in trace._repr_mimebundle_().values()]
 
 
-def test_every_work_ends_with_the_part_that_is_saved_of_it() -> None:
-    ends = {"linear": "AddmmBackward0", "layer_norm": "NativeLayerNormBackward0"}
+def test_last_node_of_every_workload_is_its_named_op() -> None:
+    node_names = {"linear": "AddmmBackward0", "layer_norm": "NativeLayerNormBackward0"}
     for name in ("scalars", "mlp", "resnet", "chain"):
         case = WORKS[name]()
         out = case.run(case.input)
         assert out.grad_fn is not None
-        assert out.grad_fn.name() == ends.get(case.part, f"{case.part.capitalize()}Backward0"), name
+        assert out.grad_fn.name() == node_names.get(case.part, f"{case.part.capitalize()}Backward0"), name
 
 
 @pytest.mark.filterwarnings("ignore:distutils Version classes")
 def test_torchviz_is_drawn_by_hookviz() -> None:
     pytest.importorskip("torchviz")
-    (shown, *_) = PEERS["torchviz"].picture(PEERS["torchviz"].capture(SMALL))
+    (shown, *_) = PEERS["torchviz"].picture(PEERS["torchviz"].capture(SMALL_CASE))
     assert shown.startswith("<svg") and "AddmmBackward0" in shown
-    assert torch.equal(SMALL.run.weight.grad, torch.full((3, 3), 2.0))  # type: ignore[attr-defined]
+    assert torch.equal(SMALL_CASE.run.weight.grad, torch.full((3, 3), 2.0))  # type: ignore[attr-defined]
 
 
-def test_the_stand_in_answers_as_dot_does(tmp_path: Path) -> None:
+def test_stand_in_for_dot_writes_svg_and_plain_output(tmp_path: Path) -> None:
     dot.install(tmp_path)
     (tmp_path / "in.dot").write_text("digraph { a -> b }")
 
@@ -280,13 +284,13 @@ def test_the_stand_in_answers_as_dot_does(tmp_path: Path) -> None:
     assert call("dot", "-Tplain", "-o", str(tmp_path / "out"), str(tmp_path / "in.dot")) == ""
     assert (tmp_path / "out").read_text().splitlines()[0].startswith("graph 1 ")
     (tmp_path / "placed.dot").write_text('digraph { a [pos="0,0"]; b [pos="720,0"]; a -> b }')
-    placed = call("neato", "-n", "-Gsplines=line", "-Tplain", str(tmp_path / "placed.dot"))
-    (a,) = re.findall(r"^node a (\S+) ", placed, re.MULTILINE)
-    (b,) = re.findall(r"^node b (\S+) ", placed, re.MULTILINE)
+    positions = call("neato", "-n", "-Gsplines=line", "-Tplain", str(tmp_path / "placed.dot"))
+    (a,) = re.findall(r"^node a (\S+) ", positions, re.MULTILINE)
+    (b,) = re.findall(r"^node b (\S+) ", positions, re.MULTILINE)
     assert float(b) - float(a) == pytest.approx(10)
 
 
-def test_tools_find_the_stand_in_first() -> None:
+def test_stand_in_for_dot_is_first_on_the_path() -> None:
     with runs.environment_with_dot() as environment:
         folder = environment["PATH"].split(os.pathsep)[0]
         assert sorted(os.listdir(folder)) == ["dot", "neato"]
@@ -295,25 +299,27 @@ def test_tools_find_the_stand_in_first() -> None:
 # -- the command
 
 
-def test_some_works_and_tools_can_be_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    wanted: list[Any] = []
+def test_command_accepts_names_of_workloads_and_tools(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[Any] = []
 
     def measure(works: list[str], peers: list[str]) -> list[Any]:
-        wanted.append((works, peers))
+        calls.append((works, peers))
         return []
 
     monkeypatch.setattr(command, "run_rounds", measure)
     monkeypatch.setattr(command, "make_full_tables", lambda found: str(found))
-    monkeypatch.setattr(command, "write_tables", lambda found: wanted.append("written"))
+    monkeypatch.setattr(command, "write_tables", lambda found: calls.append("written"))
     command.main(["mlp", "torchviz"])
     command.main([])
-    assert wanted == [(["mlp"], ["torchviz"]), ([*WORKS, "hooks"], list(PEERS)), "written"]
+    assert calls == [(["mlp"], ["torchviz"]), ([*WORKS, "hooks"], list(PEERS)), "written"]
     with pytest.raises(SystemExit):
         command.main(["mlpp"])
     assert "'mlpp' is none of scalars, mlp" in capsys.readouterr().err
 
 
-def test_what_was_measured_of_a_part_joins_the_rest(
+def test_partial_measurement_is_merged_into_the_saved_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, results: table.Results
 ) -> None:
     monkeypatch.setattr(command, "RESULTS", tmp_path / "results.json")
@@ -321,8 +327,8 @@ def test_what_was_measured_of_a_part_joins_the_rest(
     monkeypatch.setattr(command, "make_full_tables", lambda found: "")
     assert command.load() == {}
     command.save(results)
-    again = {"torchviz": cell(capture=[9.0])}
-    monkeypatch.setattr(command, "run_rounds", lambda *_: [("mlp", again)])
+    new_cells = {"torchviz": make_cell(capture=[9.0])}
+    monkeypatch.setattr(command, "run_rounds", lambda *_: [("mlp", new_cells)])
     command.main(["mlp", "torchviz", "--keep"])
-    results["mlp"]["torchviz"] = again["torchviz"]
+    results["mlp"]["torchviz"] = new_cells["torchviz"]
     assert command.load() == results

@@ -1,4 +1,4 @@
-"""What the README says of commands, names, keys, numbers and versions is so."""
+"""The commands, names, keys, numbers and versions in the README are correct."""
 
 import re
 from pathlib import Path
@@ -25,12 +25,12 @@ from tools.setup import NEEDED_GB, NEEDED_PYTHON
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SAID = " ".join(README.split())
+README_ON_ONE_LINE = " ".join(README.split())
 PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
 
 
-def programs(file: str) -> int:
-    """How many programs a test runs each time."""
+def programs_per_run(file: str) -> int:
+    """The default number of programs that a test in tests/proof runs."""
     [count] = re.findall(r'"HOOKVIZ_PROGRAMS", ([\d_]+)\)', (ROOT / "tests" / "proof" / file).read_text())
     return int(count)
 
@@ -47,7 +47,7 @@ def ten_lines() -> hv.Trace:
     return trace
 
 
-def test_the_commands_are_there() -> None:
+def test_make_targets_and_variables_in_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"(?m)(?:^|`)make (\w+)", README))
     assert {"lab", "site", "test", "slides"} <= targets
@@ -55,14 +55,14 @@ def test_the_commands_are_there() -> None:
     assert [name for name in re.findall(r"\b([A-Z]+(?:_[A-Z]+)?)=", README) if f"\n{name} ?=" not in makefile] == []
 
 
-def test_the_names_are_there() -> None:
+def test_names_of_the_api_in_the_readme_exist() -> None:
     assert [name for name in re.findall(r"\bhv\.(\w+)", README) if not hasattr(hv, name)] == []
     assert [name for name in re.findall(r"\btrace\.(\w+)\(", README) if not hasattr(hv.Trace, name)] == []
-    traits = re.search(r"has the traits (.+?); each", SAID)
+    traits = re.search(r"has the traits (.+?); each", README_ON_ONE_LINE)
     assert traits and set(re.findall(r"`(\w+)`", traits[1])) <= set(Player.class_trait_names(sync=True))
 
 
-def test_the_keys_are_those_that_the_player_lists() -> None:
+def test_keys_in_the_readme_match_the_key_list_of_the_player() -> None:
     table = re.search(r"\| key \|.+?\n\n", README, re.DOTALL)
     assert table
     rows = re.findall(r"(?m)^\| (?!key |---)(.+?) \|", table[0])
@@ -70,49 +70,49 @@ def test_the_keys_are_those_that_the_player_lists() -> None:
     assert {key for row in rows for key in row.replace("·", " ").split()} == set(" ".join(listed).split())
 
 
-def test_what_it_shows_of_the_first_example_is_so(ten_lines: hv.Trace) -> None:
+def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
     formula, index = ten_lines.why(7)[0].text, 7
     assert (
         f"`trace.why({index})` | why a gradient is what it is: PyTorch's formula with the saved values, `{formula}`"
-        in SAID
+        in README_ON_ONE_LINE
     )
     assert ten_lines.quiz().check(1, 6).right
-    assert "smaller than 120 KB" in SAID and len(page(ten_lines).encode()) < 120_000
-    carried = sum((ROOT / "hookviz" / "static" / name).stat().st_size for name in ("page.js", "player.css"))
-    assert f"its script and style are {carried / 1000:.0f} KB of it" in SAID
+    assert "smaller than 120 KB" in README_ON_ONE_LINE and len(page(ten_lines).encode()) < 120_000
+    bytes_of_assets = sum((ROOT / "hookviz" / "static" / name).stat().st_size for name in ("page.js", "player.css"))
+    assert f"its script and style are {bytes_of_assets / 1000:.0f} KB of it" in README_ON_ONE_LINE
 
 
-def test_its_numbers_are_those_of_the_program() -> None:
-    every = programs("test_programs.py") + programs("test_nets.py")
-    for said in (
+def test_numbers_in_the_readme_match_the_constants_of_the_code() -> None:
+    total = programs_per_run("test_programs.py") + programs_per_run("test_nets.py")
+    for sentence in (
         f"Python {'.'.join(map(str, NEEDED_PYTHON))} or newer, make and {NEEDED_GB:.0f} GB of disk",
         f"give up to {2**combinations.MAX_COMBINED} passes",
-        f"{every:,} generated programs, {programs('test_nets.py'):,} of them networks",
+        f"{total:,} generated programs, {programs_per_run('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"What has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
         f"a graph of more than {pass_observer.SMALL_GRAPH} nodes",
         f"more than the {saved_tensors.MAX_SAVED_NUMBERS:,}th number kept",
     ):
-        assert said in SAID, said
-    assert "Up to five hooks" in SAID and combinations.MAX_COMBINED == 5
-    assert "Runs longer than a second" in SAID and progress.DELAY == 1
-    assert "within a thousandth" in SAID and grading.TOLERANCE == 1 / 1000
+        assert sentence in README_ON_ONE_LINE, sentence
+    assert "Up to five hooks" in README_ON_ONE_LINE and combinations.MAX_COMBINED == 5
+    assert "Runs longer than a second" in README_ON_ONE_LINE and progress.DELAY == 1
+    assert "within a thousandth" in README_ON_ONE_LINE and grading.TOLERANCE == 1 / 1000
 
 
-def test_the_versions_are_those_that_the_tests_run_with() -> None:
-    where = re.search(r"\| where \|.+?\n\n", README, re.DOTALL)
-    assert where
-    tried = set(re.findall(r"\b\d+\.\d+\.\d+\b", where[0]))
-    assert tried == {PINS[name] for name in ("jupyterlab", "notebook", "nbconvert", "marimo")}
+def test_versions_in_the_readme_match_the_constraints() -> None:
+    environments = re.search(r"\| where \|.+?\n\n", README, re.DOTALL)
+    assert environments
+    versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", environments[0]))
+    assert versions == {PINS[name] for name in ("jupyterlab", "notebook", "nbconvert", "marimo")}
 
 
-def test_each_lesson_is_in_its_table() -> None:
+def test_lesson_table_of_the_readme_is_complete() -> None:
     rows = re.findall(r"(?m)^\| \[(\d\d .+?)\]\(notebooks/(.+?)\) \|", README)
     assert rows == [(read_facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
 
 
-def test_its_bounds_of_large_traces_are_those_of_the_code() -> None:
-    bounds = re.search(r"more than (\d+) boxes or more than (\d+) steps", SAID)
-    output = re.search(r"the first ([\d,]+) steps and the pictures of the first (\d+) boxes", SAID)
+def test_limits_of_large_traces_in_the_readme_match_the_code() -> None:
+    bounds = re.search(r"more than (\d+) boxes or more than (\d+) steps", README_ON_ONE_LINE)
+    output = re.search(r"the first ([\d,]+) steps and the pictures of the first (\d+) boxes", README_ON_ONE_LINE)
     assert bounds and (int(bounds[1]), int(bounds[2])) == (MAX_VISIBLE_BOXES, MAX_UNSPLIT_STEPS)
     assert output and (int(output[1].replace(",", "")), int(output[2])) == (CHUNK_SIZE * OUTPUT_CHUNKS, OUTPUT_BOXES)

@@ -1,4 +1,4 @@
-"""A notebook cut into slides: what is asked, code and players are shown, and the prose is said."""
+"""Slides made from a notebook: questions, code and players are shown, and prose goes into the speaker notes."""
 
 import base64
 from pathlib import Path
@@ -11,23 +11,25 @@ from hookviz.player.compression import pack, unpack
 from tools.slide_cells import MAX_HEIGHT, MAX_HEIGHT_BELOW_HEADING, MAX_WORDS, make_slides
 from tools.slides import STATE, embed_drawing, enlarge_output, main
 
-LONG = "It is a long story. " * 20
+LONG_PROSE = "It is a long story. " * 20
 PLAYER = f'<div class="hv-output"><script class="hv-state">{pack({"steps": 3})}</script></div>'
 
 
-def prose(source: str) -> Any:
+def prose_cell(source: str) -> Any:
     return nbformat.v4.new_markdown_cell(source)
 
 
-def code(source: str, **shown: str) -> Any:
-    data = {key.replace("_", "/", 1): value for key, value in shown.items()}
+def code_cell(source: str, **output: str) -> Any:
+    data = {key.replace("_", "/", 1): value for key, value in output.items()}
     outputs = [nbformat.v4.new_output("display_data", data=data)] if data else []
     return nbformat.v4.new_code_cell(source, outputs=outputs)
 
 
-def cut(*cells: Any) -> list[list[Any]]:
-    """The cells of each slide after the first, which has the title."""
-    notebook = make_slides(nbformat.v4.new_notebook(cells=[prose("# Lesson 09 · End\n\n**The question?**"), *cells]))
+def slides_of(*cells: Any) -> list[list[Any]]:
+    """The cells of each slide of a notebook with these cells, without the title slide."""
+    notebook = make_slides(
+        nbformat.v4.new_notebook(cells=[prose_cell("# Lesson 09 · End\n\n**The question?**"), *cells])
+    )
     slides: list[list[Any]] = []
     for cell in notebook.cells:
         if cell.metadata.slideshow.slide_type == "slide":
@@ -37,142 +39,161 @@ def cut(*cells: Any) -> list[list[Any]]:
     return slides[1:]
 
 
-def shown(slide: list[Any]) -> list[str]:
+def shown_sources(slide: list[Any]) -> list[str]:
     return [cell.source for cell in slide if cell.metadata.slideshow.slide_type != "notes"]
 
 
-def said(slide: list[Any]) -> str:
+def speaker_notes(slide: list[Any]) -> str:
     return "\n".join(cell.source for cell in slide if cell.metadata.slideshow.slide_type == "notes")
 
 
-def test_a_heading_begins_a_slide_and_short_prose_is_shown_without_its_links() -> None:
-    slides = cut(prose("## One\n\nAs in [lesson 02](02.ipynb)."), prose("## Two\n\nMore."))
-    assert [shown(slide) for slide in slides] == [["## One", "As in lesson 02."], ["## Two", "More."]]
+def test_heading_starts_a_slide_and_short_prose_is_shown_without_links() -> None:
+    slides = slides_of(prose_cell("## One\n\nAs in [lesson 02](02.ipynb)."), prose_cell("## Two\n\nMore."))
+    assert [shown_sources(slide) for slide in slides] == [["## One", "As in lesson 02."], ["## Two", "More."]]
 
 
-def test_of_long_prose_the_beginning_is_shown_and_all_is_said() -> None:
-    (slide,) = cut(prose(f"## One\n\n{LONG.strip()}\n\nAnd this."))
-    start = shown(slide)[1]
-    assert LONG.startswith(start) and start.endswith("story.") and 20 < len(start.split()) <= MAX_WORDS
-    assert said(slide) == f"{LONG.strip()}\n\nAnd this."
+def test_long_prose_is_shortened_on_the_slide_and_complete_in_the_notes() -> None:
+    (slide,) = slides_of(prose_cell(f"## One\n\n{LONG_PROSE.strip()}\n\nAnd this."))
+    start = shown_sources(slide)[1]
+    assert LONG_PROSE.startswith(start) and start.endswith("story.") and 20 < len(start.split()) <= MAX_WORDS
+    assert speaker_notes(slide) == f"{LONG_PROSE.strip()}\n\nAnd this."
 
 
-def test_a_question_has_a_slide_and_the_code_that_answers_it_comes_on_the_next() -> None:
-    slides = cut(
-        prose("## One\n\nSo.\n\n**Predict.** What is a?"), code("answer = None\nhv.check('1', answer)"), code("a")
+def test_question_has_its_own_slide_before_the_code_that_answers_it() -> None:
+    slides = slides_of(
+        prose_cell("## One\n\nSo.\n\n**Predict.** What is a?"),
+        code_cell("answer = None\nhv.check('1', answer)"),
+        code_cell("a"),
     )
-    assert [shown(slide) for slide in slides] == [["## One", "So."], ["### Predict\n\nWhat is a?"], ["## One", "a"]]
+    assert [shown_sources(slide) for slide in slides] == [
+        ["## One", "So."],
+        ["### Predict\n\nWhat is a?"],
+        ["## One", "a"],
+    ]
 
 
-def test_a_question_right_below_its_heading_shares_its_slide() -> None:
-    slides = cut(prose("## Exercises\n\n**09.1** Do it.\n\n**09.2** And this."))
-    assert [shown(slide) for slide in slides] == [
+def test_question_directly_below_a_heading_shares_its_slide() -> None:
+    slides = slides_of(prose_cell("## Exercises\n\n**09.1** Do it.\n\n**09.2** And this."))
+    assert [shown_sources(slide) for slide in slides] == [
         ["## Exercises", "### Exercise 09.1\n\nDo it."],
         ["### Exercise 09.2\n\nAnd this."],
     ]
 
 
-def test_a_player_has_a_slide_for_itself_and_what_one_does_with_it_is_said() -> None:
-    slides = cut(prose("## One"), code("trace", text_html=PLAYER), prose("**Step through it.** Press →."))
-    assert shown(slides[0]) == ["## One", "trace"] and slides[0][1].outputs == []
+def test_player_has_its_own_slide_with_the_instructions_in_the_notes() -> None:
+    slides = slides_of(
+        prose_cell("## One"), code_cell("trace", text_html=PLAYER), prose_cell("**Step through it.** Press →.")
+    )
+    assert shown_sources(slides[0]) == ["## One", "trace"] and slides[0][1].outputs == []
     assert [cell.outputs[0].data["text/html"] for cell in slides[1] if cell.cell_type == "code"] == [PLAYER]
-    assert said(slides[1]) == "**Step through it.** Press →."
+    assert speaker_notes(slides[1]) == "**Step through it.** Press →."
 
 
-def test_what_only_asserts_is_said() -> None:
-    (slide,) = cut(prose("## One"), code("a = 1\nassert a == 1"))
-    assert shown(slide) == ["## One"]
-    assert said(slide) == "```python\na = 1\nassert a == 1\n```"
+def test_code_that_only_asserts_goes_into_the_notes() -> None:
+    (slide,) = slides_of(prose_cell("## One"), code_cell("a = 1\nassert a == 1"))
+    assert shown_sources(slide) == ["## One"]
+    assert speaker_notes(slide) == "```python\na = 1\nassert a == 1\n```"
 
 
-def test_the_bare_address_of_an_object_is_not_shown() -> None:
-    (slide,) = cut(prose("## One"), code("x.register_hook(f)", text_plain="<torch.utils.hooks.Handle at 0x7f01>"))
+def test_default_repr_of_an_object_is_not_shown() -> None:
+    (slide,) = slides_of(
+        prose_cell("## One"), code_cell("x.register_hook(f)", text_plain="<torch.utils.hooks.Handle at 0x7f01>")
+    )
     assert [cell.outputs for cell in slide if cell.cell_type == "code"] == [[]]
 
 
-def test_code_that_would_not_fit_goes_on_a_slide_with_the_same_heading() -> None:
-    slides = cut(prose("## One"), code("a\n" * 9 + "a"), code("b\n" * 9 + "b"))
-    assert [shown(slide)[0] for slide in slides] == ["## One", "## One"]
-    assert [shown(slide)[1][0] for slide in slides] == ["a", "b"]
+def test_code_that_does_not_fit_continues_on_a_slide_with_the_same_heading() -> None:
+    slides = slides_of(prose_cell("## One"), code_cell("a\n" * 9 + "a"), code_cell("b\n" * 9 + "b"))
+    assert [shown_sources(slide)[0] for slide in slides] == ["## One", "## One"]
+    assert [shown_sources(slide)[1][0] for slide in slides] == ["a", "b"]
 
 
-def tags(slides: list[list[Any]]) -> list[list[str]]:
-    """Of what is shown below the headings."""
+def tags_below_headings(slides: list[list[Any]]) -> list[list[str]]:
+    """The tags of each cell below a heading."""
     return [cell.metadata.tags for slide in slides for cell in slide[1:]]
 
 
-def test_code_that_is_wide_or_long_is_set_smaller() -> None:
-    assert tags(cut(prose("## One"), code("a" * 78), code("b" * 79))) == [[], ["small"]]
-    *_, fits = cut(prose("## One"), code("a\n" * 18))
-    *_, long = cut(prose("## One"), code("a\n" * 19))
+def test_wide_or_long_code_has_a_smaller_font() -> None:
+    assert tags_below_headings(slides_of(prose_cell("## One"), code_cell("a" * 78), code_cell("b" * 79))) == [
+        [],
+        ["small"],
+    ]
+    *_, fits = slides_of(prose_cell("## One"), code_cell("a\n" * 18))
+    *_, long = slides_of(prose_cell("## One"), code_cell("a\n" * 19))
     assert [slide[-1].metadata.tags for slide in (fits, long)] == [[], ["small"]]
 
 
-def test_code_between_fences_is_shown_as_one_with_its_empty_lines() -> None:
-    fenced = "```python\ndef f(x):\n    return x\n\nf(1)\n```"
-    (slide,) = cut(prose(f"## One\n\n{fenced}\nIt is **so**.\n\n{LONG.strip()}"))
-    assert shown(slide) == ["## One", fenced] and said(slide) == f"It is **so**.\n\n{LONG.strip()}"
+def test_fenced_code_is_kept_together_with_its_empty_lines() -> None:
+    code_block = "```python\ndef f(x):\n    return x\n\nf(1)\n```"
+    (slide,) = slides_of(prose_cell(f"## One\n\n{code_block}\nIt is **so**.\n\n{LONG_PROSE.strip()}"))
+    assert (
+        shown_sources(slide) == ["## One", code_block]
+        and speaker_notes(slide) == f"It is **so**.\n\n{LONG_PROSE.strip()}"
+    )
 
 
-def test_code_between_fences_takes_as_much_room_as_a_cell_of_code() -> None:
-    fenced = "\n".join(["```python", *"aaaaaaaaa", "```"])
-    slides = cut(prose(f"## One\n\n{fenced}"), code("\n".join("bbbbbbbbb")))
-    assert [shown(slide)[0] for slide in slides] == ["## One", "## One"]
-    assert tags(cut(prose(f"## One\n\n```python\n{'a' * 79}\n```"))) == [["small"]]
+def test_fenced_code_takes_as_much_space_as_a_code_cell() -> None:
+    code_block = "\n".join(["```python", *"aaaaaaaaa", "```"])
+    slides = slides_of(prose_cell(f"## One\n\n{code_block}"), code_cell("\n".join("bbbbbbbbb")))
+    assert [shown_sources(slide)[0] for slide in slides] == ["## One", "## One"]
+    assert tags_below_headings(slides_of(prose_cell(f"## One\n\n```python\n{'a' * 79}\n```"))) == [["small"]]
 
 
-def test_an_explanation_is_shown_up_to_where_it_would_introduce_something() -> None:
-    (slide,) = cut(prose("**Explain.** It is 4. (The rest is 5.) Two things are wrong:\n\n- one\n- two"))
-    assert shown(slide) == ["## Explain\n\nIt is 4. (The rest is 5.)"]
-    assert said(slide).endswith("- one\n- two")
+def test_explanation_is_shown_up_to_a_sentence_that_introduces_a_list() -> None:
+    (slide,) = slides_of(prose_cell("**Explain.** It is 4. (The rest is 5.) Two things are wrong:\n\n- one\n- two"))
+    assert shown_sources(slide) == ["## Explain\n\nIt is 4. (The rest is 5.)"]
+    assert speaker_notes(slide).endswith("- one\n- two")
 
 
-def test_an_explanation_that_is_folded_has_a_slide_and_what_else_is_folded_is_said() -> None:
+def test_folded_explanation_has_a_slide_and_other_folded_text_goes_into_the_notes() -> None:
     folded = "<details>\n<summary><b>{}</b></summary>\n\n{}\n\n</details>"
-    seen, explained = folded.format("What you should see", "It is 4."), folded.format("Explain", "Two and two.")
-    slides = cut(prose(f"## One\n\nLook.\n\n{seen}\n\n{explained}\n\nGo on."))
-    assert [shown(slide) for slide in slides] == [["## One", "Look."], ["## Explain\n\nTwo and two."]]
-    assert [said(slide) for slide in slides] == ["It is 4.", "**Explain.** Two and two.\n\nGo on."]
+    expected_block, explanation = (
+        folded.format("What you should see", "It is 4."),
+        folded.format("Explain", "Two and two."),
+    )
+    slides = slides_of(prose_cell(f"## One\n\nLook.\n\n{expected_block}\n\n{explanation}\n\nGo on."))
+    assert [shown_sources(slide) for slide in slides] == [["## One", "Look."], ["## Explain\n\nTwo and two."]]
+    assert [speaker_notes(slide) for slide in slides] == ["It is 4.", "**Explain.** Two and two.\n\nGo on."]
 
 
-def test_of_a_closed_check_the_code_is_said_and_what_it_shows_is_shown() -> None:
-    check = code("# A check\nassert a == 4\na", text_plain="4")
+def test_hidden_check_shows_its_output_and_has_its_code_in_the_notes() -> None:
+    check = code_cell("# A check\nassert a == 4\na", text_plain="4")
     check.metadata["jupyter"] = {"source_hidden": True}
-    (slide,) = cut(prose("## One"), check)
+    (slide,) = slides_of(prose_cell("## One"), check)
     assert [cell.source for cell in slide] == ["## One", "", "```python\n# A check\nassert a == 4\na\n```"]
     assert [output.data for output in slide[1].outputs] == [{"text/plain": "4"}]
 
 
-def test_a_table_is_shown_and_nothing_of_a_lesson_is_lost() -> None:
+def test_table_is_shown_and_the_prose_after_it_goes_into_the_notes() -> None:
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
-    (slide,) = cut(prose(f"## One\n\n{table}\n\n{LONG.strip()}"))
-    assert shown(slide) == ["## One", table] and said(slide) == LONG.strip()
+    (slide,) = slides_of(prose_cell(f"## One\n\n{table}\n\n{LONG_PROSE.strip()}"))
+    assert shown_sources(slide) == ["## One", table] and speaker_notes(slide) == LONG_PROSE.strip()
 
 
-def test_the_map_of_the_course_is_neither_shown_nor_said() -> None:
+def test_course_map_is_left_out_of_slides_and_notes() -> None:
     line = "[The course](README.md): **01**&nbsp;·&nbsp;[02](02_b.ipynb)"
-    notebook = make_slides(nbformat.v4.new_notebook(cells=[prose(f"# Lesson 01 · A\n\nIt is short.\n\n{line}")]))
+    notebook = make_slides(nbformat.v4.new_notebook(cells=[prose_cell(f"# Lesson 01 · A\n\nIt is short.\n\n{line}")]))
     assert "It is short" in str(notebook.cells) and "The course" not in str(notebook.cells)
 
 
-def test_a_table_that_would_not_fit_goes_on_with_its_head() -> None:
+def test_table_that_does_not_fit_continues_with_its_header() -> None:
     rows = [f"| {k} | b |" for k in range(30)]
-    slides = cut(prose("\n".join(["## One\n\n| a | b |", "|---|---|", *rows])))
-    assert len(slides) > 1 and all(shown(slide)[0] == "## One" for slide in slides)
-    tables = [shown(slide)[1].splitlines() for slide in slides]
+    slides = slides_of(prose_cell("\n".join(["## One\n\n| a | b |", "|---|---|", *rows])))
+    assert len(slides) > 1 and all(shown_sources(slide)[0] == "## One" for slide in slides)
+    tables = [shown_sources(slide)[1].splitlines() for slide in slides]
     assert all(table[:2] == ["| a | b |", "|---|---|"] for table in tables)
     assert [row for table in tables for row in table[2:]] == rows
 
 
-# -- what is shown is made larger
+# -- enlarged outputs
 
 
-def test_a_player_is_shown_with_larger_text() -> None:
-    (found,) = STATE.findall(enlarge_output({"text/html": PLAYER, "image/svg+xml": "<svg>"})["text/html"])
-    assert unpack(found) == {"steps": 3, "large": True}
+def test_player_gets_larger_text() -> None:
+    (state,) = STATE.findall(enlarge_output({"text/html": PLAYER, "image/svg+xml": "<svg>"})["text/html"])
+    assert unpack(state) == {"steps": 3, "large": True}
 
 
-def test_other_outputs_stay_as_they_are() -> None:
+def test_other_outputs_are_unchanged() -> None:
     data = {"text/html": "<table>", "text/plain": "a"}
     assert enlarge_output(data) == data
 
@@ -185,18 +206,18 @@ def test_other_outputs_stay_as_they_are() -> None:
         (690, 690, (MAX_HEIGHT, MAX_HEIGHT)),  # letters would be smaller than 18 pixels below a heading
     ],
 )
-def test_a_drawing_is_as_large_as_its_letters_need(width: int, height: int, size: tuple[int, int]) -> None:
+def test_drawing_is_scaled_to_a_legible_text_size(width: int, height: int, size: tuple[int, int]) -> None:
     svg = f'<svg viewBox="0.00 0.00 {width}.00 {height}.00"><text font-size="13.00">a</text></svg>'
-    made = embed_drawing(svg)
-    assert made.endswith(f'width="{size[0]}" height="{size[1]}">')
-    assert base64.b64encode(svg.encode()).decode() in made
+    image = embed_drawing(svg)
+    assert image.endswith(f'width="{size[0]}" height="{size[1]}">')
+    assert base64.b64encode(svg.encode()).decode() in image
 
 
-def test_a_drawing_that_needs_the_whole_slide_gets_it() -> None:
-    slides = cut(prose("## One"), code("draw()", text_html='<img width="9" height="690">'))
-    assert shown(slides[1]) == [""] and slides[1][0].metadata.tags == ["alone"]
+def test_large_drawing_gets_a_whole_slide() -> None:
+    slides = slides_of(prose_cell("## One"), code_cell("draw()", text_html='<img width="9" height="690">'))
+    assert shown_sources(slides[1]) == [""] and slides[1][0].metadata.tags == ["alone"]
 
 
-def test_a_lesson_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unknown_lesson_number_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["77"]) == 1
     assert capsys.readouterr().err.startswith("There is no lesson with one of these numbers: 77. There are 01, 02")

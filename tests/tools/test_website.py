@@ -1,4 +1,4 @@
-"""What the site is made of: the map, the links to lessons, and a lecturer's guide that tells the truth."""
+"""The sources of the site: the overview, the links to lessons, the notebook runs, and the lecturer's guide."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,16 @@ import pytest
 
 from tests.browser.lab import write_notebook
 from tests.course.reading import headings
-from tests.course.test_notebooks import CUDA, MEGABYTES, USUAL
+from tests.course.test_notebooks import CUDA_MEGABYTES, MEGABYTES, USUAL_MEGABYTES
 from tools.lesson_pages import read_facts
 from tools.notebook_runs import NOTEBOOKS, run_all
 from tools.website import SOURCE, is_lesson, link_lessons, write_overview
 
 LESSONS = {path.name[:2]: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))}
 NAMES = {path.name[:2]: path.name for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")}
-GUIDE = dict(re.findall(r"^## Lesson (\d\d) · (.*?)(?=^## |\Z)", (SOURCE / "lecturer.md").read_text(), re.M | re.S))
+GUIDE_SECTIONS = dict(
+    re.findall(r"^## Lesson (\d\d) · (.*?)(?=^## |\Z)", (SOURCE / "lecturer.md").read_text(), re.M | re.S)
+)
 
 
 def prose(notebook: Any) -> str:
@@ -26,13 +28,13 @@ def prose(notebook: Any) -> str:
 # -- the map
 
 
-def test_the_map_has_a_card_for_each_lesson_and_the_menu_leads_to_every_page() -> None:
-    beside = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Not a lesson")])
-    made = write_overview({Path(NAMES["01"]): LESSONS["01"], Path("what_articles_say.ipynb"): beside})
-    assert "**[01 The graph](notebooks/01_the_graph.ipynb)**\n\nWhen `e.backward()` runs" in made
-    assert "*30 minutes. You need to know what a derivative is.*" in made
-    assert made.count(":::{container} lesson\n") == 1
-    menus = dict(re.findall(r":caption: (\w+)\n\n(.*?)\n```", made, re.DOTALL))
+def test_overview_has_a_card_for_each_lesson_and_the_menu_has_every_page() -> None:
+    look_up_page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Not a lesson")])
+    overview = write_overview({Path(NAMES["01"]): LESSONS["01"], Path("what_articles_say.ipynb"): look_up_page})
+    assert "**[01 The graph](notebooks/01_the_graph.ipynb)**\n\nWhen `e.backward()` runs" in overview
+    assert "*30 minutes. You need to know what a derivative is.*" in overview
+    assert overview.count(":::{container} lesson\n") == 1
+    menus = dict(re.findall(r":caption: (\w+)\n\n(.*?)\n```", overview, re.DOTALL))
     assert menus["Lessons"].split() == ["notebooks/01_the_graph"]
     assert menus["Besides"].split() == [
         "notebooks/what_articles_say",
@@ -42,7 +44,7 @@ def test_the_map_has_a_card_for_each_lesson_and_the_menu_leads_to_every_page() -
     ]
 
 
-def test_a_page_links_to_the_lessons_that_are_there_and_not_from_its_headings() -> None:
+def test_existing_lessons_are_linked_except_in_headings() -> None:
     text = "## Lesson 01\nIn lesson 01 and lesson 99. (lesson 02)"
     assert link_lessons(text, {"01": "01_a.ipynb", "02": "02_b.ipynb"}) == (
         "## Lesson 01\nIn [lesson 01](notebooks/01_a.ipynb) and lesson 99. ([lesson 02](notebooks/02_b.ipynb))"
@@ -56,67 +58,67 @@ def test_only_numbered_notebooks_are_lessons() -> None:
 # -- running
 
 
-def test_of_a_bar_that_has_gone_nothing_is_left(tmp_path: Path) -> None:
-    shown = "from IPython.display import display\nbar = display({'text/plain': '1 of 2'}, raw=True, display_id=True)\n"
-    write_notebook(tmp_path / "bar.ipynb", f"{shown}bar.update({{}}, raw=True)\n3")
-    (ran,) = run_all([tmp_path / "bar.ipynb"], tmp_path / "kept").values()
-    assert [output.data for output in ran.cells[0].outputs] == [{"text/plain": "3"}]
+def test_erased_progress_bar_leaves_no_output(tmp_path: Path) -> None:
+    code = "from IPython.display import display\nbar = display({'text/plain': '1 of 2'}, raw=True, display_id=True)\n"
+    write_notebook(tmp_path / "bar.ipynb", f"{code}bar.update({{}}, raw=True)\n3")
+    (executed,) = run_all([tmp_path / "bar.ipynb"], tmp_path / "kept").values()
+    assert [output.data for output in executed.cells[0].outputs] == [{"text/plain": "3"}]
 
 
-def test_a_notebook_runs_again_only_if_something_has_changed(tmp_path: Path) -> None:
-    path, kept = tmp_path / "one.ipynb", tmp_path / "kept"
+def test_notebook_runs_again_only_if_its_source_has_changed(tmp_path: Path) -> None:
+    path, cache_folder = tmp_path / "one.ipynb", tmp_path / "kept"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import time\ntime.time()")])
 
-    def shown() -> str:
+    def run_and_read_output() -> str:
         nbformat.write(notebook, path)
-        (ran,) = run_all([path], kept).values()
-        text: str = ran.cells[0].outputs[0].data["text/plain"]
+        (executed,) = run_all([path], cache_folder).values()
+        text: str = executed.cells[0].outputs[0].data["text/plain"]
         return text
 
-    first = shown()
-    assert shown() == first
+    first = run_and_read_output()
+    assert run_and_read_output() == first
     notebook.cells[0].source += "  # changed"
-    assert shown() != first
-    assert len(list(kept.glob("*.ipynb"))) == 1
+    assert run_and_read_output() != first
+    assert len(list(cache_folder.glob("*.ipynb"))) == 1
 
 
 # -- the lecturer's guide
 
 
 @pytest.mark.parametrize("number", LESSONS)
-def test_each_lesson_has_its_part_with_its_title_and_time(number: str) -> None:
-    part, told = GUIDE[number], read_facts(LESSONS[number])
-    assert part.startswith(f"{told.title[3:]}\n")
-    assert f"\n*{told.minutes} minutes.*\n" in part
-    assert [part.count(f"- **{word}") for word in ("Ask", "Expect", "Show")] == [1, 1, 1]
+def test_guide_has_a_section_for_each_lesson_with_its_title_and_duration(number: str) -> None:
+    section, facts = GUIDE_SECTIONS[number], read_facts(LESSONS[number])
+    assert section.startswith(f"{facts.title[3:]}\n")
+    assert f"\n*{facts.minutes} minutes.*\n" in section
+    assert [section.count(f"- **{word}") for word in ("Ask", "Expect", "Show")] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("number", LESSONS)
-def test_what_a_part_speaks_of_is_in_its_lesson(number: str) -> None:
-    """The sections it names, its code, the steps that it leads to, and the numbers of its questions."""
-    lesson, part = LESSONS[number], " ".join(GUIDE[number].split())
+def test_references_in_a_section_of_the_guide_exist_in_its_lesson(number: str) -> None:
+    """Headings, code, step links and exercise numbers."""
+    lesson, section = LESSONS[number], " ".join(GUIDE_SECTIONS[number].split())
     text = " ".join(" ".join(cell.source for cell in lesson.cells).split())
-    sections = set(re.findall(r'\bunder "(.+?)"', part))
+    sections = set(re.findall(r'\bunder "(.+?)"', section))
     assert sections and sections <= {heading for cell in lesson.cells for heading in headings(cell)}
-    assert [code for code in re.findall(r"`(.+?)`", part) if code not in text] == []
-    assert [step for step in re.findall(r"\bstep (\d+)", part) if f"(#step-{step})" not in text] == []
-    assert [asked for asked in re.findall(r"\b\d\d\.\d\b", part) if f'hv.check("{asked}"' not in text] == []
+    assert [code for code in re.findall(r"`(.+?)`", section) if code not in text] == []
+    assert [step for step in re.findall(r"\bstep (\d+)", section) if f"(#step-{step})" not in text] == []
+    assert [exercise for exercise in re.findall(r"\b\d\d\.\d\b", section) if f'hv.check("{exercise}"' not in text] == []
 
 
-def test_the_guide_tells_what_time_and_memory_the_lessons_take() -> None:
+def test_guide_states_the_duration_and_memory_of_the_lessons() -> None:
     guide = " ".join((SOURCE / "lecturer.md").read_text().split())
     minutes = [read_facts(lesson).minutes for lesson in LESSONS.values()]
     assert f"Each lesson takes from {min(minutes)} to {max(minutes)} minutes" in guide
-    more = " and ".join(MEGABYTES)
-    assert f"count {USUAL} MB of memory, and {max(MEGABYTES.values())} MB in lessons {more}" in guide
-    assert f"A build of torch for CUDA takes {CUDA} MB more." in guide
+    large_lessons = " and ".join(MEGABYTES)
+    assert f"count {USUAL_MEGABYTES} MB of memory, and {max(MEGABYTES.values())} MB in lessons {large_lessons}" in guide
+    assert f"A build of torch for CUDA takes {CUDA_MEGABYTES} MB more." in guide
 
 
-def test_the_guide_has_all_twelve_lessons_in_order() -> None:
-    assert list(GUIDE) == [f"{number:02}" for number in range(1, 13)]
+def test_guide_has_all_twelve_lessons_in_order() -> None:
+    assert list(GUIDE_SECTIONS) == [f"{number:02}" for number in range(1, 13)]
 
 
-def test_what_the_guide_tells_people_to_run_is_there() -> None:
+def test_make_targets_and_folders_in_the_guide_exist() -> None:
     guide = (SOURCE / "lecturer.md").read_text()
     makefile = (SOURCE.parent / "Makefile").read_text()
     targets = set(re.findall(r"`make (\w+)", guide))

@@ -16,7 +16,7 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.recorder import record_function, torch_patches
+from hookviz.recorder import record_entry, torch_patches
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.storage.integrity import find_fault
@@ -338,7 +338,7 @@ def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseExcep
     raise AssertionError("nothing interrupted it")
 
 
-@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_function.end])
+@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_entry.end])
 def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
     before = global_state()
     after, error = interrupt_before(function)

@@ -7,13 +7,13 @@ from typing import Any
 from tests.course.answers.common import raises
 
 
-def put(model: Any, hook: Any) -> list[Any]:
+def register_hooks(model: Any, hook: Any) -> list[Any]:
     return [layer.register_forward_hook(hook) for layer in model]
 
 
 @contextmanager
 def watched(model: Any, hook: Any) -> Iterator[None]:
-    handles = put(model, hook)
+    handles = register_hooks(model, hook)
     try:
         yield
     finally:
@@ -22,8 +22,8 @@ def watched(model: Any, hook: Any) -> Iterator[None]:
 
 
 @contextmanager
-def only_in_peace(model: Any, hook: Any) -> Iterator[None]:
-    handles = put(model, hook)
+def removes_only_without_an_error(model: Any, hook: Any) -> Iterator[None]:
+    handles = register_hooks(model, hook)
     yield
     for handle in handles:
         handle.remove()
@@ -31,7 +31,7 @@ def only_in_peace(model: Any, hook: Any) -> Iterator[None]:
 
 @contextmanager
 def never_removed(model: Any, hook: Any) -> Iterator[None]:
-    put(model, hook)
+    register_hooks(model, hook)
     yield
 
 
@@ -42,13 +42,13 @@ def on_everything(model: Any, hook: Any) -> Iterator[None]:
 
 
 def no_decorator(model: Any, hook: Any) -> Iterator[None]:
-    put(model, hook)
+    register_hooks(model, hook)
     yield
 
 
 @contextmanager
 def clears(model: Any, hook: Any) -> Iterator[None]:
-    put(model, hook)
+    register_hooks(model, hook)
     try:
         yield
     finally:
@@ -75,10 +75,10 @@ WRONG: dict[str, list[Any]] = {
     "05.2": [24, 4, 12, 9, 1, 5],
     "05.3": [3, 0, 1, 5],
     "05.4": [
-        put,
+        register_hooks,
         no_decorator,
         never_removed,
-        only_in_peace,
+        removes_only_without_an_error,
         on_everything,
         clears,
         lambda model, hook: model[0].register_forward_hook(hook),

@@ -8,19 +8,19 @@ import torch
 from tests.course.answers.common import raises
 
 
-def keeps(way: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
-    """A function that registers a hook, which appends to a list what ``way`` makes of the output."""
+def keeps_outputs(transform: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    """A function that registers a hook, which appends ``transform(output)`` to a list."""
 
     def keep_outputs(layer: Any) -> list[Any]:
         kept: list[Any] = []
-        layer.register_forward_hook(lambda module, args, output: kept.append(way(output)))
+        layer.register_forward_hook(lambda module, args, output: kept.append(transform(output)))
         return kept
 
     return keep_outputs
 
 
 def forgets_the_list(layer: Any) -> None:
-    keeps(lambda output: output.detach().clone())(layer)
+    keeps_outputs(lambda output: output.detach().clone())(layer)
 
 
 def keeps_the_last(layer: Any) -> list[Any]:
@@ -45,7 +45,7 @@ RIGHT: dict[str, Any] = {
     "06.2": torch.tensor(2.2),
     "06.3": 0,
     "06.4": torch.tensor([4.0]),
-    "06.5": keeps(lambda output: output.detach().clone()),
+    "06.5": keeps_outputs(lambda output: output.detach().clone()),
     "06.6": 6,
 }
 WRONG: dict[str, list[Any]] = {
@@ -54,12 +54,12 @@ WRONG: dict[str, list[Any]] = {
     "06.3": [-3, -1, 2, 5],
     "06.4": [1, 2, 8, 5],
     "06.5": [
-        keeps(lambda output: output),
-        keeps(lambda output: output.detach().cpu()),
-        keeps(lambda output: output.clone()),
-        keeps(lambda output: output.tolist()),
-        keeps(lambda output: output.detach() * 2),
-        keeps(lambda output: 1 / 0),
+        keeps_outputs(lambda output: output),
+        keeps_outputs(lambda output: output.detach().cpu()),
+        keeps_outputs(lambda output: output.clone()),
+        keeps_outputs(lambda output: output.tolist()),
+        keeps_outputs(lambda output: output.detach() * 2),
+        keeps_outputs(lambda output: 1 / 0),
         forgets_the_list,
         keeps_the_last,
         gives_the_copy_back,

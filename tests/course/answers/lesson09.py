@@ -8,15 +8,15 @@ import torch
 from tests.course.answers.common import raises
 
 
-def watches(look: Callable[[Any], Any], modes: tuple[bool, ...] = (True,)) -> Callable[[Any], list[Any]]:
-    """A function that registers a hook, which appends to a list what ``look`` finds in the output, in these modes."""
+def keeps_measurements(measure: Callable[[Any], Any], modes: tuple[bool, ...] = (True,)) -> Callable[[Any], list[Any]]:
+    """A function that registers a hook, which appends ``measure(output)`` to a list in these training modes."""
 
     def dead_share(layer: Any) -> list[Any]:
         shares: list[Any] = []
 
         def hook(module: Any, args: Any, output: Any) -> None:
             if module.training in modes:
-                shares.append(look(output))
+                shares.append(measure(output))
 
         layer.register_forward_hook(hook)
         return shares
@@ -29,7 +29,7 @@ def share(output: torch.Tensor) -> float:
 
 
 def forgets_the_list(layer: Any) -> None:
-    watches(share)(layer)
+    keeps_measurements(share)(layer)
 
 
 def forgets_the_hook(layer: Any) -> list[Any]:
@@ -45,7 +45,7 @@ RIGHT: dict[str, Any] = {
     "09.1": 6,
     "09.2": torch.tensor(1.0),
     "09.3": 13.5,
-    "09.4": watches(share),
+    "09.4": keeps_measurements(share),
     "09.5": torch.tensor(0.99),
 }
 WRONG: dict[str, list[Any]] = {
@@ -53,15 +53,15 @@ WRONG: dict[str, list[Any]] = {
     "09.2": [0, 10, 9, 5],
     "09.3": [12, 15, 12.5, 4.5, 1.5, 7],
     "09.4": [
-        watches(share, (True, False)),
-        watches(share, (False,)),
-        watches(lambda output: (output == 0).float().mean()),
-        watches(lambda output: (output == 0).all(0).sum()),
-        watches(lambda output: (output != 0).any(0).float().mean()),
-        watches(lambda output: (output == 0).all(1).float().mean()),
-        watches(lambda output: (output == 0).all(0)),
-        watches(lambda output: 0.3),
-        watches(lambda output: 1 / 0),
+        keeps_measurements(share, (True, False)),
+        keeps_measurements(share, (False,)),
+        keeps_measurements(lambda output: (output == 0).float().mean()),
+        keeps_measurements(lambda output: (output == 0).all(0).sum()),
+        keeps_measurements(lambda output: (output != 0).any(0).float().mean()),
+        keeps_measurements(lambda output: (output == 0).all(1).float().mean()),
+        keeps_measurements(lambda output: (output == 0).all(0)),
+        keeps_measurements(lambda output: 0.3),
+        keeps_measurements(lambda output: 1 / 0),
         forgets_the_list,
         forgets_the_hook,
         gives_the_share_back,
