@@ -545,7 +545,7 @@ def _request_chunks(trace: hv.Trace) -> None:
     player = trace.player()
     content = TraceContent(trace)
     if content.is_large:
-        for name in (*content.names(), "steps999", "x", "7/y"):
+        for name in (*content.chunk_names(), "steps999", "x", "7/y"):
             Player.answer(player, content, {"part": name})
 
 
