@@ -220,7 +220,14 @@ def dict_of_handle(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:
 
 
 def add_hook_row(
-    trace: TraceData, pass_id: int | None, kind: str, node: int, output: int, key: int, hook: Any, **more: Any
+    trace: TraceData,
+    pass_id: int | None,
+    kind: str,
+    node: int | None,
+    output: int | None,
+    key: int,
+    hook: Any,
+    **more: Any,
 ) -> int:
     """Add a row for a hook, unless ``trace`` has it, and note it for the pass, if any; return the number of the row."""
     row = HookRow(kind, node, output, key, *describe_function(hook), **more)

@@ -11,8 +11,8 @@ from hookviz.autograd.torch_internals import FakeTensor
 from hookviz.trace import NodeOutput, TensorRow, TraceData
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
-PlacedHookDict = tuple[str, Any, int, int]
-"""(kind of hook, dict that keeps the hooks, number of the node, output of the node or -1)"""
+PlacedHookDict = tuple[str, Any, int, int | None]
+"""(kind of hook, dict that keeps the hooks, number of the node, output of the node, if it is the dict of a tensor)"""
 
 
 class GraphTensors:

@@ -106,7 +106,7 @@ def _hook_dicts_on_graph(snapshot: GraphSnapshot) -> Iterator[PlacedHookDict]:
     with progress_if_long(say("progress.looking", n="{n}", total="{total}"), len(snapshot.nodes)) as tick:
         for node in snapshot.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):
-                yield kind, node_dict(node, kind), snapshot.numbers[id(node)], -1
+                yield kind, node_dict(node, kind), snapshot.numbers[id(node)], None
             tick()
 
 
@@ -131,7 +131,9 @@ def _describe_unplaced(hook: Any) -> UnplacedHook:
     return UnplacedHook(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
 
 
-def _unwrap_multi_grad(kind: str, node: int, output: int, key: Any, hook: Any) -> tuple[str, int, int, Any, Any]:
+def _unwrap_multi_grad(
+    kind: str, node: int, output: int | None, key: Any, hook: Any
+) -> tuple[str, int, int | None, Any, Any]:
     """Unwrap a multi-grad hook from the function that torch registers on each of its tensors."""
     unwrapped = unwrap_hook(hook)
     if unwrapped is not None and unwrapped.kind == "multi_grad_hook":

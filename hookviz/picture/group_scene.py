@@ -15,10 +15,16 @@ def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) 
     boxes = {node: make_node_box(tree.trace, tree.pass_id, node, view.module) for node in view.nodes}
     enclosing_calls = {node: tree.innermost_groups[node].call for node in view.nodes}
     calls_of_nodes = {
-        node: call for node, call in enclosing_calls.items() if call >= 0 and tree.calls[call] in view.opened_calls
+        node: call
+        for node, call in enclosing_calls.items()
+        if call is not None and tree.calls[call] in view.opened_calls
     }
     calls = make_call_boxes(
-        tree.trace, tree.pass_id, [group.call for group in view.opened_calls], calls_of_nodes, view.module
+        tree.trace,
+        tree.pass_id,
+        [group.call for group in view.opened_calls if group.call is not None],
+        calls_of_nodes,
+        view.module,
     )
     box_count = len(boxes) + len(calls) + len(view.closed_groups)
     scene = Scene(tree.trace, tree.pass_id, boxes, arrows.single, calls, box_count)

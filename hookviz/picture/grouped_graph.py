@@ -78,7 +78,7 @@ def _format_range(norms: NormRange) -> str:
 def describe_group(trace: TraceData, group: Group, module: str = "") -> tuple[str, str]:
     """Return the name and the description of a group; names inside ``module`` are relative to it."""
     nodes = format_count("node", len(group.nodes))
-    if group.call >= 0:
+    if group.call is not None:
         kind = trace.modules[trace.calls[group.call].module].kind
         return relative_name(trace.call(group.call), module), say("fold.about", kind=kind, nodes=nodes)
     members = group.unsplit_members
@@ -95,8 +95,8 @@ def describe_group(trace: TraceData, group: Group, module: str = "") -> tuple[st
 
 def _name_call(trace: TraceData, member: Member, module: str) -> str:
     """Return the relative name of a call, or an empty text for a node, since the ops of most nodes are alike."""
-    call = -1 if isinstance(member, int) else member.call
-    return relative_name(trace.call(call), module) if call >= 0 else ""
+    call = None if isinstance(member, int) else member.call
+    return "" if call is None else relative_name(trace.call(call), module)
 
 
 def format_count(kind: str, count: int) -> str:

@@ -85,7 +85,7 @@ def make_call_boxes(
 
 def _make_call_box(trace: TraceData, call: int, module: str) -> CallBox:
     row = trace.calls[call]
-    kind = trace.modules[row.module].kind if row.module >= 0 else ""
+    kind = trace.modules[row.module].kind
     return CallBox(
         ids.call_id(call), call, relative_name(trace.call(call), module), fit_on_line(kind, MAX_NAME), row.parent
     )
@@ -96,7 +96,7 @@ def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) 
     ran = {(call, hook) for call in boxes for hook in trace.lookup.fired_hooks.get((pass_id, call), ())}
     registered = trace.lookup.hooks(pass_id).by_module
     modules = ((call, trace.calls[call].module) for call in boxes)
-    not_run = {(call, hook) for call, module in modules if module >= 0 for hook in registered.get(module, ())}
+    not_run = {(call, hook) for call, module in modules for hook in registered.get(module, ())}
     module_hooks = ((call, hook) for call, hook in ran | not_run if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
     return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_hook_sort_key(trace, pair[1]))))
 
@@ -122,7 +122,7 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
         elements.insert(0, pin)
         raised = step.kind == "exception"
         texts[ids.value_id(pin)] = say("picture.raised") if raised else format_change(step.before, step.after)
-    if step.node in drawn_nodes:
+    if step.node is not None and step.node in drawn_nodes:
         elements.append(ids.node_id(step.node))
         if step.effect == "replaced":
             texts.update(_list_replaced_texts(step, arrows))
@@ -140,9 +140,9 @@ def _list_replaced_texts(step: Step, arrows: Mapping[tuple[int, int], Arrow]) ->
     That node passes on as many gradients as the module has tensors there.
     """
     before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
-    slots = [slot for slot, _ in step.trace.lookup.next_nodes.get(step.node, ())]
+    slots = [slot for slot, _ in step.trace.lookup.next_nodes.get(step.row.own_node, ())]
     if len(slots) == len(before) == len(after):
         for slot, old, new in zip(sorted(slots), before, after, strict=True):
-            arrow = arrows.get((step.node, slot))
+            arrow = arrows.get((step.row.own_node, slot))
             if arrow is not None and old != new:
                 yield ids.value_id(arrow.id), format_change(old, new)

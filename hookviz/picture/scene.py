@@ -120,7 +120,8 @@ class Scene:
         return self
 
     def _mark_step(self, step: Step) -> Mark:
-        call, node = self.calls.get(step.row.call), self.boxes.get(step.node)
+        call = None if step.row.call is None else self.calls.get(step.row.call)
+        node = None if step.node is None else self.boxes.get(step.node)
         if call is not None:
             return mark_call(call, step, self.boxes, self.arrows)
         return Mark([], {}) if node is None else _mark_node(self, node, step)
@@ -250,7 +251,7 @@ def _select_boxes(
     nodes: list[int] = []
     calls: dict[int, None] = {}
     for node in candidates:
-        enclosing = dict.fromkeys(iter_enclosing_calls(trace, calls_of_nodes.get(node, -1)))
+        enclosing = dict.fromkeys(iter_enclosing_calls(trace, calls_of_nodes.get(node)))
         if len(nodes) + 1 + len(calls | enclosing) > max_boxes:
             break
         nodes.append(node)
@@ -315,8 +316,8 @@ def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
         elif step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
             texts[gradient] = say("picture.grad", value=format_values(step.after))
     elif step.kind == "retain_grad":
-        elements.append(ids.retain_pin_id(box.id, step.output))
-        texts[ids.value_id(ids.retain_pin_id(box.id, step.output))] = say(
+        elements.append(ids.retain_pin_id(box.id, step.row.own_output))
+        texts[ids.value_id(ids.retain_pin_id(box.id, step.row.own_output))] = say(
             "picture.grad", value=format_values(step.after)
         )
     elif step.kind in ("accumulate", "synchronise"):
@@ -335,13 +336,13 @@ def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
 
 def _format_gradient(scene: Scene, step: Step) -> str:
     """Format the gradient of a node: of all its outputs so far, or, if they are many, of the step's output only."""
-    outputs, value = scene.trace.outputs(step.node), format_values(step.after)
+    outputs, value = scene.trace.outputs(step.row.own_node), format_values(step.after)
     if len(outputs) < 2:
         return value
     if len(outputs) > MAX_LISTED:  # with ten thousand outputs, a text of all at each arrival would take gigabytes
         return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
-    latest = scene.latest_gradients.setdefault(step.node, dict.fromkeys(outputs, "–"))
-    latest[step.output] = value
+    latest = scene.latest_gradients.setdefault(step.row.own_node, dict.fromkeys(outputs, "–"))
+    latest[step.row.own_output] = value
     return say("value.tuple", items=join("join.list", latest.values()))
 
 
@@ -361,7 +362,7 @@ def _mark_sent_gradients(scene: Scene, step: Step, elements: list[str], texts: d
     """Write the gradients that a node sends on its arrows."""
     sent = step.after if isinstance(step.after, tuple) else (step.after,)
     for slot, value in enumerate(sent):
-        arrow = scene.arrows.get((step.node, slot))
+        arrow = scene.arrows.get((step.row.own_node, slot))
         if arrow is None or value is None:
             continue
         elements.append(arrow.id)

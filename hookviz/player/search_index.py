@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from hookviz.picture.grouping import Views
+from hookviz.picture.grouping import BoxTree, Group, Views
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.player.payload import IndexChunk
 from hookviz.player.wording import Wording
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, TraceData
+from hookviz.trace.rows import renumber
 
 
 class Entry(NamedTuple):
@@ -67,16 +68,22 @@ def _hook_entries(trace: TraceData, views: Views, activity: PassActivity) -> Ite
     tree = views.tree
     first = _first_firings(trace, tree.pass_id)
     registered = trace.hooked[tree.pass_id] if tree.pass_id < len(trace.hooked) else []
-    calls = {trace.calls[call].module: call for call in reversed(tree.calls)}
+    calls_of_modules = {trace.calls[call].module: call for call in reversed(tree.calls)}
     for index in dict.fromkeys([*first, *registered]):
         row, step = trace.hook_rows[index], first.get(index)
-        node, call = row.node, calls.get(row.module, -1) if row.node < 0 else -1
+        node, call = row.node, renumber(calls_of_modules, row.module)
         if step is not None:
             node, call = trace.rows[step].node, trace.rows[step].call
-        group = tree.calls.get(call) or tree.innermost_groups.get(node, tree.root)
-        on = trace.call(call) if call in tree.calls else trace.name(node, row.output)
+        group = _group_of(tree, node, call)
+        on = trace.call(call) if call is not None and call in tree.calls else trace.name(node, row.output)
         label = Source(row.name, row.file, row.line, row.text, row.mark).label
         yield Entry("hook", label, on, -1, views.view_name(group), [] if step is None else [step])
+
+
+def _group_of(tree: BoxTree, node: int | None, call: int | None) -> Group:
+    """Return the group in whose picture a node or a module call is drawn."""
+    group = None if call is None else tree.calls.get(call)
+    return group or (tree.root if node is None else tree.innermost_groups.get(node, tree.root))
 
 
 def _first_firings(trace: TraceData, pass_id: int) -> dict[int, int]:
@@ -93,7 +100,7 @@ def _node_entries(trace: TraceData, views: Views, activity: PassActivity) -> Ite
     tensors_of = trace.lookup.tensors
     for node, group in views.tree.innermost_groups.items():
         is_leaf = trace.ops[node] == "AccumulateGrad"
-        label = trace.name(node, 0 if is_leaf else -1)
+        label = trace.name(node, 0 if is_leaf else None)
         tensors = tensors_of(views.tree.pass_id, node)
         names = dict.fromkeys(row.name for row in tensors if row.name) if tensors else {}
         notes = [trace.ops[node]] if is_leaf else [name for name in names if f"({name})" not in label]

@@ -170,7 +170,7 @@ def _registration(step: Step) -> str:
     kind = step.trace.hook_rows[step.row.hook or 0].kind
     if step.kind == "full_backward_hook" and not _present_values(step.before):
         kind += ".early"
-    op = step.trace.ops[step.node] if step.node >= 0 else ""
+    op = "" if step.node is None else step.trace.ops[step.node]
     leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
     arguments = {
         "op": op,
@@ -196,6 +196,6 @@ def _next_hook(step: Step, steps: Sequence[Step]) -> str:
     return say("next.hook", hook=label, on=following.on, value=format_values(following.before))
 
 
-def _position(row: StepRow) -> tuple[int, int]:
+def _position(row: StepRow) -> tuple[int | None, int | None]:
     """Return the node of a step, or the module call of a step in the forward pass."""
-    return row.node, -1 if row.node >= 0 else row.call
+    return row.node, row.call if row.node is None else None

@@ -24,7 +24,7 @@ class CallLog:
     def add_step(
         self,
         kind: str,
-        call: int,
+        call: int | None,
         before: Sequence[PytreeLeaf] | None = None,
         after: Sequence[PytreeLeaf] | None = None,
         **more: Any,

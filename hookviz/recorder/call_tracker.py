@@ -154,9 +154,13 @@ class CallTracker:
         """
         self._ran_compiled = True
         call = self.innermost()
-        index = -1 if call is None else call.index
-        is_compiled_module = call is not None and (call.module._compiled_call_impl or hasattr(call.module, "_orig_mod"))
-        self.log.add_step("compiled", index, region=self.trace.call(index) if is_compiled_module else name)
+        if call is None:
+            self.log.add_step("compiled", None, region=name)
+        else:
+            is_compiled_module = call.module._compiled_call_impl or hasattr(call.module, "_orig_mod")
+            self.log.add_step(
+                "compiled", call.index, region=self.trace.call(call.index) if is_compiled_module else name
+            )
         self.observers.suspend_shared()
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:

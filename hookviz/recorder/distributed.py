@@ -89,7 +89,7 @@ class RankTracker:
             return
         rows = [row for row in self.trace.rows[self._first_row :] if row.after is not None]
         local = {row.node: row.after for row in rows if row.kind in ("arrive", "accumulate")}
-        accumulated = {row.node for row in self.trace.rows[self._first_row :] if row.kind == "accumulate"}
+        accumulated = {row.own_node for row in self.trace.rows[self._first_row :] if row.kind == "accumulate"}
         for joined in self._joined_gradients():
             node = self._leaves.get(id(joined.leaf))
             if node in local and node in accumulated and joined.after is not None:

@@ -8,13 +8,13 @@ from hookviz.trace import NodeOutput
 
 def next_node(
     snapshot: GraphSnapshot, ran: Container[int], sent: Container[int], targets: Sequence[NodeOutput] | None
-) -> int:
+) -> int | None:
     """Return the node that the engine runs after the nodes in ``ran``.
 
     Of the ready nodes the engine takes the one with the highest sequence number. ``sent`` holds the nodes to which a
     gradient has been sent: the node of a leaf is ready only if it is among them. ``targets`` holds the places whose
-    gradients were requested, if only some were: nodes that lead to no target do not run. The result is -1 if no node is
-    ready, or if several have the same sequence number, as leaves have.
+    gradients were requested, if only some were: nodes that lead to no target do not run. The result is None if no node
+    is ready, or if several have the same sequence number, as leaves have.
     """
     needed = snapshot.out_edges.keys() if targets is None else _nodes_leading_to(snapshot, targets)
     waiting = {
@@ -26,8 +26,8 @@ def next_node(
         if (number := snapshot.numbers[id(node)]) in needed and number not in ran and number not in waiting
         if number in sent or number not in snapshot.leaves
     ]
-    best = max(ready, default=(0, -1))
-    return best[1] if sum(number == best[0] for number, _ in ready) == 1 else -1
+    best = max(ready, default=(0, None))
+    return best[1] if sum(number == best[0] for number, _ in ready) == 1 else None
 
 
 def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) -> set[int]:

@@ -32,8 +32,8 @@ class Fingerprint:
     """Which numbers of the storage a large tensor shows, regardless of the order and split of its dimensions."""
 
 
-SentGradient = tuple[int, int, Fingerprint]
-"""(sending node, index of its edge, the gradient on that edge); the node -1 is the seed."""
+SentGradient = tuple[int | None, int, Fingerprint]
+"""(sending node, index of its edge, the gradient on that edge); the seed has no node."""
 
 
 Gradients = Sequence[torch.Tensor | None]

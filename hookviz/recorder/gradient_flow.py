@@ -12,7 +12,7 @@ from hookviz.trace import NodeOutput, StepRow, TraceData
 from hookviz.trace.compact_rows import StepRows
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 
-Parts = tuple[tuple[int, int, int | None], ...]
+Parts = tuple[tuple[int | None, int, int | None], ...]
 
 
 class GradientFlow:
@@ -61,7 +61,7 @@ class GradientFlow:
             return
         fingerprint = fingerprint_of(gradient, self._probe.measure(gradient))
         self._log("seed", *place, after=fingerprint.value)
-        self._sent.setdefault(place, []).append((-1, 0, fingerprint))
+        self._sent.setdefault(place, []).append((None, 0, fingerprint))
 
     def _arrive(self, place: NodeOutput, gradient: torch.Tensor | None) -> Fingerprint | None:
         """Record a gradient that is complete at ``place``: its parts, and a change since they were sent."""
@@ -70,7 +70,7 @@ class GradientFlow:
             return None
         if len(sent) == 1 and place not in self._partly_observed:
             node, slot, before = sent[0]
-            if node >= 0 and self._is_untouched(before, gradient):
+            if node is not None and self._is_untouched(before, gradient):
                 self._rows.append_compact((self.number, *place, before.value, node, slot, before.value))
                 return before
             now, expected = self._compare_with_last(before, gradient)
@@ -88,7 +88,7 @@ class GradientFlow:
             self._log_change(place, expected, now)
         if len(parts) != 1:
             self._log("arrive", *place, after=now.value, parts=parts)
-        elif parts[0][0] >= 0:  # a seed that arrives alone has its step already
+        elif parts[0][0] is not None:  # a seed that arrives alone has its step already
             self._rows.append_compact((self.number, *place, now.value, *parts[0]))
         return now
 
@@ -225,6 +225,6 @@ class GradientFlow:
             if node in self._leaves:  # no user code runs in this pass, so ``.grad`` is as it was at the start
                 self._grad_before[node] = self._grads.get(node)
 
-    def _log(self, kind: str, node: int, output: int = -1, **fields: Any) -> int:
+    def _log(self, kind: str, node: int | None, output: int | None = None, **fields: Any) -> int:
         self._rows.append(StepRow(self.number, kind, node, output, **fields))
         return len(self._rows) - 1

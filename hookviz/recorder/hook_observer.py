@@ -12,6 +12,7 @@ import torch
 
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.session import Session
+from hookviz.trace import NodeOutput
 
 Hook = Callable[..., Any]
 
@@ -66,9 +67,15 @@ class HookDictObserver:
 
     __slots__ = ("dict", "kind", "node", "output", "session", "users")
 
-    def __init__(self, session: Session, kind: str, hooks: Any, node: int, output: int = -1) -> None:
+    def __init__(self, session: Session, kind: str, hooks: Any, node: int, output: int | None = None) -> None:
         self.session, self.kind, self.dict, self.node, self.output = session, kind, hooks, node, output
         self.users = 0
+
+    @property
+    def place(self) -> NodeOutput:
+        """The tensor that has the dict."""
+        assert self.output is not None
+        return self.node, self.output
 
     @staticmethod
     def is_observer(hook: Hook) -> bool:

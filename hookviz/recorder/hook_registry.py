@@ -15,7 +15,7 @@ from hookviz.trace.traversal import iter_enclosing_calls
 Entry = tuple[Any, Hook]
 """(key, function) of a hook in its dict."""
 
-_Identity = tuple[str, int, int, Any]
+_Identity = tuple[str, int, int | None, Any]
 """(kind of the dict, node, output, key) of a hook."""
 
 
@@ -25,7 +25,7 @@ class HookRegistry:
     def __init__(self, trace: TraceData, pass_id: int, owners: GraphOwners) -> None:
         self.trace, self.pass_id, self.owners = trace, pass_id, owners
         self._rows: dict[_Identity, int] = {}
-        self._calls: dict[_Identity, int] = {}
+        self._calls: dict[_Identity, int | None] = {}
         """The module call that each module hook belongs to."""
         self._fired_any_hooks: set[int] = set()
         """The multi-grad hooks of mode "any" that have fired in this pass."""
@@ -36,10 +36,7 @@ class HookRegistry:
         """Add a hook of this pass's graph, unless it is torch's own hook that calls a module's full backward hooks."""
         unwrapped = unwrap_hook(entry[1])
         if unwrapped is not None and unwrapped.waits:
-            self._part_places[id(unwrapped.state), tensor_index(entry[1]) or 0] = (
-                dict_observer.node,
-                dict_observer.output,
-            )
+            self._part_places[id(unwrapped.state), tensor_index(entry[1]) or 0] = dict_observer.place
         if unwrapped is None or unwrapped.kind != "module":
             self.hook_number(dict_observer, entry)
 
@@ -64,14 +61,15 @@ class HookRegistry:
         kind, function = (dict_observer.kind, hook) if unwrapped is None else (unwrapped.kind, unwrapped.function)
         if kind not in MODULE_HOOK_KINDS:
             return add_hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
+        call: int | None
         if isinstance(dict_observer, HookListObserver):
             call = dict_observer.call
         elif unwrapped is not None and unwrapped.module is not None:
             call = self._legacy_hook_call(unwrapped.module, dict_observer.node)
         else:
-            call = self.trace.owners.get(dict_observer.node, -1)
+            call = self.trace.owners.get(dict_observer.node)
         self._calls[_hook_identity(dict_observer, (key, hook))] = call
-        module = self.trace.calls[call].module if call >= 0 else -1
+        module = None if call is None else self.trace.calls[call].module
         return self.owners.modules.backward_hook(
             self.pass_id, kind, module, function, _count_same_before(dict_observer, key, hook)
         )
@@ -86,7 +84,7 @@ class HookRegistry:
         ]
         return HookPlace(peers.index(entry), len(peers))
 
-    def find_culprit(self, dict_observer: HookDictObserver, entry: Entry) -> tuple[int | None, int]:
+    def find_culprit(self, dict_observer: HookDictObserver, entry: Entry) -> tuple[int | None, int | None]:
         """Return the hook to blame and its call, if torch raised while ``entry`` ran or refused its result.
 
         If ``entry`` is torch's own hook for a module, the culprit is the last of the module's hooks that replaced
@@ -97,7 +95,7 @@ class HookRegistry:
             return hook, self.call_number(dict_observer, entry)
         rows = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
         replacing = (row for row in rows if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
-        return next(((row.hook, row.call) for row in replacing), (None, -1))
+        return next(((row.hook, row.call) for row in replacing), (None, None))
 
     def has_run(self, hook: Hook) -> bool:
         """Return whether the user's function has run, now that torch has called ``hook``.
@@ -116,11 +114,11 @@ class HookRegistry:
         self._fired_any_hooks.add(id(unwrapped.state))
         return first
 
-    def call_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:
-        """Return the module call that a hook's step belongs to, or -1. ``hook_number`` must be called first."""
+    def call_number(self, dict_observer: HookDictObserver, entry: Entry) -> int | None:
+        """Return the module call that a hook's step belongs to, if any. ``hook_number`` must be called first."""
         if isinstance(dict_observer, HookListObserver):
             return dict_observer.call
-        return self._calls.get(_hook_identity(dict_observer, entry), -1)
+        return self._calls.get(_hook_identity(dict_observer, entry))
 
     def _legacy_hook_call(self, module: Any, node: int) -> int:
         """Return the call of ``module`` whose legacy hooks are on ``node``, the node of its first output tensor.
@@ -128,7 +126,7 @@ class HookRegistry:
         An inner module may have made that node, and a module that returns its input has not made it at all.
         """
         number = self.owners.modules.number(module)
-        for call in iter_enclosing_calls(self.trace, self.trace.owners.get(node, -1)):
+        for call in iter_enclosing_calls(self.trace, self.trace.owners.get(node)):
             if self.trace.calls[call].module == number:
                 return call
         calls = [index for index, row in enumerate(self.trace.calls) if row.module == number]

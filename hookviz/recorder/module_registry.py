@@ -113,14 +113,15 @@ class ModuleRegistry:
                 yield row.name, module
 
     def hook_number(
-        self, kind: str, module: int, key: Any, function: Any, *, shared: bool, pass_id: int | None = None
+        self, kind: str, module: int | None, key: Any, function: Any, *, shared: bool, pass_id: int | None = None
     ) -> int:
         """Return the number of a module's hook in the trace; a ``shared`` hook belongs to all modules."""
-        identity = (kind, -1 if shared else module, key, id(function))
+        owner = None if shared else module
+        identity = (kind, owner, key, id(function))
         if identity not in self._hooks or pass_id is not None:
-            holder = torch_modules if shared else self._holders[module]()
+            holder = torch_modules if owner is None else self._holders[owner]()
             flags = _hook_flags(holder, kind, key, shared)
-            row = (kind, -1, -1, key, function)
+            row = (kind, None, None, key, function)
             self._hooks[identity] = add_hook_row(self.trace, pass_id, *row, module=identity[1], flags=flags)
         return self._hooks[identity]
 
@@ -128,7 +129,7 @@ class ModuleRegistry:
         """Renumber the hooks (old → new), and forget those that are not in the mapping."""
         self._hooks = {identity: hooks[number] for identity, number in self._hooks.items() if number in hooks}
 
-    def backward_hook(self, pass_id: int, kind: str, module: int, function: Any, nth: int) -> int:
+    def backward_hook(self, pass_id: int, kind: str, module: int | None, function: Any, nth: int) -> int:
         """Return the number of a backward hook in the trace.
 
         torch copied the hook without its key, so the key is looked up in the dict of its origin. ``nth`` distinguishes
@@ -136,14 +137,14 @@ class ModuleRegistry:
         """
         matching = [
             (key, shared)
-            for owner, shared in ((torch_modules, True), (self._holders[module]() if module >= 0 else None, False))
+            for owner, shared in ((torch_modules, True), (None if module is None else self._holders[module](), False))
             for key, hook in _backward_dict(owner, kind, shared).items()
             if hook is function
         ]
         if matching and kind == "backward_hook":  # several calls may have put their hooks on one node
             nth %= len(matching)
         # With too few matches, the hook was removed since torch copied it.
-        key, shared = matching[nth] if nth < len(matching) else (len(matching) - nth - 1, module < 0)
+        key, shared = matching[nth] if nth < len(matching) else (len(matching) - nth - 1, module is None)
         return self.hook_number(kind, module, key, function, shared=shared, pass_id=pass_id)
 
 

@@ -144,7 +144,7 @@ class NodeObservers:
     def _observe_between_hooks(self, running_pass: RunningPass, number: int, hooks: Dict) -> None:
         """Replace the common observer in ``hooks`` by observers between the user's hooks."""
         del hooks[self.observer]
-        self.registry.observe(running_pass, "node_post_hook", hooks, number, -1)
+        self.registry.observe(running_pass, "node_post_hook", hooks, number, None)
 
     def hook_registered(self, running_pass: RunningPass, hooks: Dict) -> None:
         """Handle a hook that was added during the pass, in front of a node or behind it, maybe on another graph."""

@@ -20,7 +20,7 @@ class ObserverRegistry:
         self._observers_by_dict: dict[Any, HookDictObserver] = {}
         """``id`` of a dict or list of hooks → its observer."""
 
-    def observe(self, running_pass: RunningPass, kind: str, hooks: Any, node: int, output: int) -> None:
+    def observe(self, running_pass: RunningPass, kind: str, hooks: Any, node: int, output: int | None) -> None:
         """Put observers between the hooks in ``hooks``, unless it is None or empty."""
         if not hooks or node not in running_pass.snapshot.out_edges:
             return

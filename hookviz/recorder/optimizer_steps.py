@@ -107,8 +107,8 @@ class OptimizerTracker:
 
     def _hook(self, step: OptimizerStep) -> int:
         kind, shared, key, function, _ = step.entry or ()
-        owner, flags = (-1, ("global",)) if shared else (step.number, ())
-        return add_hook_row(self.trace, None, kind, -1, -1, key, function, module=owner, flags=flags)
+        owner, flags = (None, ("global",)) if shared else (step.number, ())
+        return add_hook_row(self.trace, None, kind, None, None, key, function, module=owner, flags=flags)
 
     def number(self, optimizer: Optimizer) -> int:
         """Return the number of an optimizer in the trace."""

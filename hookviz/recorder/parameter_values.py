@@ -39,7 +39,7 @@ def _shows_nonfinite(trace: TraceData, snapshot: GraphSnapshot) -> bool:
     for row in reversed(get_stored_rows(trace.rows, snapshot.first_row)):
         if type(row) is not StepRow or row.pass_id != snapshot.pass_id:
             continue
-        is_model_output = row.kind == "forward" and row.call >= 0 and trace.calls[row.call].parent is None
+        is_model_output = row.kind == "forward" and row.call is not None and trace.calls[row.call].parent is None
         got_gradient = row.kind in ("accumulate", "returned") and row.node in snapshot.tensors.unread_leaves
         if (is_model_output or got_gradient) and any(_is_nonfinite(trace, index) for index in _as_tuple(row.after)):
             return True

@@ -49,7 +49,7 @@ class PassObserver(GradientFlow):
             self._log_accumulate(dict_observer.node)
             return []
         if dict_observer.kind == "tensor_hook":
-            return [self._arrive((dict_observer.node, dict_observer.output), arguments[0])]
+            return [self._arrive(dict_observer.place, arguments[0])]
         if dict_observer.kind == "post_accumulate_hook":
             self._log_accumulate(dict_observer.node)
         return [self._probe.fingerprint(tensor) for tensor in extract_gradients(dict_observer, arguments)]
@@ -105,7 +105,7 @@ class PassObserver(GradientFlow):
             before=single_or_tuple(before),
             after=single_or_tuple(after),
             effect=effect,
-            parts=tuple((-1, 0, value_of(g)) for g in outputs),
+            parts=tuple((None, 0, value_of(g)) for g in outputs),
             subject=subject,
             call=self.hooks.call_number(dict_observer, entry),
             labels=labels,
@@ -135,7 +135,7 @@ class PassObserver(GradientFlow):
         elif dict_observer.kind == "node_post_hook":
             self._send(dict_observer.node, last)
         elif dict_observer.kind == "tensor_hook":
-            self._arrived[dict_observer.node, dict_observer.output] = last[0]
+            self._arrived[dict_observer.place] = last[0]
 
     # -- how the pass ended
 
@@ -147,7 +147,7 @@ class PassObserver(GradientFlow):
             remaining = [
                 entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)
             ]
-            hook, call = self.hooks.find_culprit(dict_observer, remaining[0]) if remaining else (None, -1)
+            hook, call = self.hooks.find_culprit(dict_observer, remaining[0]) if remaining else (None, None)
             self._log("exception", dict_observer.node, dict_observer.output, hook=hook, error=text, call=call)
         elif self._refused_hook is not None:
             row = self.trace.hook_rows[self._refused_hook]
@@ -157,19 +157,19 @@ class PassObserver(GradientFlow):
                 "exception", self._find_failing_node() if self._computing is None else self._computing, error=text
             )
 
-    def _find_failing_node(self) -> int:
-        """Return the node that was about to run or running, and record its inputs; -1 if elimination does not find it.
+    def _find_failing_node(self) -> int | None:
+        """Return the node that was running or about to run, and record its inputs; None if elimination cannot find it.
 
         Its input is the gradient that was sent to it: in front of a node that sums several gradients stands an
         observer.
         """
-        ran = {row.node for row in self.trace.rows[self._snapshot.first_row :] if self._is_node_run(row)}
+        ran = {row.own_node for row in self.trace.rows[self._snapshot.first_row :] if self._is_node_run(row)}
         if not (ran or self._incoming):  # the engine has not begun
-            return -1
+            return None
         node = next_node(self._snapshot, ran, {node for node, _ in self._sent}, self.targets)
         for place in sorted(place for place in self._sent if place[0] == node):
             sent = self._sent.pop(place)
-            if len(sent) == 1 and sent[0][0] >= 0:  # a seed that arrives alone has its step already
+            if len(sent) == 1 and sent[0][0] is not None:  # a seed that arrives alone has its step already
                 ((source, slot, fingerprint),) = sent
                 self._rows.append_compact((self.number, *place, fingerprint.value, source, slot, fingerprint.value))
         return node

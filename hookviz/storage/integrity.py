@@ -168,10 +168,14 @@ def _has_valid_holder(trace: TraceData, row: HookRow) -> bool:
     """Whether the module, optimizer, node or output that has the hook exists and can have a hook of this kind."""
     if row.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS):
         holders = trace.optimizers if row.kind in STEP_HOOK_KINDS else trace.modules
-        return row.node == row.output == -1 and row.module < len(holders)
+        return row.node is None and row.output is None and _is_index_or_none(row.module, len(holders))
     is_on_node = row.kind in ("node_pre_hook", "node_post_hook")
-    is_in_graph = 0 <= row.node < len(trace.ops) and (row.output == -1) == is_on_node
-    return is_in_graph and row.module == -1 and not row.flags
+    is_in_graph = row.node is not None and row.node < len(trace.ops) and (row.output is None) == is_on_node
+    return is_in_graph and row.module is None and not row.flags
+
+
+def _is_index_or_none(index: int | None, count: int) -> bool:
+    return index is None or index < count
 
 
 # -- steps
@@ -186,14 +190,6 @@ _REQUIRED_INDEXES = {
     **dict.fromkeys(("returned", "aliased", "unknown_hook"), ("node", "output")),
 }
 """Kind of step → the indexes that it must have."""
-
-_MIN_INDEXES = {
-    kind: tuple(
-        0 if column in _REQUIRED_INDEXES.get(kind, ()) else -1 for column in ("node", "output", "call", "optimizer")
-    )
-    for kind in KINDS
-}
-"""Kind of step → the smallest node, output, call and optimizer that are allowed: 0 if required, -1 if not."""
 
 _SINGLE_GRADIENT_KINDS = (
     "seed",
@@ -220,7 +216,7 @@ _EFFECTS = ("kept", "edited", "replaced")
 def _check_steps(trace: TraceData) -> Iterator[str]:
     hooks = range(len(trace.hook_rows))
     for index, row in enumerate(trace.rows):
-        if row.kind not in _MIN_INDEXES:
+        if row.kind not in KINDS:
             yield say("damaged.kind", table="rows", index=index, kind=row.kind)
         elif not (
             _has_valid_values(trace, row)
@@ -238,17 +234,19 @@ def _has_valid_values(trace: TraceData, row: StepRow) -> bool:
         return False
     if row.kind in _SINGLE_GRADIENT_KINDS and (isinstance(row.before, tuple) or isinstance(row.after, tuple)):
         return False
-    return all(node < len(trace.ops) and _are_indexes_valid(value, values) for node, _, value in row.parts)
+    nodes = len(trace.ops)
+    return all(_is_index_or_none(node, nodes) and _are_indexes_valid(value, values) for node, _, value in row.parts)
 
 
 def _has_valid_location(trace: TraceData, row: StepRow) -> bool:
     """Whether the pass, node, output, call and optimizer of a step exist, as far as its kind requires them."""
     # A forward without a backward pass belongs to the pass that would have come next.
-    if row.pass_id >= len(trace.roots) and (row.pass_id > len(trace.roots) or row.node >= 0):
+    if row.pass_id >= len(trace.roots) and (row.pass_id > len(trace.roots) or row.node is not None):
         return False
-    node, output, call, optimizer = _MIN_INDEXES[row.kind]
-    is_in_graph = node <= row.node < len(trace.ops) and output <= row.output
-    return is_in_graph and call <= row.call < len(trace.calls) and optimizer <= row.optimizer < len(trace.optimizers)
+    if any(getattr(row, column) is None for column in _REQUIRED_INDEXES.get(row.kind, ())):
+        return False
+    sizes = ((row.node, len(trace.ops)), (row.call, len(trace.calls)), (row.optimizer, len(trace.optimizers)))
+    return all(_is_index_or_none(index, size) for index, size in sizes)
 
 
 def _has_valid_hook(trace: TraceData, row: StepRow, hooks: range) -> bool:

@@ -25,8 +25,6 @@ MAX_FAULT_LENGTH = 200
 
 Index = Annotated[int, Meta(ge=0, le=MAX_INDEX)]
 """The index of a row, a position, or a count."""
-IndexOrNone = Annotated[int, Meta(ge=-1, le=MAX_INDEX)]
-"""An index, or -1 for none."""
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
 """The name of a tensor, an op, a module, a hook or a file. A player repeats names, so they are limited in length."""
 LongText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
@@ -83,15 +81,15 @@ class HookColumns(Struct):
     """Columns of ``HookRow``."""
 
     kind: list[Name]
-    node: list[IndexOrNone]
-    output: list[IndexOrNone]
+    node: list[Index | None]
+    output: list[Index | None]
     key: list[Int64 | Name]
     name: list[Name]
     file: list[Name | None]
     line: list[Index | None]
     text: list[LongText | None]
     mark: list[Index | None]
-    module: list[IndexOrNone]
+    module: list[Index | None]
     flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]]
 
 
@@ -113,7 +111,7 @@ class CallColumns(Struct):
 
 FileNote = tuple[Name, tuple[tuple[Name, LongText], ...]]
 """(key, arguments) of a ``Note`` (``hookviz.trace.notes``)."""
-FilePart = tuple[IndexOrNone, Index, Index | None]
+FilePart = tuple[Index | None, Index, Index | None]
 """(node, slot, value) of the gradient that came along one edge."""
 
 
@@ -122,8 +120,8 @@ class StepColumns(Struct):
 
     pass_id: list[Index]
     kind: list[Name]
-    node: list[IndexOrNone] = []
-    output: list[IndexOrNone] = []
+    node: list[Index | None] = []
+    output: list[Index | None] = []
     hook: list[Index | None] = []
     place: list[tuple[Index, Index] | None] = []
     before: list[Indexes] = []
@@ -131,8 +129,8 @@ class StepColumns(Struct):
     effect: list[Effect | None] = []
     parts: list[tuple[FilePart, ...]] = []
     cause: list[Index | None] = []
-    call: list[IndexOrNone] = []
-    optimizer: list[IndexOrNone] = []
+    call: list[Index | None] = []
+    optimizer: list[Index | None] = []
     labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]] = []
     subject: list[Subject] = []
     in_backward: list[bool] = []

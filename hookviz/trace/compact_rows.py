@@ -111,7 +111,7 @@ class StepRows(CompactRows[StepRow]):
             if row.__class__ is not tuple
             else (row[0], "arrive", row[1], row[2], None, None, None, row[3], None, (row[4:],), *_AFTER_PARTS)
             if row[4:]
-            else (row[0], "compute", row[1], -1, None, None, row[2], row[3], *_FROM_EFFECT)
+            else (row[0], "compute", row[1], None, None, None, row[2], row[3], *_FROM_EFFECT)
             for row in rows
         ]
         return list(map(_make_row, fields))

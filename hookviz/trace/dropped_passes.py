@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from hookviz.trace.compact_rows import StepRows, ValueRows
-from hookviz.trace.rows import SavedRow, ScaleRow, StepRow, TensorRow
+from hookviz.trace.rows import SavedRow, ScaleRow, StepRow, TensorRow, renumber
 from hookviz.trace.trace import TraceData
 
 RowT = TypeVar("RowT")
@@ -61,8 +61,8 @@ def _number_anew(indexes: Iterable[Any]) -> NumberMap:
     return {old: new for new, old in enumerate(sorted(i for i in indexes if i is not None))}
 
 
-def _find_reachable_nodes(trace: TraceData, starts: set[int]) -> set[int]:
-    """Return ``starts`` and all nodes that can be reached from them; -1 is ignored."""
+def _find_reachable_nodes(trace: TraceData, starts: Iterable[int | None]) -> set[int]:
+    """Return ``starts`` and all nodes that can be reached from them; None is ignored."""
     next_nodes: dict[int, list[int]] = {}
     for (start, _), (end, _) in trace.edges.items():
         next_nodes.setdefault(start, []).append(end)
@@ -70,7 +70,7 @@ def _find_reachable_nodes(trace: TraceData, starts: set[int]) -> set[int]:
     queue = list(starts)
     while queue:
         node = queue.pop()
-        if node >= 0 and node not in reached:
+        if node is not None and node not in reached:
             reached.add(node)
             queue += next_nodes.get(node, ())
     return reached
@@ -80,7 +80,7 @@ def _reassign_leaves(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
     """Return the owners of all nodes, with each leaf assigned to the first remaining call of its module."""
     first_calls: dict[int, int] = {}
     for row in rows:
-        if row.call >= 0:
+        if row.call is not None:
             first_calls.setdefault(trace.calls[row.call].module, row.call)
     owners = {}
     for node, call in trace.owners.items():
@@ -95,7 +95,7 @@ def _find_needed_calls(trace: TraceData, rows: list[StepRow], nodes: NumberMap) 
     queue = [row.call for row in rows] + [call for node, call in trace.owners.items() if node in nodes]
     while queue:
         call = queue.pop()
-        if call >= 0 and call not in needed:
+        if call is not None and call not in needed:
             needed.add(call)
             parent = trace.calls[call].parent
             if parent is not None:
@@ -128,12 +128,12 @@ class _Renumberer(NamedTuple):
         """Return a step with new indexes; a cause that was dropped becomes None."""
         return row._replace(
             pass_id=row.pass_id - self.dropped_passes,
-            node=self.nodes.get(row.node, -1),
-            call=self.calls.get(row.call, -1),
+            node=renumber(self.nodes, row.node),
+            call=renumber(self.calls, row.call),
             hook=None if row.hook is None else self.hooks[row.hook],
             before=self.value(row.before),
             after=self.value(row.after),
-            parts=tuple((self.nodes.get(node, -1), slot, self.value(value)) for node, slot, value in row.parts),
+            parts=tuple((renumber(self.nodes, node), slot, self.value(value)) for node, slot, value in row.parts),
             cause=None if row.cause is None else self.steps.get(row.cause),
         )
 
@@ -166,7 +166,7 @@ class _Renumberer(NamedTuple):
             [(nodes[node], output) for node, output in roots] for roots in trace.roots[self.dropped_passes :]
         ]
         trace.hooked = [[hooks[i] for i in registered] for registered in trace.hooked[self.dropped_passes :]]
-        trace.hook_rows = [row._replace(node=nodes.get(row.node, -1)) for row in _select_rows(trace.hook_rows, hooks)]
+        trace.hook_rows = [row._replace(node=renumber(nodes, row.node)) for row in _select_rows(trace.hook_rows, hooks)]
         call_rows = _select_rows(trace.calls, calls)
         trace.calls = [row._replace(parent=None if row.parent is None else calls[row.parent]) for row in call_rows]
         edges = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)

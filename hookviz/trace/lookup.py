@@ -43,7 +43,7 @@ class Lookup:
         self._tensors, self._roots, self._hooked = trace.tensors, trace.roots, trace.hooked
         self._hook_rows, self._scales, self._owners = trace.hook_rows, trace.scales, trace.owners
         self._saved = trace.saved
-        self._hooks: dict[int, PassHooks] = {}
+        self._hooks: dict[int | None, PassHooks] = {}
 
     # -- names
 
@@ -138,7 +138,7 @@ class Lookup:
     @cached_property
     def compute_steps(self) -> dict[tuple[int, int], int]:
         """(pass, node) → the last step in which the node computed."""
-        return {(row.pass_id, row.node): step for step, row in enumerate(self._rows) if row.kind == "compute"}
+        return {(row.pass_id, row.own_node): step for step, row in enumerate(self._rows) if row.kind == "compute"}
 
     @cached_property
     def _scales_of(self) -> dict[int, list[ScaleRow]]:
@@ -171,7 +171,7 @@ class Lookup:
         """(pass, module call) → the hooks that ran or raised in it, each once."""
         index: dict[tuple[int, int], dict[int, None]] = {}
         for row in self._rows:
-            if row.hook is not None and row.call >= 0:
+            if row.hook is not None and row.call is not None:
                 index.setdefault((row.pass_id, row.call), {})[row.hook] = None
         return {key: list(hooks) for key, hooks in index.items()}
 
@@ -194,12 +194,13 @@ class Lookup:
 
     def hooks(self, pass_id: int | None) -> PassHooks:
         """Return the hooks that were registered on the graph of a pass; those of all passes if it is None."""
-        key = -1 if pass_id is None else pass_id
-        if key not in self._hooks:
-            of_pass = self._hooked[key] if 0 <= key < len(self._hooked) else ()
-            indexes = range(len(self._hook_rows)) if pass_id is None else of_pass
-            self._hooks[key] = _group_hooks(self._hook_rows, indexes)
-        return self._hooks[key]
+        if pass_id not in self._hooks:
+            if pass_id is None:
+                indexes: Sequence[int] = range(len(self._hook_rows))
+            else:
+                indexes = self._hooked[pass_id] if pass_id < len(self._hooked) else ()
+            self._hooks[pass_id] = _group_hooks(self._hook_rows, indexes)
+        return self._hooks[pass_id]
 
 
 def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:
@@ -209,9 +210,9 @@ def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:
     by_dict: dict[object, list[int]] = {}
     for index in indexes:
         row = rows[index]
-        if row.node >= 0:
+        if row.node is not None:
             by_node.setdefault(row.node, []).append(index)
-        elif row.module >= 0:
+        elif row.module is not None:
             by_module.setdefault(row.module, []).append(index)
         by_dict.setdefault(row.dict, []).append(index)
     places: dict[int, HookPlace] = {}

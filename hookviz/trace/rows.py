@@ -1,5 +1,6 @@
 """The rows of the tables of a trace: plain data that refer to each other by their indexes."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 from hookviz.trace.notes import Note
@@ -135,15 +136,15 @@ class CallRow(NamedTuple):
 
 
 class HookRow(NamedTuple):
-    """A registered hook. The owner of a tensor hook or node hook is ``node``; ``output`` is -1 for a node hook.
+    """A registered hook. The owner of a tensor hook is an ``output`` of a ``node``, that of a node hook the ``node``.
 
-    The owner of a module hook is ``module``, or -1 if it is a global hook of all modules; ``node`` is -1. For an
-    optimizer hook, ``module`` is an index of the optimizers in the same way.
+    The owner of a module hook is ``module``, unless it is a global hook of all modules. For an optimizer hook,
+    ``module`` is an index of the optimizers in the same way. What does not own the hook is None.
     """
 
     kind: str
-    node: int
-    output: int
+    node: int | None
+    output: int | None
     key: int
     """The key of the hook in its dict."""
     name: str
@@ -152,14 +153,19 @@ class HookRow(NamedTuple):
     text: str | None
     mark: int | None
     """Name, file, line, text and mark are the fields of ``Source``."""
-    module: int = -1
+    module: int | None = None
     flags: tuple[str, ...] = ()
     """How a module hook was registered: ``with_kwargs``, ``always_call``, ``global``."""
 
     @property
-    def dict(self) -> tuple[str, int, int, int, bool]:
+    def dict(self) -> tuple[str, int | None, int | None, int | None, bool]:
         """Identifies the dict that holds the hook."""
         return self.kind, self.node, self.output, self.module, "global" in self.flags
+
+
+def renumber(numbers: Mapping[int, int], index: int | None) -> int | None:
+    """Return the new number of ``index``; None if it has none, and for None."""
+    return None if index is None else numbers.get(index)
 
 
 class HookPlace(NamedTuple):
@@ -172,12 +178,12 @@ class HookPlace(NamedTuple):
 
 
 class StepRow(NamedTuple):
-    """A step. Values, hooks, calls, optimizers and nodes are indexes; -1 or None means none."""
+    """A step. Values, hooks, calls, optimizers and nodes are indexes; None means none."""
 
     pass_id: int
     kind: str
-    node: int = -1
-    output: int = -1
+    node: int | None = None
+    output: int | None = None
     hook: int | None = None
     place: HookPlace | None = None
     """The place of the hook, if one ran."""
@@ -185,13 +191,13 @@ class StepRow(NamedTuple):
     after: Any = None
     effect: Effect | None = None
     """The effect of the hook, if one ran."""
-    parts: tuple[tuple[int, int, int | None], ...] = ()
-    """(source node, its slot, value) of each contribution to an arriving gradient; the seed has node -1."""
+    parts: tuple[tuple[int | None, int, int | None], ...] = ()
+    """(source node, its slot, value) of each contribution to an arriving gradient; the seed has no node."""
     cause: int | None = None
     """The step whose in-place edit also changed this gradient."""
-    call: int = -1
+    call: int | None = None
     """The module call that the step is about."""
-    optimizer: int = -1
+    optimizer: int | None = None
     """The optimizer whose step this is about."""
     labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The names of several values: those of ``before``, those of ``after``."""
@@ -211,3 +217,21 @@ class StepRow(NamedTuple):
     """The type and message of the exception that ended the pass."""
     note: Note | None = None
     """Why a pass, or a part of one, was not observed."""
+
+    @property
+    def own_node(self) -> int:
+        """The node of a step whose kind has one, such as ``compute``."""
+        assert self.node is not None
+        return self.node
+
+    @property
+    def own_output(self) -> int:
+        """The output of a step whose kind has one, such as ``arrive``."""
+        assert self.output is not None
+        return self.output
+
+    @property
+    def own_call(self) -> int:
+        """The module call of a step whose kind has one, such as ``forward``."""
+        assert self.call is not None
+        return self.call

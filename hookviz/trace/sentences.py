@@ -52,7 +52,7 @@ def _format_as_tuple(values: Values, text: str) -> str:
 def list_sent_gradients(step: Step) -> list[Part]:
     """Return the gradients that a node sent in a ``compute`` step; ``Part.source`` names the receiving node here."""
     after = step.after if isinstance(step.after, tuple) else (step.after,)
-    ends = ((step.trace.edges.get((step.node, slot)), value) for slot, value in enumerate(after))
+    ends = ((step.trace.edges.get((step.row.own_node, slot)), value) for slot, value in enumerate(after))
     return [Part(step.trace.name(*end), value) for end, value in ends if end is not None and value is not None]
 
 
@@ -174,7 +174,7 @@ def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_call(step: Step, parts: dict[str, str | None]) -> str:
-    is_recomputed = step.row.call >= 0 and step.trace.calls[step.row.call].recomputed
+    is_recomputed = step.row.call is not None and step.trace.calls[step.row.call].recomputed
     variant = ".recomputed" if is_recomputed else ".backward" if step.row.in_backward else ""
     return say(f"sentence.call{variant}", **parts)
 
@@ -184,7 +184,8 @@ def _say_unobserved(step: Step, _: dict[str, str | None]) -> str:
 
 
 def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
-    kind = step.trace.optimizers[step.row.optimizer].kind if step.row.optimizer >= 0 else ""
+    optimizer = step.row.optimizer
+    kind = "" if optimizer is None else step.trace.optimizers[optimizer].kind
     return say("sentence.optimizer_step", kind=kind, **parts)
 
 

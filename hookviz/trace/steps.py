@@ -34,8 +34,10 @@ class Step:
     parts: tuple[Part, ...]
     """The contribution of each edge to an arriving gradient."""
     pass_id: int
-    node: int
-    output: int
+    node: int | None
+    """The index of the node that the step is about, or whose tensor it is about."""
+    output: int | None
+    """The output of the node at which the tensor is, for a step about a tensor."""
     trace: TraceTables = field(repr=False, compare=False)
 
     @property
@@ -48,7 +50,7 @@ class Step:
     @property
     def scale(self) -> float | None:
         """The factor by which a GradScaler scaled the gradient of this step; None if unscaled, or without gradient."""
-        if self.node < 0 or self.row.subject in ("data", "settings") or self.kind in ("exception", "unobserved"):
+        if self.node is None or self.row.subject in ("data", "settings") or self.kind in ("exception", "unobserved"):
             return None
         return next((row.scale for row in self.scales if self.node not in row.others), None)
 

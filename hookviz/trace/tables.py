@@ -122,13 +122,13 @@ class TraceTables:
             return self.optimizer(row.module)
         return self.module(row.module) if row.kind in MODULE_HOOK_KINDS else self.name(row.node, row.output)
 
-    def optimizer(self, index: int) -> str:
-        """Return the name of an optimizer; -1 is all optimizers."""
-        return say("name.optimizers") if index < 0 else self.optimizers[index].name
+    def optimizer(self, index: int | None) -> str:
+        """Return the name of an optimizer; None is all optimizers."""
+        return say("name.optimizers") if index is None else self.optimizers[index].name
 
-    def module(self, index: int) -> str:
-        """Return the name of a module; -1 is all modules."""
-        return say("name.modules") if index < 0 else self.modules[index].name
+    def module(self, index: int | None) -> str:
+        """Return the name of a module; None is all modules."""
+        return say("name.modules") if index is None else self.modules[index].name
 
     def call(self, index: int) -> str:
         """Return the name of a module call: that of its module, with a number if it is not the first call."""
@@ -136,22 +136,22 @@ class TraceTables:
         name = self.module(row.module)
         return name if row.number < 2 else say("name.call", module=name, number=row.number)
 
-    def name(self, node: int, output: int = -1) -> str:
-        """Return the name of a tensor (``output`` is 0 or more) or of a node (``output`` is -1)."""
+    def name(self, node: int | None, output: int | None = None) -> str:
+        """Return the name of the tensor at an ``output`` of a node, or of the node itself; "" without a node."""
         if node in self.outside:
             return say("name.outside", name=self._get_graph_name(node, output))
         return self._get_graph_name(node, output)
 
-    def _get_graph_name(self, node: int, output: int) -> str:
-        if node < 0:
+    def _get_graph_name(self, node: int | None, output: int | None) -> str:
+        if node is None:
             return ""
         naming, op = self.naming, self.ops[node]
-        tensor = naming.tensors.get((node, max(output, 0)))
-        if output >= 0 and tensor is not None:
+        tensor = naming.tensors.get((node, output or 0))
+        if output is not None and tensor is not None:
             return tensor
         if tensor is not None:
             return say("name.node", op=op, tensor=tensor)
-        if output >= 0 and op == "AccumulateGrad":
+        if output is not None and op == "AccumulateGrad":
             return say("name.leaf", number=node)
         return say("name.number", op=op, number=node) if op in naming.repeated else op
 
@@ -201,9 +201,9 @@ class TraceTables:
 
     def get_subject_name(self, row: StepRow) -> str:
         """Return the name of the optimizer, module call, node or tensor that a step is about."""
-        if row.optimizer >= 0:
+        if row.optimizer is not None:
             return self.optimizer(row.optimizer)
-        return self.call(row.call) if row.call >= 0 else self.name(row.node, row.output)
+        return self.call(row.call) if row.call is not None else self.name(row.node, row.output)
 
     def at(self, step: int) -> int:
         """Convert ``step`` to an index from 0; a negative number counts from the end.

@@ -18,7 +18,8 @@ def list_pictured_nodes(trace: TraceData, pass_id: int) -> list[int]:
 
     These are all nodes that the pass reached, and the ``MAX_UNREACHED_NODES`` others that are nearest to the roots.
     """
-    reached = {trace.rows[step].node for step in trace.lookup.steps(pass_id)} - {-1}
+    reached_nodes = (trace.rows[step].node for step in trace.lookup.steps(pass_id))
+    reached = {node for node in reached_nodes if node is not None}
     nodes = _search_breadth_first(trace, pass_id, reached, MAX_UNREACHED_NODES)
     # A pass reaches a node only through other nodes that it reached. Should a trace differ, all nodes are shown.
     return nodes if reached.issubset(nodes) else list_pass_nodes(trace, pass_id)
@@ -47,10 +48,10 @@ def leads_outside(edges: Iterable[tuple[int, int, int]], nodes: Collection[int])
     return not {end for _, _, end in edges} <= set(nodes)
 
 
-def iter_enclosing_calls(trace: TraceData, call: int) -> Iterator[int]:
-    """Yield a call and the calls around it, the innermost first."""
-    current: int | None = call
-    while current is not None and current >= 0:
+def iter_enclosing_calls(trace: TraceData, call: int | None) -> Iterator[int]:
+    """Yield a call and the calls around it, the innermost first; nothing for None."""
+    current = call
+    while current is not None:
         yield current
         current = trace.calls[current].parent
 

@@ -158,7 +158,7 @@ def run_recorded(number: int, max_length: int = 40) -> dict[str, Any]:
             raised = None
     exceptions = [row for row in trace.rows if row.kind == "exception"]
     last_exception = exceptions[-1] if exceptions else None
-    node = -1 if last_exception is None else last_exception.node
+    node = None if last_exception is None else last_exception.node
     steps = [row for row in trace.rows if row.pass_id == len(trace.roots) - 1]
     arrived = [
         (row.kind, row.output, None if row.after is None else trace.values[row.after][:4])

@@ -118,7 +118,9 @@ def test_nodes_added_by_a_forward_hook_do_not_shift_other_steps() -> None:
         if second_step.kind == ABSENT
     ]
     hook_steps = [
-        step for step in unmatched_steps if step.hook or (step.node >= 0 and first.ops[step.node] == "MulBackward0")
+        step
+        for step in unmatched_steps
+        if step.hook or (step.node is not None and first.ops[step.node] == "MulBackward0")
     ]
     assert unmatched_steps == hook_steps
     assert len(unmatched_steps) == 6  # the hook runs, and its product passes the gradient on

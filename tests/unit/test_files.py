@@ -109,7 +109,7 @@ rows = st.builds(
 )
 indexes = st.none() | st.integers(0, 99)
 one_or_more_indexes = indexes | st.lists(indexes, max_size=3).map(tuple)
-node_indexes = st.integers(-1, 2**53)
+node_indexes = st.none() | st.integers(0, 2**53)
 counts = st.integers(0, 2**53)
 steps = st.builds(
     StepRow,
@@ -126,7 +126,7 @@ steps = st.builds(
     place=st.none() | st.builds(HookPlace, st.integers(0, 9), st.integers(0, 9)),
     before=one_or_more_indexes,
     after=one_or_more_indexes,
-    parts=st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 9), indexes), max_size=3).map(tuple),
+    parts=st.lists(st.tuples(st.none() | st.integers(0, 9), st.integers(0, 9), indexes), max_size=3).map(tuple),
     error=st.none() | st.text(),
     subject=st.sampled_from(SUBJECTS),
     in_backward=st.booleans(),

@@ -99,7 +99,7 @@ def test_every_step_of_a_node_or_call_is_marked_in_a_view(large: TraceContent) -
         for view in views.values()
         for step in {s for spot, at in view["steps"].items() if spot[0] in "nm" for s in at}
     ]
-    node_and_call_steps = [i for i, row in enumerate(large.trace.rows) if row.node >= 0 or row.call >= 0]
+    node_and_call_steps = [i for i, row in enumerate(large.trace.rows) if row.node is not None or row.call is not None]
     assert set(marked_steps) >= set(node_and_call_steps)
 
 
@@ -375,7 +375,7 @@ def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> N
     few, more = (TraceContent(record_passes_through_a_large_graph(count)) for count in (2, 8))
     assert say("trace.unreached", most=MAX_UNREACHED_NODES) in shown_notes(few.content())
     views = few._pictures._pass_pictures(0).views
-    reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {-1}
+    reached = {row.node for row in few.trace.rows if row.pass_id == 0} - {None}
     assert reached < set(views.tree.nodes) and len(views.tree.nodes) == len(reached) + MAX_UNREACHED_NODES
     pages = [sum(len(str(large.chunk(name))) for name in large.chunk_names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import match_graphs
 from hookviz.trace import CallRow, HookRow, ModuleRow, ScaleRow, StepRow, TraceData
+from hookviz.trace.rows import renumber
 
 ABSENT = "absent"
 """The kind of a placeholder row: other traces have a step here, this one has none."""
@@ -248,7 +249,7 @@ def _edges_by_node(trace: TraceData) -> dict[int, set[tuple[int, int, int]]]:
 
 def _renumber_hook(row: HookRow, numbers: _NumberMaps) -> HookRow:
     holders = numbers.optimizers if row.kind in ("step_pre_hook", "step_post_hook") else numbers.modules
-    return row._replace(node=numbers.nodes.get(row.node, -1), module=holders.get(row.module, -1))
+    return row._replace(node=renumber(numbers.nodes, row.node), module=renumber(holders, row.module))
 
 
 def _renumber_scale(row: ScaleRow, nodes: Mapping[int, int]) -> ScaleRow:
@@ -258,11 +259,11 @@ def _renumber_scale(row: ScaleRow, nodes: Mapping[int, int]) -> ScaleRow:
 
 def _renumber_step(row: StepRow, numbers: _NumberMaps) -> StepRow:
     return row._replace(
-        node=numbers.nodes.get(row.node, -1),
+        node=renumber(numbers.nodes, row.node),
         hook=None if row.hook is None else numbers.hooks[row.hook],
-        parts=tuple((numbers.nodes.get(node, -1), slot, value) for node, slot, value in row.parts),
-        call=numbers.calls.get(row.call, -1),
-        optimizer=numbers.optimizers.get(row.optimizer, -1),
+        parts=tuple((renumber(numbers.nodes, node), slot, value) for node, slot, value in row.parts),
+        call=renumber(numbers.calls, row.call),
+        optimizer=renumber(numbers.optimizers, row.optimizer),
     )
 
 

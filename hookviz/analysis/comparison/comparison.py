@@ -11,6 +11,7 @@ from hookviz.analysis.comparison.graph_matching import match_graphs
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
 from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace.rows import renumber
 from hookviz.trace.values import Value, flatten_numbers, is_same_value
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
@@ -156,7 +157,7 @@ class _KeyedSteps:
 
     def _add(self, index: int) -> None:
         row = self.trace.rows[index]
-        node = self._numbers[row.pass_id].get(row.node) if row.pass_id < len(self._numbers) else None
+        node = renumber(self._numbers[row.pass_id], row.node) if row.pass_id < len(self._numbers) else None
         place = (row.pass_id, node, row.output)
         if row.kind in GRADIENT_KINDS and node is not None:
             # If a full backward hook puts a node before the root, the root's gradient arrives, and is not a seed.
@@ -168,7 +169,7 @@ class _KeyedSteps:
             self.unknown_hooks[self._make_key(*place, row.kind)] = self.trace.steps[index]
         elif row.kind in HOOK_KINDS:
             step = self.trace.steps[index]
-            target = place if row.call < 0 and node is not None else (row.pass_id, step.on)
+            target = place if row.call is None and node is not None else (row.pass_id, step.on)
             self.firings[self._make_key(*target, row.kind, step.hook.name if step.hook else "")] = step
             if row.kind == "post_accumulate_hook" and row.subject == "gradient":
                 self.gradients[*place, "accumulate", 0] = index  # the value that stays in .grad

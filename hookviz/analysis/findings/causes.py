@@ -32,7 +32,7 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     Returns:
         The explanation in words, and whether the recorded numbers show the cause.
     """
-    call = statistics.trace.rows[index].call
+    call = statistics.trace.rows[index].own_call
     made = statistics.trace.lookup.nodes_by_call.get(call, ())
     nodes = sorted(node for node in made if statistics.trace.ops[node] != "AccumulateGrad")
     parameters = _list_parameters(statistics, call)
@@ -131,8 +131,8 @@ def _find_last_steps(statistics: PassStatistics, since: int, index: int) -> dict
     """Optimizer → its last step between the beginning of pass ``since`` and step ``index``."""
     first = next((i for i in statistics.trace.lookup.steps(since) if statistics.trace.rows[i].kind == "seed"), 0)
     steps = statistics.trace.lookup.optimizer_steps
-    between = steps[bisect_left(steps, first) : bisect_left(steps, index)]
-    return {statistics.trace.rows[i].optimizer: i for i in between if statistics.trace.rows[i].pass_id >= since}
+    between = ((i, statistics.trace.rows[i]) for i in steps[bisect_left(steps, first) : bisect_left(steps, index)])
+    return {row.optimizer: i for i, row in between if row.optimizer is not None and row.pass_id >= since}
 
 
 def _had_nonfinite_gradient(statistics: PassStatistics, row: TensorRow, since: int, step: int) -> bool:

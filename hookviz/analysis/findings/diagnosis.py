@@ -113,6 +113,6 @@ def describe_no_findings(trace: TraceData) -> str:
 def _list_gradient_values(trace: TraceData) -> set[int]:
     """The indices of the values in all steps of nodes."""
     indices: set[int] = set()
-    for values in (values for row in trace.rows if row.node >= 0 for values in (row.before, row.after)):
+    for values in (values for row in trace.rows if row.node is not None for values in (row.before, row.after)):
         indices.update(values if isinstance(values, tuple) else (values,))
     return indices

@@ -56,16 +56,16 @@ def _reaches_leaves(statistics: PassStatistics) -> bool:
     last: dict[int, bool] = {}
     for _, row in statistics.rows:
         if row.kind == "returned" or (row.kind == "post_accumulate_hook" and row.subject == "gradient"):
-            last[row.node] = statistics.is_nonfinite(row.after)
+            last[row.own_node] = statistics.is_nonfinite(row.after)
         elif row.kind == "accumulate":
-            last[row.node] = statistics.is_nonfinite(row.after) and not statistics.is_nonfinite(row.before)
+            last[row.own_node] = statistics.is_nonfinite(row.after) and not statistics.is_nonfinite(row.before)
     return any(last.values())
 
 
 def _find_in_outputs(statistics: PassStatistics) -> list[int]:
     """The indices of the values with NaN or Inf that a model returned, or at which the pass began."""
-    forwards = (row for _, row in statistics.rows if row.kind in ("forward", "forward_hook") and row.call >= 0)
-    last = {row.call: row.after for row in forwards}
+    forwards = (row for _, row in statistics.rows if row.kind in ("forward", "forward_hook") and row.call is not None)
+    last = {row.own_call: row.after for row in forwards}
     outputs = [values for call, values in last.items() if statistics.trace.calls[call].parent is None]
     outputs += [row.data for row in _root_tensors(statistics)]
     indices = (index for values in outputs for index in (values if isinstance(values, tuple) else (values,)))
@@ -104,13 +104,15 @@ def find_harmless_nonfinite(statistics: PassStatistics) -> Finding | None:
 def _find_in_forward(statistics: PassStatistics) -> Finding | None:
     """Find the first module call or forward hook that adds NaN to the values it is given, or a harmful Inf."""
     inputs: dict[int, Any] = {}
-    calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call >= 0]
-    outermost = (row for _, row in calls if row.kind == "forward" and statistics.trace.calls[row.call].parent is None)
+    calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call is not None]
+    outermost = (
+        row for _, row in calls if row.kind == "forward" and statistics.trace.calls[row.own_call].parent is None
+    )
     output_is_nonfinite = any(statistics.is_nonfinite(row.after) for row in outermost)
     for index, row in calls:
-        before = inputs.get(row.call) if row.kind == "forward" else row.before
+        before = inputs.get(row.own_call) if row.kind == "forward" else row.before
         if row.kind in ("call", "forward_pre_hook"):
-            inputs[row.call] = row.after
+            inputs[row.own_call] = row.after
         kind = statistics.find_new_kind(before, row.after)
         if kind == "nan" or (kind == "inf" and output_is_nonfinite and row.kind != "call"):
             return _make_call_finding(statistics, index, row, before, kind)
@@ -118,7 +120,7 @@ def _find_in_forward(statistics: PassStatistics) -> Finding | None:
 
 
 def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> Finding:
-    module, what = statistics.describe_module(row.call), say(f"trouble.what.{kind}")
+    module, what = statistics.describe_module(row.own_call), say(f"trouble.what.{kind}")
     if row.kind == "call":
         return Finding(index, kind, say("trouble.called", module=module, what=what))
     if row.kind != "forward":
@@ -154,7 +156,7 @@ def _inputs_of_step(statistics: PassStatistics, row: StepRow) -> Any:
     if row.kind == "arrive":
         return tuple(value for _, _, value in row.parts)
     if row.kind == "accumulate":
-        arrived = statistics.arrival_steps.get(row.node)
+        arrived = statistics.arrival_steps.get(row.own_node)
         return row.before, None if arrived is None else statistics.trace.rows[arrived].after
     return row.before
 
@@ -166,17 +168,17 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
         return say("trouble.here", what=what, told=step.sentence)
     sent = row.after if isinstance(row.after, tuple) else (row.after,)
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
-    place = statistics.trace.edges.get((row.node, slot))
+    place = statistics.trace.edges.get((row.own_node, slot))
     to = say("name.none") if place is None else statistics.trace.name(*place)
     after = format_values(statistics.trace.value(sent[slot]))
-    on = statistics.describe_node(row.node)
+    on = statistics.describe_node(row.own_node)
     sentence = say("trouble.node", on=on, what=what, before=format_values(step.before), after=after, to=to)
 
     def may_be_cause(index: int) -> bool:
         value = statistics.value(index)
         return statistics.is_nonfinite(index) or (value.min is not None and value.min <= 0)
 
-    return join("join.sentences", [sentence, *describe_saved(statistics, row.node, may_be_cause)])
+    return join("join.sentences", [sentence, *describe_saved(statistics, row.own_node, may_be_cause)])
 
 
 def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable[[int], bool]) -> Iterator[str]:

@@ -49,7 +49,7 @@ class PassStatistics:
     @cached_property
     def compute_steps(self) -> dict[int, int]:
         """Node → the step at which it computes, in the order of the steps."""
-        return {row.node: step for step, row in self.rows if row.kind == "compute"}
+        return {row.own_node: step for step, row in self.rows if row.kind == "compute"}
 
     @cached_property
     def arrival_steps(self) -> dict[int, int]:
@@ -57,7 +57,7 @@ class PassStatistics:
         steps: dict[int, int] = {}
         largest: dict[int, float] = {}
         for step, row in self.rows:
-            if row.kind not in ("seed", "arrive") or not isinstance(row.after, int) or row.node < 0:
+            if row.kind not in ("seed", "arrive") or not isinstance(row.after, int) or row.node is None:
                 continue
             norm = self.norm(row.after)
             if norm is not None and not largest.get(row.node, -1.0) >= norm:
@@ -130,14 +130,14 @@ class PassStatistics:
 
     def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""
-        return list(iter_enclosing_calls(self.trace, self.trace.owners.get(node, -1)))
+        return list(iter_enclosing_calls(self.trace, self.trace.owners.get(node)))
 
     def common_call(self, nodes: Iterable[int]) -> int | None:
         """The innermost module call in which all of ``nodes`` were made; None if there is no such call."""
         if not self.trace.owners:
             return None
         common: list[int] | None = None
-        owners = {self.trace.owners.get(node, -1): node for node in nodes}
+        owners = {self.trace.owners.get(node): node for node in nodes}
         for node in owners.values():
             calls = self.enclosing_calls(node)
             common = calls if common is None else [call for call in common if call in calls]

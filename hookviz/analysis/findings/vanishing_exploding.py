@@ -98,7 +98,7 @@ def _list_hook_changes(statistics: PassStatistics) -> dict[int, list[SizeChange]
     """Node → the changes that its hooks made to the size of the gradient that arrives there."""
     changes: dict[int, list[SizeChange]] = {}
     for index, row in statistics.rows:
-        if row.kind in CHANGING_KINDS and row.subject == "gradient" and row.effect != "kept" and row.node >= 0:
+        if row.kind in CHANGING_KINDS and row.subject == "gradient" and row.effect != "kept" and row.node is not None:
             before, after = (math.hypot(*statistics.norms(values)) for values in (row.before, row.after))
             if 0 < before < math.inf and 0 < after < math.inf:
                 log = math.log(after) - math.log(before)

@@ -24,22 +24,22 @@ def find_zeros(statistics: PassStatistics) -> Finding | None:
             if row.kind in _SENDING_KINDS:
                 targets = _targets_of_zeros(statistics, row)
             else:
-                targets = [row.node] if _has_zero_norm(statistics, row.after) else []
-            culprit = culprits.get(row.node) if targets and _has_zero_norm(statistics, row.before) else index
+                targets = [row.own_node] if _has_zero_norm(statistics, row.after) else []
+            culprit = culprits.get(row.own_node) if targets and _has_zero_norm(statistics, row.before) else index
             if culprit is not None:
                 culprits |= {target: culprit for target in targets if target not in culprits}
         elif culprits and row.kind == "arrive" and not _has_zero_norm(statistics, row.after):
-            culprits.pop(row.node, None)  # a gradient arrives on another path, too
+            culprits.pop(row.own_node, None)  # a gradient arrives on another path, too
         elif row.kind in ("accumulate", "returned"):
-            leaves.add(row.node)
-            if row.node in culprits:
-                zero_leaves.setdefault(culprits[row.node], []).append(row.node)
+            leaves.add(row.own_node)
+            if row.own_node in culprits:
+                zero_leaves.setdefault(culprits[row.own_node], []).append(row.own_node)
     if not zero_leaves:
         return None
     first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
     affected = list(dict.fromkeys(zero_leaves[first]))
     row = statistics.trace.rows[first]
-    is_flat = row.kind == "compute" and statistics.trace.ops[row.node].partition("Backward")[0] in _FLAT_OPS
+    is_flat = row.kind == "compute" and statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
     severity = "warning" if is_flat and 2 * len(affected) >= len(leaves) else "remark"
     return Finding(first, "zero", _describe_zeros(statistics, first, affected), severity)
 
@@ -63,9 +63,9 @@ _SENDING_KINDS = ("compute", "node_post_hook", "full_backward_hook", "backward_h
 def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
     """The nodes to which a node sends zeros."""
     if not isinstance(row.after, tuple):
-        return statistics.targets(row.node) if _has_zero_norm(statistics, row.after) else []
+        return statistics.targets(row.own_node) if _has_zero_norm(statistics, row.after) else []
     slots = (slot for slot, value in enumerate(row.after) if _has_zero_norm(statistics, value))
-    places = (statistics.trace.edges.get((row.node, slot)) for slot in slots)
+    places = (statistics.trace.edges.get((row.own_node, slot)) for slot in slots)
     return [place[0] for place in places if place is not None]
 
 

@@ -27,7 +27,7 @@ class FormulaInputs:
 
     def _collect_names(self, step: int, slot: int) -> dict[str, Any]:
         row = self._trace.rows[step]
-        op = self._trace.ops[row.node]
+        op = self._trace.ops[row.own_node]
         saved = self._collect_saved(row)
         required = (formula_name(name) for name in required_names(op))
         names = {name: saved.get(name, NotRecorded("many")) for name in required}
@@ -42,7 +42,7 @@ class FormulaInputs:
     def _collect_saved(self, row: StepRow) -> dict[str, Any]:
         """Name in the formulas → what the node of a step saved, or a ``NotRecorded``."""
         names: dict[str, Any] = {}
-        for saved in self._trace.lookup.saved(row.pass_id, row.node):
+        for saved in self._trace.lookup.saved(row.pass_id, row.own_node):
             value = self._trace.value(saved.value)
             single = NotRecorded(saved.why) if saved.why else saved.plain if value is None else value
             names[formula_name(saved.name)] = known_or_missing(list(value) if isinstance(value, tuple) else single)

@@ -100,7 +100,7 @@ class Explainer:
         after = row.after if isinstance(row.after, tuple) else (row.after,)
         if slot >= len(after):  # happens only in a damaged or foreign file
             return None
-        place, value = self.trace.edges.get((row.node, slot)), self.trace.value(after[slot])
+        place, value = self.trace.edges.get((row.own_node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
         reason_row, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
@@ -110,10 +110,10 @@ class Explainer:
 
     def _describe_missing_formula(self, row: StepRow) -> str:
         """Say why a node has no formula: it is a Function written in Python, or ``formulas.json`` has no entry."""
-        saved = self.trace.lookup.saved(row.pass_id, row.node)
+        saved = self.trace.lookup.saved(row.pass_id, row.own_node)
         sources = [value.plain for value in saved if value.name == BACKWARD_LOCATION]
         if not sources:
-            return say("why.no_entry", op=self.trace.ops[row.node])
+            return say("why.no_entry", op=self.trace.ops[row.own_node])
         return say("why.function", where=sources[-1]) if sources[-1] else say("why.function.hidden")
 
     # -- gradients that arrive and are added up
@@ -123,15 +123,17 @@ class Explainer:
         reasons = [self._explain_contribution(step, *part) for part in step.row.parts]
         return reasons if len(reasons) < 2 else [*reasons, self._explain_sum(step, say("why.sum", count=len(reasons)))]
 
-    def _explain_contribution(self, step: Step, node: int, slot: int, index: int | None) -> Reason:
+    def _explain_contribution(self, step: Step, node: int | None, slot: int, index: int | None) -> Reason:
         """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is negative."""
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
-        computed_at = self.trace.lookup.compute_steps.get((step.pass_id, node))
-        reason = None if node < 0 or computed_at is None else self._explain_sent(computed_at, slot)
+        computed_at = None if node is None else self.trace.lookup.compute_steps.get((step.pass_id, node))
+        reason = None if computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
-            note = say("part.seed" if node < 0 else "why.unseen")
-            return Reason(step.on, "", format_values(value), value, None, EXPLAINED if node < 0 else UNEXPLAINED, note)
+            note = say("part.seed" if node is None else "why.unseen")
+            return Reason(
+                step.on, "", format_values(value), value, None, EXPLAINED if node is None else UNEXPLAINED, note
+            )
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
         note = say(

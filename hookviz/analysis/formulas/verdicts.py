@@ -35,7 +35,7 @@ class Verdicts:
     def find_sent(self, step: int, slot: int) -> ReasonRow | None:
         """The reason row for what the node at ``step`` sent to its input ``slot``; None if no formula is known."""
         row = self._trace.rows[step]
-        op = self._trace.ops[row.node]
+        op = self._trace.ops[row.own_node]
         stored = self._read_stored(step, slot)
         if stored is not None and is_reading(stored.reading, op, slot):
             return stored
@@ -83,7 +83,7 @@ class Verdicts:
 
         In a large graph no values are saved: thousands of gradients have equal keys, and one check serves all of them.
         """
-        if self._trace.saved and self._trace.lookup.saved(row.pass_id, row.node):
+        if self._trace.saved and self._trace.lookup.saved(row.pass_id, row.own_node):
             return ()
         before = row.before if isinstance(row.before, tuple) else (row.before,)
         after = row.after[slot] if isinstance(row.after, tuple) else row.after

@@ -75,8 +75,8 @@ def _find_question_step(step: Step, steps: Sequence[Step]) -> int:
 
 def _leads_to(other: Step, step: Step) -> bool:
     """Whether ``other``, which is not a hook, concerns the same node or module call as ``step``."""
-    same_node = other.node >= 0 and other.node == step.node
-    same_call = other.row.call >= 0 and other.row.call == step.row.call
+    same_node = other.node is not None and other.node == step.node
+    same_call = other.row.call is not None and other.row.call == step.row.call
     return (same_node or same_call) and other.pass_id == step.pass_id and other.row.hook is None
 
 
@@ -254,19 +254,19 @@ def _explain_later(other: Step, step: Step) -> str:
         return say("ask.later.order", on=step.on)
     if other.kind in FORWARD_HOOK_KINDS or other.kind == "full_backward_hook":
         return say(f"ask.later.{other.kind}", on=other.on)
-    if other.node < 0 or other.kind in STEP_HOOK_KINDS:
+    if other.node is None or other.kind in STEP_HOOK_KINDS:
         return say("ask.later")
-    if step.node >= 0 and step.trace.ops[step.node] == "AccumulateGrad" and step.node != other.node:
+    if step.node is not None and step.trace.ops[step.node] == "AccumulateGrad" and step.node != other.node:
         return say("ask.later.leaf", on=step.on)
     if not _is_ready(other, step):
         return say("ask.later.not_yet", on=other.on)
-    return say("ask.later" if step.node in (other.node, -1) else "ask.later.sequence")
+    return say("ask.later" if step.node in (other.node, None) else "ask.later.sequence")
 
 
 def _is_ready(other: Step, step: Step) -> bool:
     """Whether all gradients for the node of ``other`` are sent before ``step``."""
     between = step.trace.rows[step.index + 1 : other.index]
-    computing = (row.node for row in between if row.kind == "compute")
+    computing = (row.own_node for row in between if row.kind == "compute")
     return all(end != other.node for _, _, end in step.trace.lookup.out_edges(computing))
 
 

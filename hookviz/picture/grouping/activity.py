@@ -64,11 +64,11 @@ class PassActivity:
                 box.add_step(trace, index)
         self._add_registered_hooks()
 
-    def _find_box(self, node: int, call: int) -> BoxActivity | None:
+    def _find_box(self, node: int | None, call: int | None) -> BoxActivity | None:
         """Return the activity to which a step belongs: the call's, even if the step names a node as well."""
-        if call >= 0:
+        if call is not None:
             return self.calls.setdefault(call, BoxActivity())
-        return self.nodes.setdefault(node, BoxActivity()) if node >= 0 else None
+        return None if node is None else self.nodes.setdefault(node, BoxActivity())
 
     def _add_registered_hooks(self) -> None:
         trace = self._tree.trace

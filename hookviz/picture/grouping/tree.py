@@ -30,8 +30,8 @@ class Group:
     members: "list[Member]"
     """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
-    call: int = -1
-    """The number of the module call, or -1."""
+    call: int | None = None
+    """The number of the module call, for a group of that kind."""
     start: int = 0
     """The index of a part's first member in the list that was split, counted from 0."""
 
@@ -43,7 +43,9 @@ class Group:
     @cached_property
     def calls(self) -> list[int]:
         """All calls in it at any depth, and its own call."""
-        return [member.call for member in self._walk_members() if not isinstance(member, int) and member.call >= 0]
+        return [
+            member.call for member in self._walk_members() if not isinstance(member, int) and member.call is not None
+        ]
 
     def _walk_members(self) -> "Iterator[Member]":
         pending: list[Member] = [self]
@@ -141,7 +143,7 @@ class BoxTree:
         for index in reversed(self.trace.lookup.steps(self.pass_id)):
             row = rows[index]
             if row.kind in ("seed", "arrive"):
-                order[row.node] = index
+                order[row.own_node] = index
         return order
 
     def link_parents(self) -> None:
@@ -167,6 +169,8 @@ def index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
 
 def kind_label(trace: TraceData, member: Member) -> str:
     """Return the label that members of one kind share: a node's op, or a module's class."""
-    while not isinstance(member, int) and member.call < 0:
-        member = member.members[0]
-    return trace.ops[member] if isinstance(member, int) else trace.modules[trace.calls[member.call].module].kind
+    if isinstance(member, int):
+        return trace.ops[member]
+    if member.call is None:
+        return kind_label(trace, member.members[0])
+    return trace.modules[trace.calls[member.call].module].kind

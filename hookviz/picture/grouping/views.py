@@ -24,7 +24,7 @@ class View:
     """The groups that are drawn as closed boxes, which can be entered."""
 
     def __post_init__(self) -> None:
-        if self.group.call >= 0:
+        if self.group.call is not None:
             self.opened_calls.append(self.group)
         level: list[Member] = list(self.group.members)
         box_count = len(level) + len(self.opened_calls)
@@ -34,7 +34,7 @@ class View:
             # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to enter it.
             self.opened_calls += [group for group in groups if not group.members]
             groups = [group for group in groups if group.members]
-            calls = [group for group in groups if group.call >= 0]
+            calls = [group for group in groups if group.call is not None]
             members_of_calls = [member for call in calls for member in call.members]
             # Either all calls of a level are opened or none, so that calls of one kind look alike. A model with hardly
             # anything around it is opened in any case, since it is what one wants to see.
@@ -43,15 +43,15 @@ class View:
                 if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
                 else MAX_VISIBLE_BOXES
             )
-            self.closed_groups += [group for group in groups if not (fits and group.call >= 0)]
+            self.closed_groups += [group for group in groups if not (fits and group.call is not None)]
             self.opened_calls += calls if fits else []
             level, box_count = (members_of_calls, box_count + len(members_of_calls)) if fits else ([], box_count)
 
     @property
     def module(self) -> str:
         """The innermost module around the whole view; empty if there is none."""
-        call = next((group.call for group in self.group.chain_outwards() if group.call >= 0), -1)
-        return self.tree.trace.call(call) if call >= 0 else ""
+        call = next((group.call for group in self.group.chain_outwards() if group.call is not None), None)
+        return "" if call is None else self.tree.trace.call(call)
 
     @cached_property
     def members_by_node(self) -> dict[int, Member]:
