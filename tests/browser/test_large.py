@@ -114,6 +114,13 @@ def player(open_file: Opener) -> Locator:
     return result
 
 
+def click_timeline(player: Locator, track: FloatRect, place: float) -> None:
+    """Click the timeline at a place from 0 to 1, and wait until the player is at another step."""
+    count = player.locator(".hv-count").inner_text()
+    player.page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
+    expect(player.locator(".hv-count")).not_to_have_text(count)
+
+
 def timeline_box(player: Locator) -> FloatRect:
     """The bounding box of the timeline on the screen."""
     track = player.locator(".hv-long .hv-track")
@@ -211,7 +218,7 @@ def test_boxes_show_the_number_of_hooks_and_of_fired_hooks(player: Locator) -> N
 
 def test_click_on_the_timeline_shows_the_sentence_of_a_distant_step(player: Locator) -> None:
     track = timeline_box(player)
-    player.page.mouse.click(track["x"] + track["width"] * 0.8, track["y"] + 20)
+    click_timeline(player, track, 0.8)
     expect(player.locator(".hv-sentence")).not_to_be_empty()
     step, steps = map(int, re.findall(r"\d+", player.locator(".hv-count").inner_text()))
     assert abs(step / steps - 0.8) < 0.02
@@ -325,7 +332,7 @@ def test_zoomed_timeline_follows_the_current_step(player: Locator) -> None:
     track = timeline_box(player)
     window_box = window.bounding_box()
     assert window_box and 0.2 < window_box["width"] / track["width"] < 0.3
-    page.mouse.click(track["x"] + track["width"] * 0.5, track["y"] + 20)
+    click_timeline(player, track, 0.5)
     step, steps = map(int, re.findall(r"\d+", player.locator(".hv-count").inner_text()))
     middle = window_box["x"] + window_box["width"] / 2 - track["x"]
     assert abs(step / steps - middle / track["width"]) < 0.02

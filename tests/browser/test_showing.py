@@ -27,6 +27,7 @@ def page(theme: str, open_page: Opener) -> Page:
 
 @pytest.fixture
 def player(page: Page) -> Locator:
+    page.bring_to_front()  # the browser fills the screen with the page in front only
     found = page.locator(".hv-player").first
     found.evaluate("player => player.scrollIntoView({ block: 'start' })")
     found.focus()
