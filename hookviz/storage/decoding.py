@@ -66,6 +66,8 @@ def _decode_rows(file: TraceFile, table_name: str, row_type: Any, tick: Callable
 def _decode_column(table_name: str, column: str, cells: list[Any], row_type: Any, count: int) -> list[Any]:
     """Return the ``count`` cells of a column: those of the file, or the default if the file has none."""
     if len(cells) == count:
+        if column in _INDEX_COLUMNS and -1 in cells:
+            return [None if x == -1 else x for x in cells]
         return [None if x is None else _DECODERS[column](x) for x in cells] if column in _DECODERS else cells
     if column not in row_type._field_defaults:
         raise DamagedError(say("damaged.column", table=table_name, column=column))
@@ -96,10 +98,17 @@ def _decode_notes(x: Any) -> tuple[Note, ...]:
     return tuple(Note(*note) for note in x)
 
 
+def _decode_parts(x: Any) -> tuple[Any, ...]:
+    return tuple((None, *part[1:]) if part[0] == -1 else part for part in x)
+
+
+_INDEX_COLUMNS = frozenset({"node", "output", "module", "call", "optimizer"})
+"""Columns with indexes that may be none, for which early files have -1."""
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "plain": _decode_setting,
     "scale": _decode_setting,
     "place": _decode_place,
+    "parts": _decode_parts,
     "note": _decode_note,
     "notes": _decode_notes,
 }

@@ -25,6 +25,8 @@ MAX_FAULT_LENGTH = 200
 
 Index = Annotated[int, Meta(ge=0, le=MAX_INDEX)]
 """The index of a row, a position, or a count."""
+IndexOrNone = Annotated[int, Meta(ge=-1, le=MAX_INDEX)] | None
+"""An index, or null for none; files of version 1, and early ones of version 2, have -1 for none."""
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
 """The name of a tensor, an op, a module, a hook or a file. A player repeats names, so they are limited in length."""
 LongText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
@@ -81,15 +83,15 @@ class HookColumns(Struct):
     """Columns of ``HookRow``."""
 
     kind: list[Name]
-    node: list[Index | None]
-    output: list[Index | None]
+    node: list[IndexOrNone]
+    output: list[IndexOrNone]
     key: list[Int64 | Name]
     name: list[Name]
     file: list[Name | None]
     line: list[Index | None]
     text: list[LongText | None]
     mark: list[Index | None]
-    module: list[Index | None]
+    module: list[IndexOrNone]
     flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]]
 
 
@@ -111,7 +113,7 @@ class CallColumns(Struct):
 
 FileNote = tuple[Name, tuple[tuple[Name, LongText], ...]]
 """(key, arguments) of a ``Note`` (``hookviz.trace.notes``)."""
-FilePart = tuple[Index | None, Index, Index | None]
+FilePart = tuple[IndexOrNone, Index, Index | None]
 """(node, slot, value) of the gradient that came along one edge."""
 
 
@@ -120,8 +122,8 @@ class StepColumns(Struct):
 
     pass_id: list[Index]
     kind: list[Name]
-    node: list[Index | None] = []
-    output: list[Index | None] = []
+    node: list[IndexOrNone] = []
+    output: list[IndexOrNone] = []
     hook: list[Index | None] = []
     place: list[tuple[Index, Index] | None] = []
     before: list[Indexes] = []
@@ -129,8 +131,8 @@ class StepColumns(Struct):
     effect: list[Effect | None] = []
     parts: list[tuple[FilePart, ...]] = []
     cause: list[Index | None] = []
-    call: list[Index | None] = []
-    optimizer: list[Index | None] = []
+    call: list[IndexOrNone] = []
+    optimizer: list[IndexOrNone] = []
     labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]] = []
     subject: list[Subject] = []
     in_backward: list[bool] = []

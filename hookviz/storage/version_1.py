@@ -1,18 +1,19 @@
 """Version 1 of the format, written by the first release: its schema, and the conversion to the current version."""
 
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from hookviz.storage.schema import (
-    MAX_INDEX,
     CallColumns,
     FileNote,
+    FilePart,
     FileStatistics,
     HookColumns,
     Index,
     Indexes,
+    IndexOrNone,
     LongText,
     ModuleColumns,
     Name,
@@ -28,8 +29,6 @@ from hookviz.support.messages import load_texts, match_text
 from hookviz.trace.notes import VERBATIM
 from hookviz.trace.rows import Effect
 
-IndexOrMinusOne = Annotated[int, Meta(ge=-1, le=MAX_INDEX)]
-"""An index, or -1 for none."""
 _SENTENCE_PREFIXES = ("note.", "trace.", "value.", "redacted.", "whatif.raised")
 """Prefixes of the keys of all sentences that a trace can hold."""
 _MAX_SENTENCE_LENGTH = 2_000
@@ -41,32 +40,24 @@ class StepColumnsVersion1(Struct):
 
     pass_id: list[Index]
     kind: list[Name]
-    node: list[IndexOrMinusOne]
-    output: list[IndexOrMinusOne]
+    node: list[IndexOrNone]
+    output: list[IndexOrNone]
     hook: list[Index | None]
     place: list[tuple[Index, Index] | None]
     """(position, number of hooks) if a hook ran; (rank, number of ranks) if a gradient was synchronised."""
     before: list[Indexes]
     after: list[Indexes]
     effect: list[Effect | None]
-    parts: list[tuple[tuple[IndexOrMinusOne, Index, Index | None], ...]]
+    parts: list[tuple[FilePart, ...]]
     cause: list[Index | None]
     error: list[LongText | None]
     """The message of an exception, the name of a compiled region, or a sentence about what was not observed."""
     of: list[Name | None]
     """``data``, ``settings`` or ``grad_output`` if a hook changed that; ``backward`` if a module was called during a
     pass; ``inf`` if a GradScaler found Inf or NaN; the synchroniser if gradients of several ranks were combined."""
-    call: list[IndexOrMinusOne]
-    optimizer: list[IndexOrMinusOne]
+    call: list[IndexOrNone]
+    optimizer: list[IndexOrNone]
     labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]]
-
-
-class HookColumnsVersion1(HookColumns):
-    """Columns of hooks in version 1."""
-
-    node: list[IndexOrMinusOne]  # type: ignore[assignment]
-    output: list[IndexOrMinusOne]  # type: ignore[assignment]
-    module: list[IndexOrMinusOne]  # type: ignore[assignment]
 
 
 class TraceFileVersion1(Struct):
@@ -85,7 +76,7 @@ class TraceFileVersion1(Struct):
     values: list[tuple[Shape, Name, Name, Any, FileStatistics | None, LongText | None]]
     """(shape, dtype, device, numbers, statistics, sentence)."""
     tensors: TensorColumns
-    hook_rows: HookColumnsVersion1
+    hook_rows: HookColumns
     modules: ModuleColumns
     optimizers: ModuleColumns
     calls: CallColumns
@@ -107,20 +98,9 @@ def upgrade_file(old: TraceFileVersion1) -> TraceFile:
         "version": 2,
         "values": values,
         "rows": _upgrade_steps(old.rows),
-        "hook_rows": _upgrade_hooks(old.hook_rows),
         "remarks": [_identify_sentence(text) for text in old.notes],
     }
     return TraceFile(**(unchanged | changed))
-
-
-def _upgrade_indexes(column: list[int]) -> list[int | None]:
-    """Replace -1, which means none in version 1."""
-    return [None if index < 0 else index for index in column]
-
-
-def _upgrade_hooks(old: HookColumnsVersion1) -> HookColumns:
-    columns = {name: getattr(old, name) for name in HookColumns.__struct_fields__}
-    return HookColumns(**columns | {name: _upgrade_indexes(columns[name]) for name in ("node", "output", "module")})
 
 
 def _upgrade_steps(old: StepColumnsVersion1) -> StepColumns:
@@ -132,8 +112,6 @@ def _upgrade_steps(old: StepColumnsVersion1) -> StepColumns:
     kinds = list(zip(old.kind, old.of, old.place, old.error, strict=True))
     is_synchronised = [kind == "synchronise" for kind in old.kind]
     changed: dict[str, list[Any]] = {
-        **{name: _upgrade_indexes(unchanged[name]) for name in ("node", "output", "call", "optimizer")},
-        "parts": [tuple((None if node < 0 else node, *rest) for node, *rest in parts) for parts in old.parts],
         "place": [None if flag else place for flag, place in zip(is_synchronised, old.place, strict=True)],
         "subject": [of if of in ("data", "settings", "grad_output") else "gradient" for of in old.of],
         "in_backward": [of == "backward" for of in old.of],

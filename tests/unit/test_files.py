@@ -343,3 +343,32 @@ def test_a_failed_save_keeps_the_old_file(trace: hv.Trace, tmp_path: Path) -> No
     with pytest.raises(TypeError):
         unencodable_trace.save(tmp_path / "t.json")
     assert hv.load(tmp_path / "t.json") == trace
+
+
+def test_minus_one_for_none_in_early_files_of_version_2_is_read_as_none() -> None:
+    trace = record_backward_with_hooks()
+    data = json.loads(json.dumps(encode_trace(trace)))
+    for table, columns in (
+        ("rows", ("node", "output", "call", "optimizer")),
+        ("hook_rows", ("node", "output", "module")),
+    ):
+        for column in columns:
+            cells = data[table].get(column, [])
+            data[table][column] = [-1 if cell is None else cell for cell in cells]
+    data["rows"]["parts"] = [
+        [[-1 if node is None else node, *rest] for node, *rest in parts] for parts in data["rows"]["parts"]
+    ]
+    assert -1 in data["rows"]["node"] and -1 in data["hook_rows"]["module"]
+    assert decode_trace(data, hv.Trace) == trace
+
+
+def record_backward_with_hooks() -> hv.Trace:
+    """Record a pass with module calls, a module hook and a tensor hook."""
+    net = torch.nn.Linear(2, 2)
+    net.register_forward_hook(lambda module, args, output: None)
+    net.weight.register_hook(lambda grad: grad * 2)
+    x = torch.ones(1, 2, requires_grad=True)
+    with hv.record(net) as trace:
+        y = net(x)
+        (y + y).sum().backward()
+    return trace
