@@ -66,12 +66,24 @@ def _decode_rows(file: TraceFile, table_name: str, row_type: Any, tick: Callable
 def _decode_column(table_name: str, column: str, cells: list[Any], row_type: Any, count: int) -> list[Any]:
     """Return the ``count`` cells of a column: those of the file, or the default if the file has none."""
     if len(cells) == count:
-        if column in _INDEX_COLUMNS and -1 in cells:
-            return [None if x == -1 else x for x in cells]
+        cells = _replace_minus_one(column, cells)
         return [None if x is None else _DECODERS[column](x) for x in cells] if column in _DECODERS else cells
     if column not in row_type._field_defaults:
         raise DamagedError(say("damaged.column", table=table_name, column=column))
     return [row_type._field_defaults[column]] * count
+
+
+_INDEX_COLUMNS = frozenset({"node", "output", "module", "call", "optimizer"})
+"""Columns of indexes that may be none."""
+
+
+def _replace_minus_one(column: str, cells: list[Any]) -> list[Any]:
+    """Replace -1, which early files have for an index that is none; other files pass through unchanged."""
+    if column in _INDEX_COLUMNS and -1 in cells:
+        return [None if x == -1 else x for x in cells]
+    if column == "parts" and any(part[0] == -1 for parts in cells for part in parts):
+        return [tuple((None, *part[1:]) if part[0] == -1 else part for part in parts) for parts in cells]
+    return cells
 
 
 def _decode_place(x: Any) -> HookPlace:
@@ -98,17 +110,10 @@ def _decode_notes(x: Any) -> tuple[Note, ...]:
     return tuple(Note(*note) for note in x)
 
 
-def _decode_parts(x: Any) -> tuple[Any, ...]:
-    return tuple((None, *part[1:]) if part[0] == -1 else part for part in x)
-
-
-_INDEX_COLUMNS = frozenset({"node", "output", "module", "call", "optimizer"})
-"""Columns with indexes that may be none, for which early files have -1."""
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "plain": _decode_setting,
     "scale": _decode_setting,
     "place": _decode_place,
-    "parts": _decode_parts,
     "note": _decode_note,
     "notes": _decode_notes,
 }

@@ -168,14 +168,10 @@ def _has_valid_holder(trace: TraceData, row: HookRow) -> bool:
     """Whether the module, optimizer, node or output that has the hook exists and can have a hook of this kind."""
     if row.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS):
         holders = trace.optimizers if row.kind in STEP_HOOK_KINDS else trace.modules
-        return row.node is None and row.output is None and _is_index_or_none(row.module, len(holders))
+        return row.node is None and row.output is None and _are_indexes_valid(row.module, len(holders))
     is_on_node = row.kind in ("node_pre_hook", "node_post_hook")
     is_in_graph = row.node is not None and row.node < len(trace.ops) and (row.output is None) == is_on_node
     return is_in_graph and row.module is None and not row.flags
-
-
-def _is_index_or_none(index: int | None, count: int) -> bool:
-    return index is None or index < count
 
 
 # -- steps
@@ -235,7 +231,7 @@ def _has_valid_values(trace: TraceData, row: StepRow) -> bool:
     if row.kind in _SINGLE_GRADIENT_KINDS and (isinstance(row.before, tuple) or isinstance(row.after, tuple)):
         return False
     nodes = len(trace.ops)
-    return all(_is_index_or_none(node, nodes) and _are_indexes_valid(value, values) for node, _, value in row.parts)
+    return all(_are_indexes_valid(node, nodes) and _are_indexes_valid(value, values) for node, _, value in row.parts)
 
 
 def _has_valid_location(trace: TraceData, row: StepRow) -> bool:
@@ -246,7 +242,7 @@ def _has_valid_location(trace: TraceData, row: StepRow) -> bool:
     if any(getattr(row, column) is None for column in _REQUIRED_INDEXES.get(row.kind, ())):
         return False
     sizes = ((row.node, len(trace.ops)), (row.call, len(trace.calls)), (row.optimizer, len(trace.optimizers)))
-    return all(_is_index_or_none(index, size) for index, size in sizes)
+    return all(_are_indexes_valid(index, size) for index, size in sizes)
 
 
 def _has_valid_hook(trace: TraceData, row: StepRow, hooks: range) -> bool:

@@ -1,6 +1,6 @@
 """Version 1 of the format, written by the first release: its schema, and the conversion to the current version."""
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -138,8 +138,14 @@ def _identify_sentence(sentence: str) -> FileNote:
     >>> _identify_sentence("Something else.")
     ('verbatim', (('text', 'Something else.'),))
     """
-    texts = {**load_texts(), **FORMER_SENTENCES}
-    for key in texts if len(sentence) < _MAX_SENTENCE_LENGTH else ():
-        if key.startswith(_SENTENCE_PREFIXES) and (parts := match_text(texts[key], sentence)) is not None:
+    for key, template in _sentence_templates() if len(sentence) < _MAX_SENTENCE_LENGTH else ():
+        if (parts := match_text(template, sentence)) is not None:
             return key, tuple(parts.items())
     return VERBATIM, (("text", sentence),)
+
+
+@cache
+def _sentence_templates() -> list[tuple[str, str]]:
+    """List (key, template) of the sentences that a file of version 1 can hold, as that version worded them."""
+    texts = {**load_texts(), **FORMER_SENTENCES}
+    return [(key, text) for key, text in texts.items() if key.startswith(_SENTENCE_PREFIXES)]

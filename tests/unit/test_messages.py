@@ -17,7 +17,7 @@ from shown import shown_steps_of
 from hookviz import Step, Trace
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.step_words import _GLYPHS, _NOTES, _ONE_CARD
-from hookviz.support.messages import load_texts, match_arguments, say, select_texts
+from hookviz.support.messages import load_texts, match_text, say, select_texts
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow
 from hookviz.trace.sentences import make_sentence, make_title
 
@@ -218,7 +218,7 @@ def test_placeholder_values_may_contain_braces_and_percent_signs() -> None:
 def test_arguments_are_recovered_from_a_formatted_text() -> None:
     keys = [key for key, text in TEXTS.items() if "!r}" not in text]
     given = {key: {name: f"<{name}>" for name in placeholders(TEXTS[key])} for key in keys}
-    found = {key: match_arguments(key, say(key, **given[key])) for key in keys}
+    found = {key: match_text(TEXTS[key], say(key, **given[key])) for key in keys}
     wrong = [key for key in keys if found[key] is None or found[key].keys() != given[key].keys()]
     assert wrong == []
     assert [key for key in keys if say(key, **(found[key] or {})) != say(key, **given[key])] == []

@@ -58,30 +58,19 @@ def join(key: str, items: Iterable[str]) -> str:
     return Text.build(load_texts()[key].join(non_empty), key, non_empty)
 
 
-def match_arguments(key: str, text: str) -> dict[str, str] | None:
-    """Return the arguments with which ``say(key, ...)`` made ``text``; None if it cannot have made it.
-
-    >>> match_arguments("error.step", say("error.step", step=99, last=15))
-    {'step': '99', 'last': '15'}
-    >>> match_arguments("error.step", "Something else.") is None
-    True
-    """
-    return match_text(load_texts()[key], text)
-
-
 def match_text(template: str, text: str) -> dict[str, str] | None:
-    """The parts that fill the ``{named}`` places of ``template`` in ``text``; None if ``text`` is not made of it.
+    """Return the arguments with which ``template`` makes ``text``; None if no arguments do.
 
     >>> match_text("step {step} of {steps}", "step 2 of 9")
     {'step': '2', 'steps': '9'}
     """
-    pattern, named = "", set()
+    pattern, names = "", set()
     for before, name, _, _ in Formatter().parse(template):
-        again = f"(?P={name})" if name in named else f"(?P<{name}>.*?)"  # a part may be said twice
-        pattern += re.escape(before) + (again if name else "")
-        named.add(name)
-    found = re.fullmatch(pattern, text)
-    return None if found is None else found.groupdict()
+        group = f"(?P={name})" if name in names else f"(?P<{name}>.*?)"  # an argument can occur twice
+        pattern += re.escape(before) + (group if name else "")
+        names.add(name)
+    match = re.fullmatch(pattern, text)
+    return None if match is None else match.groupdict()
 
 
 def select_texts(prefix: str) -> dict[str, str]:
