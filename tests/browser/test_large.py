@@ -152,11 +152,11 @@ def test_many_passes_are_grouped_into_boxes(open_file: Opener) -> None:
     expect(boxes(player).first).to_contain_text("Passes 1 – 10")
     press_and_check_location(player, ("e", "Passes 1 – 10"), ("e", "Pass 1"))
     expect(player.locator(".hv-node").first).to_be_visible()
-    press_and_check_location(player, ("u", "Passes 1 – 10"), ("u", "All 60 passes"), ("End", "All 60 passes"))
-    expect(boxes(player).last).to_have_class(re.compile("hv-now"))
-    press_and_check_location(player, ("e", "Passes 51 – 60"), ("e", "Pass 60"))
+    press_and_check_location(player, ("u", "Passes 1 – 10"), ("u", "All 60 passes"), ("End", "Pass 60"))
     expect(player.locator(".hv-picture")).to_contain_text("AccumulateGrad")
-    press_and_check_location(player, ("Home", "Pass 1"))
+    press_and_check_location(player, ("u", "Passes 51 – 60"), ("u", "All 60 passes"))
+    expect(boxes(player).last).to_have_class(re.compile("hv-now"))
+    press_and_check_location(player, ("e", "Passes 51 – 60"), ("e", "Pass 60"), ("Home", "Pass 1"))
 
 
 def press_and_check_location(player: Locator, *keys_and_locations: tuple[str, str]) -> None:
@@ -172,6 +172,7 @@ def test_click_opens_a_box_and_the_breadcrumb_closes_it(player: Locator) -> None
     first.click()
     expect(current_location(player)).not_to_have_text("the whole pass")
     expect(boxes(player).first).to_contain_text(re.compile(r"(Linear|Tanh) · \d nodes?"))
+    press(player.page, "z")  # the whole picture, with all its boxes
     boxes(player).nth(2).click()
     expect(player.locator(".hv-port").first).to_contain_text(re.compile("from|to"))
     expect(player.locator(".hv-trail button")).to_have_count(2)
@@ -181,16 +182,10 @@ def test_click_opens_a_box_and_the_breadcrumb_closes_it(player: Locator) -> None
 
 def test_boxes_are_opened_and_closed_by_keys(player: Locator) -> None:
     page = player.page
-    press(page, "]", "]")
-    expect(player.locator(".hv-sentence")).to_contain_text("replaced the gradient")
-    for _ in range(5):
-        if not player.locator(".hv-pin.hv-now").count():
-            press(page, "e")
-            page.wait_for_timeout(150)
-    expect(player.locator(".hv-pin.hv-now")).to_have_count(1)
-    press(page, "Home")
-    expect(player.locator(".hv-elsewhere")).to_contain_text("Step 1 is not in this picture")
-    press(page, "u", "u", "u", "u")
+    press_end_and_leave_all_boxes(player)
+    press(page, "e")
+    expect(current_location(player)).not_to_have_text("the whole pass")
+    press(page, "u")
     expect(current_location(player)).to_have_text("the whole pass")
     press(page, "u")
     expect(player.locator(".hv-told")).to_contain_text("there is nothing around it")
@@ -202,15 +197,44 @@ def test_boxes_are_opened_and_closed_by_keys(player: Locator) -> None:
     expect(player.locator(".hv-told")).to_be_empty()
 
 
-def test_box_of_the_current_step_is_marked(player: Locator) -> None:
+def test_next_hook_search_and_end_open_the_box_of_the_step_and_steps_leave_it(player: Locator) -> None:
+    page = player.page
+    press(page, "]", "]")
+    expect(player.locator(".hv-sentence")).to_contain_text("replaced the gradient")
+    expect(player.locator(".hv-pin.hv-now")).to_have_count(1)
+    press(page, "End")
+    expect(player.locator(".hv-node.hv-now")).to_have_count(1)
+    press(page, "Home")
+    expect(current_location(player)).to_have_text("the whole pass")
+    search_for(player, "model.5.0.weight")
+    press(page, "Enter")
+    expect(player.locator(".hv-node.hv-now")).to_have_count(1)
+    # From step to step the picture is one that shows the step, itself or in a closed box.
+    for _ in range(12):
+        press(page, "ArrowRight")
+        expect(player.locator(".hv-elsewhere")).to_be_empty()
+        expect(player.locator(":is(.hv-node, .hv-fold, .hv-module).hv-now").first).to_be_visible()
+
+
+def press_end_and_leave_all_boxes(player: Locator) -> None:
+    """Go to the last step, and show it in the picture of the whole pass."""
     press(player.page, "End")
+    expect(player.locator(".hv-node.hv-now")).to_have_count(1)
+    while current_location(player).inner_text() != "the whole pass":
+        around = player.locator(".hv-trail button").last.inner_text()
+        press(player.page, "u")
+        expect(current_location(player)).to_have_text(around)
+
+
+def test_box_of_the_current_step_is_marked(player: Locator) -> None:
+    press_end_and_leave_all_boxes(player)
     expect(player.locator(".hv-fold.hv-now")).to_have_count(1)
     expect(player.locator(".hv-fold.hv-now")).to_contain_text("gradient norm")
     assert player.locator(".hv-fold.hv-done").count() == boxes(player).count() - 1
 
 
 def test_boxes_show_the_number_of_hooks_and_of_fired_hooks(player: Locator) -> None:
-    press(player.page, "End")
+    press_end_and_leave_all_boxes(player)
     counts = player.locator(".hv-fold .hv-hooked").all_text_contents()
     fired = [tuple(map(int, re.findall(r"\d+", text))) for text in counts if text]
     assert sum(count for count, _ in fired) == sum(done for _, done in fired) == 2
@@ -282,7 +306,7 @@ def fills(player: Locator) -> list[str]:
 def test_boxes_are_coloured_by_gradient_norm_as_gradients_arrive(player: Locator) -> None:
     plain = set(fills(player))
     assert len(plain) == 1
-    press(player.page, "End")
+    press_end_and_leave_all_boxes(player)
     expect(player.locator(".hv-fold.hv-now")).to_have_count(1)
     coloured = fills(player)
     # The gradient vanishes, so each layer has a different colour.
@@ -296,7 +320,7 @@ def test_boxes_are_coloured_by_gradient_norm_as_gradients_arrive(player: Locator
 
 def test_colour_legend_shows_the_range_of_norms(player: Locator) -> None:
     low, high = map(float, player.locator(".hv-scale b").all_text_contents())
-    press(player.page, "End")
+    press_end_and_leave_all_boxes(player)
     text = " ".join(player.locator(".hv-fold text").all_text_contents())
     norms = [float(number) for number in re.findall(r"(?:norm|…) ([\d.]+(?:e[-+]\d+)?)", text)]
     assert 0 < low < min(norms) * 1.1 and max(norms) * 0.9 < high
@@ -327,7 +351,7 @@ def test_boxes_with_nan_and_with_zero_gradients_have_distinct_outlines(open_file
 def test_zoomed_timeline_follows_the_current_step(player: Locator) -> None:
     page, window = player.page, player.locator(".hv-window")
     expect(window).to_be_hidden()
-    press(page, "]", "+", "+")
+    press(page, "]", ".", ".")
     expect(window).to_be_visible()
     track = timeline_box(player)
     window_box = window.bounding_box()
@@ -340,7 +364,7 @@ def test_zoomed_timeline_follows_the_current_step(player: Locator) -> None:
     press(page, "End")
     moved = window.bounding_box()
     assert moved and abs(moved["x"] + moved["width"] - track["x"] - track["width"]) < 2
-    press(page, "-", "-", "-")
+    press(page, ",", ",", ",")
     expect(window).to_be_hidden()
     player.get_by_role("button", name="Closer").click()
     expect(window).to_be_visible()

@@ -12,6 +12,7 @@ from tests.browser.test_screen import HIDDEN_PARTS
 Opener = Callable[..., Page]
 
 SMALLEST_FONT_SIZE = """player => Math.min(...[...player.querySelectorAll("*")].filter((element) =>
+    !element.closest(".hv-graph, .hv-lens") &&
     element.checkVisibility({ visibilityProperty: true }) && !element.matches(".hv-heard, title")
     && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())
   ).map((element) => parseFloat(getComputedStyle(element).fontSize) * (element.getScreenCTM?.().a ?? 1)))"""

@@ -37,16 +37,27 @@ export function setAttributes(element, attributes) {
 }
 
 /**
+ * Makes an SVG element.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} [name] its classes
+ * @param {Attributes} [attributes]
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function makeSvgElement(tag, name = "", attributes = {}) {
+  const element = document.createElementNS(SVG, tag);
+  setAttributes(element, name ? { class: name, ...attributes } : attributes);
+  return element;
+}
+
+/**
  * Makes an icon. Screen readers skip it, since the text next to it says the same.
  * @param {string} d its path
  * @param {string} name its classes
  */
 export function makeShape(d, name) {
-  const svg = document.createElementNS(SVG, "svg");
-  const path = document.createElementNS(SVG, "path");
-  setAttributes(svg, { viewBox: "-8 -8 16 16", class: name, "aria-hidden": true });
-  setAttributes(path, { d });
-  svg.append(path);
+  const svg = makeSvgElement("svg", name, { viewBox: "-8 -8 16 16", "aria-hidden": true });
+  svg.append(makeSvgElement("path", "", { d }));
   return svg;
 }
 
@@ -109,7 +120,10 @@ export function focusedElement(root) {
  * Returns how to scroll: without animation if the user prefers reduced motion.
  * @returns {ScrollBehavior}
  */
-export const scrollBehavior = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
+export const scrollBehavior = () => (prefersReducedMotion() ? "auto" : "smooth");
+
+/** Returns whether the user prefers that nothing moves. */
+export const prefersReducedMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /**
  * Listens to an event until the signal aborts.

@@ -15,9 +15,12 @@ export const KEYS = {
   " ": "play",
   "?": "help",
   "/": "search",
-  "+": "closer",
-  "=": "closer",
-  "-": "farther",
+  "+": "zoomIn",
+  "=": "zoomIn",
+  "-": "zoomOut",
+  z: "fit",
+  ".": "closer",
+  ",": "farther",
   p: "predict",
   b: "breakpoint",
   t: "tensors",
@@ -34,6 +37,9 @@ export const KEYS = {
   ...Object.fromEntries(DIGITS.map((digit) => [digit, `digit${digit}`])),
 };
 
+/** With Shift, arrows pan the picture, and Enter leaves the player. @type {{ [key: string]: string }} */
+const SHIFTED_ACTIONS = { Enter: "leave", ArrowLeft: "panLeft", ArrowRight: "panRight", ArrowUp: "panUp", ArrowDown: "panDown" };
+
 /** The entries of the list of keys: the name of the texts, and the action without which the entry is left out. */
 export const HELP = [
   ["step", "next"],
@@ -49,6 +55,8 @@ export const HELP = [
   ["box", "enter"],
   ["search", "search"],
   ["norms", "norms"],
+  ["fit", "fit"],
+  ["picture", "zoomIn"],
   ["zoom", "closer"],
   ["group", "group"],
   ["large", "large"],
@@ -71,7 +79,7 @@ export function actionOf(event, onControl = false) {
   if (!typed && (event.ctrlKey || event.metaKey || event.altKey)) return null;
   const key = keyOf(event);
   if (onControl && key === " ") return null;
-  if (event.shiftKey && key === "Enter") return "leave";
+  if (event.shiftKey && Object.hasOwn(SHIFTED_ACTIONS, key)) return SHIFTED_ACTIONS[key];
   return Object.hasOwn(KEYS, key) ? KEYS[key] : null;
 }
 
@@ -90,7 +98,7 @@ export const isComposing = (event) => Boolean(event.isComposing) || event.keyCod
 
 /** The characters of keys that have neither a letter nor a digit, on a US keyboard. */
 /** @type {{ [code: string]: string }} */
-const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
+const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Period: ".", Comma: ",", Space: " " };
 /** @type {{ [code: string]: string }} */
 const SHIFTED_KEYS = { Slash: "?", Equal: "+" };
 const LATIN = /^[\p{Script=Latin}0-9]$/u;

@@ -2,7 +2,7 @@
 
 import { closestTarget, listen } from "./dom.js";
 import { actionOf } from "./key_bindings.js";
-import { isFullScreen } from "./view_menu.js";
+import { isFullScreen } from "./full_screen.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Actions, Context } from "./types" */

@@ -4,6 +4,7 @@ import { strikeOldText } from "./comparison.js";
 import { makeElement, setAttributes } from "./dom.js";
 import { nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "./stepping.js";
 
+/** @import { Rect } from "./camera.js" */
 /** @import { Language } from "./language.js" */
 /** @import { View } from "./payload" */
 /** @import { State } from "./stepping.js" */
@@ -40,6 +41,8 @@ export class Picture {
     setAttributes(svg, { role: "img", "aria-label": options.label });
     this.elements = moveIds(svg);
     this.size = measureSvg(svg);
+    // At its natural size: the pane scales the picture by a transform.
+    setAttributes(svg, { width: this.size.width, height: this.size.height });
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
     this.#markPins(options);
     this.#paint = makePainter(this, options);
@@ -72,10 +75,41 @@ export class Picture {
     this.#unaligned.splice(0).forEach(alignRight);
   }
 
-  /** @param {number} scale pixels a point */
-  resize(scale) {
-    this.svg.style.width = `${this.size.width * scale}px`;
-    this.svg.style.height = `${this.size.height * scale}px`;
+  /** @type {Map<Element, Rect>} */
+  #rects = new Map();
+
+  /** The transform of the picture's root, to which the coordinates of all elements belong. */
+  get origin() {
+    return this.svg.querySelector(":scope > g")?.getAttribute("transform") ?? "";
+  }
+
+  /** Where each box lies, in points. */
+  get boxes() {
+    return [...this.svg.querySelectorAll(".hv-node, .hv-module, .hv-fold")].map((box) => this.rectOf(box)).filter((rect) => rect !== null);
+  }
+
+  /** Where the box of the step lies, in points; null if the picture does not show the step. */
+  get currentRect() {
+    const { current } = this;
+    return current ? this.rectOf(current) : null;
+  }
+
+  /**
+   * Returns where an element lies, in points; null while the picture is not visible.
+   * @param {Element} element
+   * @returns {Rect | null}
+   */
+  rectOf(element) {
+    const known = this.#rects.get(element);
+    if (known) return known;
+    const outline = /** @type {SVGGraphicsElement} */ (element.querySelector(":scope > .hv-box") ?? element);
+    const { x, y, width, height } = outline.getBBox();
+    if (!width && !height) return null;
+    const ground = /** @type {SVGGraphicsElement | null} */ (this.svg.querySelector(":scope > g"));
+    const { e = 0, f = 0 } = ground?.transform.baseVal.consolidate()?.matrix ?? {};
+    const rect = { x: x + e, y: y + f, width, height };
+    this.#rects.set(element, rect);
+    return rect;
   }
 
   /** The box of the step: of a node, a closed box, or a module; else any other highlighted element. */

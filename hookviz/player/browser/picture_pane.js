@@ -3,11 +3,15 @@
 import { canUnpack, unpack } from "./compression.js";
 import { loadSvg } from "./content.js";
 import { closestTarget, findElement, focusedElement, listen, makeElement, makeTextButton, reportFailure, setAttributes } from "./dom.js";
-import { fitOnResize, scrollTo } from "./fit.js";
+import { LARGEST_WHOLE, MARGIN } from "./camera.js";
 import { makeNormColors } from "./box_colors.js";
+import { makeLens, makeMinimap } from "./minimap.js";
 import { normScale } from "./norm_scale.js";
 import { Picture } from "./picture.js";
+import { makePictureTools } from "./picture_tools.js";
 import { isWithin } from "./stepping.js";
+import { isFullScreen } from "./full_screen.js";
+import { Viewport } from "./viewport.js";
 
 /** @import { View } from "./payload" */
 /** @import { Actions, Band, Context, LoadedRun } from "./types" */
@@ -49,14 +53,21 @@ export class PicturePane {
     this.scale = normScale(options.run.steps);
     this.trail = makeElement("nav", "hv-trail", "", { "aria-label": language.say("player.trail") });
     this.head = makeElement("div", "hv-top");
-    this.graph = makeElement("div", "hv-graph");
+    this.graph = makeElement("div", "hv-graph hv-art");
     this.pane = makeElement("div", "hv-views");
     this.head.append(this.trail);
-    this.pane.append(this.head, this.graph);
-    const current = () => this.current?.picture ?? null;
-    this.fit = fitOnResize(this.graph, current, () => this.#letters(), (width) => this.#fitted(width), signal);
+    const [view, fade] = [makeElement("div", "hv-view-port"), makeElement("div", "hv-fade")];
+    const isEnlarged = () => isFullScreen(context.root);
+    this.stage = makeElement("div", "hv-stage");
+    this.viewport = new Viewport(this.graph, fade, { stage: this.stage, isEnlarged, onChange: () => this.#paintOverlays() }, signal);
+    this.tools = makePictureTools(this.viewport, language, signal);
+    this.#overlays = [makeMinimap(this.viewport), makeLens(this.viewport), this.tools];
+    view.append(this.graph, fade, ...this.#overlays.slice(0, 2).map((overlay) => overlay.pane));
+    this.stage.append(view, this.tools.pane);
+    this.pane.append(this.head, this.stage);
     listen(this.graph, "click", (event) => this.#click(event), signal);
-    driver.onChange("change:large", this.fit);
+    listen(this.graph, "focusin", (event) => this.#revealFocused(event), signal);
+    listen(context.root, "fullscreenchange", () => this.viewport.refresh(), signal);
     driver.onChange("change:norms", () => this.#paint());
     driver.onChange("change:tensors change:nodes", () => this.current && this.enter(this.current.name));
   }
@@ -65,14 +76,28 @@ export class PicturePane {
   current = null;
   /** The name of the picture that was requested last: an earlier request may resolve later. */
   #requested = "";
+  /** How many times the picture of a step was searched. */
+  #searches = 0;
   /** @type {Map<string, ShownPicture>} */
   #cache = new Map();
   /** @type {Promise<string[][]> | null} */
   #layers = null;
+  /** @type {{ pane: Element, paint: () => void }[]} */
+  #overlays = [];
 
   /** @returns {Actions} */
   get actions() {
-    return this.context.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {};
+    const { viewport } = this;
+    return {
+      fit: () => viewport.toggle(),
+      zoomIn: () => viewport.zoom(1),
+      zoomOut: () => viewport.zoom(-1),
+      panLeft: () => viewport.pan(-1, 0),
+      panRight: () => viewport.pan(1, 0),
+      panUp: () => viewport.pan(0, -1),
+      panDown: () => viewport.pan(0, 1),
+      ...(this.context.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {}),
+    };
   }
 
   /**
@@ -82,17 +107,73 @@ export class PicturePane {
   paint(step) {
     const { steps } = this.options.run;
     const turned = steps[step].picture !== steps[this.step].picture;
+    const [isMove, isJumpToHook] = [step !== this.step, Math.abs(step - this.step) > 1 && steps[step].glyph === "hook"];
     this.step = step;
     if (turned || !this.current) this.#showStepPicture();
     this.#paint();
+    if (isMove && this.current) this.follow(isJumpToHook);
   }
 
-  /** @param {number} width of the picture, in pixels */
-  #fitted(width) {
-    // If there is only one picture, the panel gets the width that it leaves free.
-    const room = this.head.hidden ? `${width}px` : "100%";
-    /** @type {HTMLElement | null} */ (this.graph.closest(".hv-frame"))?.style.setProperty("--hv-picture", room);
-    this.#paint();
+  /**
+   * Shows a picture in which the step is: this one, or one around it. If `isDeep`, enters the closed box that holds the step.
+   * @param {boolean} isDeep
+   */
+  follow(isDeep) {
+    if (!this.context.content.grouped) return;
+    const from = this.#requested;
+    this.#searches += 1;
+    const search = this.#searches;
+    this.#findPicture(from, isDeep).then((name) => {
+      // A later search, or a picture that the user opened meanwhile, counts.
+      if (name !== from && this.#requested === from && this.#searches === search) this.enter(name);
+    }).catch((error) => reportFailure(this.context.root, error));
+  }
+
+  /**
+   * Returns the name of the picture that shows the step.
+   * @param {string} name the picture where the search begins
+   * @param {boolean} isDeep
+   */
+  async #findPicture(name, isDeep) {
+    const { step, context: { fetchChunk } } = this;
+    let found = name;
+    let view = /** @type {View | null} */ (await fetchChunk(name));
+    while (view && !isWithin(view.visible_steps, step)) {
+      const around = view.breadcrumbs.at(-2);
+      if (!around) return found;
+      [found] = around;
+      view = /** @type {View | null} */ (await fetchChunk(found));
+    }
+    while (isDeep && view) {
+      const box = boxOfStep(view, step);
+      if (!box) return found;
+      view = /** @type {View | null} */ (await fetchChunk(box));
+      if (view) found = box;
+    }
+    return found;
+  }
+
+  /** Tells the style sheet the size of the picture: the pane is as high as it, and the panel gets the width that it leaves free. */
+  #announceSize() {
+    if (!this.current) return;
+    const { width, height } = this.current.picture.size;
+    const frame = /** @type {HTMLElement | null} */ (this.graph.closest(".hv-frame"));
+    const fitted = `min(${width * LARGEST_WHOLE}px, (var(--hv-limit) - ${2 * MARGIN}px) * ${width / height})`;
+    // The pictures of groups have different widths: the panel keeps its width.
+    frame?.style.setProperty("--hv-picture", this.head.hidden && !this.viewport.isTooLarge ? fitted : "100%");
+    this.stage.style.setProperty("--hv-slope", String(height / width));
+    this.stage.style.setProperty("--hv-largest", `${height * LARGEST_WHOLE}px`);
+  }
+
+  #paintOverlays() {
+    this.#announceSize();
+    for (const overlay of this.#overlays) overlay.paint();
+  }
+
+  /** @param {FocusEvent} event */
+  #revealFocused(event) {
+    const box = event.target instanceof Element ? event.target.closest(".hv-node, .hv-fold, .hv-port") : null;
+    if (box && this.current) this.viewport.reveal(this.current.picture.rectOf(box));
   }
 
   #paint() {
@@ -100,7 +181,8 @@ export class PicturePane {
     this.current.picture.paint(this.step);
     this.current.color(this.step, Boolean(this.context.model.get("norms")));
     this.#paintElsewhere();
-    scrollTo(this.graph, this.current.picture.current);
+    this.viewport.reveal(this.current.picture.currentRect);
+    this.#paintOverlays();
   }
 
   /** Shows the picture of the step's pass; a picture of several passes stays if it contains the step. */
@@ -129,10 +211,9 @@ export class PicturePane {
       if (!this.leave()) this.options.showMessage(language.say("player.not_here"));
       return;
     }
-    const { spans, links } = this.current.view;
-    const box = Object.keys(spans).find((id) => isWithin(spans[id], this.step));
+    const box = boxOfStep(this.current.view, this.step);
     this.options.showMessage(box ? "" : language.say("player.no_box"));
-    if (box) this.enter(links[box]);
+    if (box) this.enter(box);
   }
 
   /** Shows the picture around this one; returns whether there is one. */
@@ -162,7 +243,10 @@ export class PicturePane {
     // The focused element may have been removed with the picture before.
     if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
-    this.fit();
+    this.#announceSize();
+    shown.picture.paint(this.step);
+    this.viewport.show(shown.picture);
+    this.#paint();
     this.options.onShow(shown.bands);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   }
@@ -276,16 +360,6 @@ export class PicturePane {
     const step = current.picture.stepAt(event.target, this.step);
     if (step !== undefined) this.context.driver.goTo(step);
   }
-
-  /**
-   * Returns the sizes of letters in pixels. Large text is a little above 18, since browsers round sizes. Otherwise a
-   * picture that fits may have smaller letters, and two pictures next to each other have smaller letters anyway.
-   */
-  #letters() {
-    const { model, root } = this.context;
-    if (model.get("large")) return { smallest: 18.1 };
-    return { smallest: root.classList.contains("hv-split") ? 11 : 12, least: 10.5 };
-  }
 }
 
 /**
@@ -300,6 +374,16 @@ export const hasLayers = ({ content }) => Boolean(content.layers && canUnpack())
  * @param {Element} box
  */
 const linkOf = ({ view }, box) => view.links[box.getAttribute("data-id") ?? ""];
+
+/**
+ * Returns the name of the picture inside the closed box that holds a step; undefined if there is none.
+ * @param {View} view
+ * @param {number} step
+ */
+function boxOfStep({ spans, links }, step) {
+  const box = Object.keys(spans).find((id) => isWithin(spans[id], step));
+  return box && links[box];
+}
 
 /** @param {Element | undefined} box */
 const titleOf = (box) => (box ? (findElement(box, "text").textContent ?? "") : "");

@@ -4,7 +4,7 @@ import { Breakpoints } from "./breakpoints.js";
 import { baselineIndex } from "./comparison.js";
 import { loadContent } from "./content.js";
 import { makeControls } from "./controls.js";
-import { focusedElement, makeElement, onAbort, reportFailure } from "./dom.js";
+import { findElement, focusedElement, makeElement, onAbort, reportFailure } from "./dom.js";
 import { MOVEMENTS, makeDriver } from "./driver.js";
 import { makeFindings, makeNotes } from "./findings.js";
 import { makeFiringsTable } from "./firings_table.js";
@@ -22,6 +22,8 @@ import { makeViewMenu } from "./view_menu.js";
 
 /** @import { Actions, Context, Model, LoadedContent } from "./types" */
 
+/** The space below the buttons, in pixels. */
+const BAR_PADDING = 10;
 /** Traits whose change rebuilds the player. */
 const RELOADING_TRAITS = ["content", "shown", "split"];
 /** The messages for movements that have no target. @type {{ [action: string]: string }} */
@@ -123,7 +125,7 @@ function buildPlayer(root, model, loaded, signal) {
   const switches = makeSwitches(context, panel);
   const [menu, findings, help] = [makeViewMenu(context, panel), makeFindings(context, panel), makeHelpDialog(context)];
   const actions = {
-    ...movementActions(context),
+    ...movementActions(context, pictures.openBox),
     help: help.toggle,
     ...makeEscape(context, panel).actions,
     ...[predict, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
@@ -140,11 +142,23 @@ function buildPlayer(root, model, loaded, signal) {
   switches.showFlipMessage();
 }
 
+/** Movements after which a large trace opens the box that holds the step. */
+const OPENING_MOVEMENTS = ["nextHook", "previousHook", "last"];
+
 /**
  * @param {Context} context
+ * @param {() => void} openBox
  * @returns {Actions}
  */
-const movementActions = ({ driver }) => Object.fromEntries(MOVEMENTS.map((action) => [action, () => driver.move(action)]));
+function movementActions({ driver }, openBox) {
+  /** @param {string} action */
+  const move = (action) => {
+    const before = driver.position().step;
+    driver.move(action);
+    if (OPENING_MOVEMENTS.includes(action) && driver.position().step !== before) openBox();
+  };
+  return Object.fromEntries(MOVEMENTS.map((action) => [action, () => move(action)]));
+}
 
 /**
  * Returns a function that carries out an action by its name. If there is no next or previous hook, a message says so.
@@ -202,8 +216,18 @@ function layOut(pictures, panel, firings, below, signal) {
   bar.append(...below.map((part) => part.pane));
   frame.append(pictures.pane, panel.pane, bar, firings.pane, panel.liveRegion);
   // The height of the picture depends on the height of the bar, which varies with its switches and shapes.
-  const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${bar.offsetHeight}px`));
+  const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${essentialHeight(bar)}px`));
   measured.observe(bar);
   onAbort(signal, () => measured.disconnect());
   return frame;
+}
+
+/**
+ * Returns the height of the bar; without the legends if they are below the buttons, as on a phone, which may scroll to them.
+ * @param {HTMLElement} bar
+ */
+function essentialHeight(bar) {
+  const parts = [.../** @type {NodeListOf<HTMLElement>} */ (bar.querySelectorAll(".hv-controls > :not(.hv-legend)"))];
+  const bottom = Math.max(...parts.map((part) => part.offsetTop + part.offsetHeight));
+  return findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
 }

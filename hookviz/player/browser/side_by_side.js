@@ -7,6 +7,9 @@ import { switchState } from "./switches.js";
 
 /** @import { Actions, Band, Context } from "./types" */
 
+/** Actions that change how a picture is shown: both pictures follow. */
+const VIEW_ACTIONS = ["fit", "zoomIn", "zoomOut", "panLeft", "panRight", "panUp", "panDown"];
+
 /**
  * @param {Context} context
  * @param {{ showMessage: (text: string) => void, onShow: (bands: Band[]) => void }} options
@@ -20,7 +23,9 @@ export function makePictures(context, { showMessage, onShow }) {
   main.head.append(search.button);
   /** @type {Actions} */
   const actions = { ...main.actions, search: () => search.open() };
-  if (!isSplit || !baseline) return { pane: main.pane, paint: (/** @type {number} */ step) => main.paint(step), actions };
+  if (!isSplit || !baseline) {
+    return { pane: main.pane, paint: (/** @type {number} */ step) => main.paint(step), openBox: () => main.follow(true), actions };
+  }
   const nowhere = { isSwitch: () => false, isOff: () => false };
   const otherRun = { run: baseline, baseline: run, onShow: () => {}, ...nowhere };
   const other = new PicturePane(context, { ...otherRun, strikesOldTexts: false, showMessage });
@@ -28,7 +33,11 @@ export function makePictures(context, { showMessage, onShow }) {
   const [before, after] = [baseline, run].map(({ label }) => context.language.read(label));
   pane.append(makeCaptionedPane(other.pane, before), makeCaptionedPane(main.pane, after));
   const paint = (/** @type {number} */ step) => [other, main].forEach((one) => one.paint(step));
-  return { pane, paint, actions };
+  for (const name of VIEW_ACTIONS) {
+    actions[name] = () => [other, main].forEach((one) => one.actions[name]());
+  }
+  const openBox = () => [other, main].forEach((one) => one.follow(true));
+  return { pane, paint, openBox, actions };
 }
 
 /**

@@ -39,7 +39,7 @@ class Bars {
     this.#paintColors();
   }
 
-  container = makeElement("div");
+  container = makeElement("div", "hv-bars");
   track = makeElement("div", "hv-track");
   canvas = makeElement("canvas");
   /** Marks the step. */

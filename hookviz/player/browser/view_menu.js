@@ -1,6 +1,7 @@
 // The view menu: speed, layers, colours, larger text and full screen.
 
 import { addKeyHint, findElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
+import { isFullScreen, toggleFullScreen } from "./full_screen.js";
 import { hasLayers } from "./picture_pane.js";
 
 /** @import { Panel } from "./panel.js" */
@@ -64,22 +65,6 @@ function closeOnLeaving(pane, root, signal) {
   listen(root, "pointerdown", (event) => {
     if (!pane.contains(event.target)) pane.open = false;
   }, signal);
-}
-
-/** @param {HTMLElement} root */
-export function isFullScreen(root) {
-  const tree = root.getRootNode();
-  return (tree instanceof Document || tree instanceof ShadowRoot) && tree.fullscreenElement === root;
-}
-
-/**
- * @param {HTMLElement} root
- * @param {() => void} refused
- */
-function toggleFullScreen(root, refused) {
-  if (isFullScreen(root)) document.exitFullscreen();
-  else if (root.requestFullscreen) root.requestFullscreen().catch(refused);
-  else refused();
 }
 
 /** @param {Context} context */

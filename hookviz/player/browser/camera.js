@@ -1,0 +1,141 @@
+// Where a picture lies in its pane: its scale and its position in pixels. The node tests run this file.
+
+/** @typedef {{ width: number, height: number }} Size */
+/** @typedef {Size & { smallest: number }} PictureSize the size of a picture and of its smallest letters, in points */
+/** @typedef {Size & { x: number, y: number }} Rect */
+/** @typedef {{ scale: number, x: number, y: number }} Camera pixels a point, and where the picture begins in the pane */
+
+/** A picture opens whole if its smallest letters have at least this many pixels; else at the readable size. */
+export const SMALLEST_WHOLE = 9;
+/** The size of the smallest letters of a readable picture, in pixels. */
+export const READABLE = 12;
+/** The largest scale of a picture that opens whole, and the largest one that zooming reaches. */
+export const LARGEST_WHOLE = 1.6;
+const LARGEST = 4;
+/** The space around a picture, in pixels. */
+export const MARGIN = 12;
+/** The space that is kept around the box of the step, in pixels. */
+const BOX_MARGIN = 24;
+
+/**
+ * Returns the scale at which the whole picture is visible.
+ * @param {PictureSize} picture
+ * @param {Size} pane
+ * @param {number} [largest]
+ */
+export function wholeScale(picture, pane, largest = LARGEST_WHOLE) {
+  return Math.min((pane.width - 2 * MARGIN) / picture.width, (pane.height - 2 * MARGIN) / picture.height, largest);
+}
+
+/**
+ * Returns the scale at which the letters are readable; the whole picture is smaller, or has that scale.
+ * @param {PictureSize} picture
+ * @param {Size} pane
+ * @param {number} [largest]
+ */
+export function readableScale(picture, pane, largest) {
+  return Math.max(wholeScale(picture, pane, largest), READABLE / picture.smallest);
+}
+
+/**
+ * Returns whether a picture opens whole.
+ * @param {PictureSize} picture
+ * @param {Size} pane
+ */
+export const opensWhole = (picture, pane) => wholeScale(picture, pane) * picture.smallest >= SMALLEST_WHOLE;
+
+/**
+ * Returns a scale within the limits: never smaller than the whole picture, or than its natural size if that is smaller.
+ * @param {number} scale
+ * @param {PictureSize} picture
+ * @param {Size} pane
+ */
+export function limitScale(scale, picture, pane) {
+  const smallest = Math.min(1, wholeScale(picture, pane));
+  return Math.max(smallest, Math.min(scale, Math.max(LARGEST, smallest)));
+}
+
+/**
+ * Returns the camera with a position within the limits: a picture smaller than the pane is centred, a larger one covers it.
+ * @param {Camera} camera
+ * @param {PictureSize} picture
+ * @param {Size} pane
+ * @returns {Camera}
+ */
+export function limitPosition({ scale, x, y }, picture, pane) {
+  /**
+   * @param {number} at
+   * @param {"width" | "height"} size
+   */
+  const limit = (at, size) => {
+    const free = pane[size] - picture[size] * scale;
+    if (free >= 0) return free / 2;
+    return Math.min(MARGIN, Math.max(free - MARGIN, at));
+  };
+  return { scale, x: limit(x, "width"), y: limit(y, "height") };
+}
+
+/**
+ * Returns the camera after zooming around a point of the pane, which stays where it is.
+ * @param {Camera} camera
+ * @param {number} scale
+ * @param {{ x: number, y: number }} point
+ * @returns {Camera}
+ */
+export function zoomAround(camera, scale, point) {
+  const ratio = scale / camera.scale;
+  return { scale, x: point.x - (point.x - camera.x) * ratio, y: point.y - (point.y - camera.y) * ratio };
+}
+
+/**
+ * Returns the camera that shows a part of the picture: unchanged if the part is visible, else with the part in the
+ * middle, or its beginning, which has the name, if it is larger than the pane.
+ * @param {Camera} camera
+ * @param {Rect} part in points
+ * @param {Size} pane
+ * @returns {Camera}
+ */
+export function reveal(camera, part, pane) {
+  /**
+   * @param {number} at
+   * @param {number} start
+   * @param {number} length
+   * @param {number} room
+   */
+  const along = (at, start, length, room) => {
+    const [from, size] = [at + start * camera.scale, length * camera.scale];
+    const space = Math.min(BOX_MARGIN, Math.max(0, (room - size) / 2));
+    if (from >= space - 1 && from + size <= room - space + 1) return at;
+    return (size < room ? (room - size) / 2 : BOX_MARGIN) - start * camera.scale;
+  };
+  return {
+    scale: camera.scale,
+    x: along(camera.x, part.x, part.width, pane.width),
+    y: along(camera.y, part.y, part.height, pane.height),
+  };
+}
+
+/**
+ * Returns the part of the picture that is visible, in points.
+ * @param {Camera} camera
+ * @param {PictureSize} picture
+ * @param {Size} pane
+ * @returns {Rect}
+ */
+export function visiblePart({ scale, x, y }, picture, pane) {
+  const [left, top] = [Math.max(0, -x / scale), Math.max(0, -y / scale)];
+  const right = Math.min(picture.width, (pane.width - x) / scale);
+  const bottom = Math.min(picture.height, (pane.height - y) / scale);
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+/**
+ * Returns at which edges of the pane the picture goes on.
+ * @param {Camera} camera
+ * @param {PictureSize} picture
+ * @param {Size} pane
+ */
+export function hiddenEdges(camera, picture, pane) {
+  const { x, y, width, height } = visiblePart(camera, picture, pane);
+  return { left: x > 1, top: y > 1, right: x + width < picture.width - 1, bottom: y + height < picture.height - 1 };
+}

@@ -1,0 +1,240 @@
+"""Pictures in their panes, on screens of every size: whole or with a map; moving, zooming, full screen, larger text."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+from torch import nn
+
+import hookviz as hv
+from tests.browser.conftest import note_errors, press
+
+Opener = Callable[..., Page]
+
+FIT = Path(__file__).with_name("fit.js").read_text(encoding="utf-8")
+SCREENS = [(1280, 720), (1366, 768), (1920, 1080), (820, 1180), (390, 844)]
+LETTERS = """pane => {
+  const svg = pane.querySelector("svg");
+  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim() && text.checkVisibility());
+  return Math.min(...texts.map((text) => parseFloat(text.getAttribute("font-size") ?? 16) * scale));
+}"""
+"""The size of the smallest letters of a picture in pixels."""
+PLACE = "pane => { const { x, y, width } = pane.querySelector('svg').getBoundingClientRect(); return [x, y, width]; }"
+
+
+def small_graph() -> hv.Trace:
+    a = torch.tensor(2.0, requires_grad=True)
+    b = torch.tensor(3.0, requires_grad=True)
+    c = a * b
+    d = torch.tensor(4.0, requires_grad=True)
+    c.register_hook(lambda grad: grad + 2)
+    c.retain_grad()
+    d.register_hook(lambda grad: grad + 100)
+    e = c * d
+    e.register_hook(lambda grad: grad * 2)
+    with hv.record() as trace:
+        e.backward()
+    return trace
+
+
+def two_layers() -> hv.Trace:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 5), nn.Linear(5, 10))
+    net[0].register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net) as trace:
+        (net(torch.ones(3, 2, requires_grad=True)) - 1).square().mean().backward()
+    return trace
+
+
+def unrolled() -> hv.Trace:
+    torch.manual_seed(0)
+    cell, state = nn.RNNCell(4, 8), torch.zeros(2, 8)
+    with hv.record(cell) as trace:
+        for _ in range(8):
+            state = cell(torch.randn(2, 4), state)
+        state.register_hook(lambda grad: grad * 2)
+        state.sum().backward()
+    return trace
+
+
+def two_switches() -> hv.WhatIf:
+    def run() -> None:
+        a = torch.tensor(2.0, requires_grad=True)
+        c = a * 3
+        c.register_hook(lambda grad: grad + 2)
+        e = c * 4
+        e.register_hook(lambda grad: grad * 2)
+        e.backward()
+
+    return hv.whatif(run)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fit")
+    for name, trace in {"small": small_graph(), "layers": two_layers(), "unrolled": unrolled()}.items():
+        trace.to_html(path / f"{name}.html")
+    two_switches().to_html(path / "whatif.html")
+    return path
+
+
+@pytest.fixture
+def open_at(new_offline_page: Callable[..., Page], folder: Path) -> Callable[[str, tuple[int, int]], Page]:
+    """Open a page at the size of a screen; nothing glides, so that what is measured rests."""
+
+    def open_it(name: str, screen: tuple[int, int]) -> Page:
+        page = new_offline_page(reduced_motion="reduce")
+        page.set_viewport_size({"width": screen[0], "height": screen[1]})
+        note_errors(page)
+        page.goto((folder / f"{name}.html").as_uri())
+        page.wait_for_selector(".hv-plays .hv-picture")
+        return page
+
+    return open_it
+
+
+def pane_of(page: Page) -> Locator:
+    return page.locator(".hv-live .hv-graph").last
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+@pytest.mark.parametrize("name", ["small", "layers", "unrolled", "whatif"])
+def test_nothing_is_cut_without_a_sign_and_the_step_is_in_sight(
+    open_at: Opener, name: str, screen: tuple[int, int]
+) -> None:
+    page = open_at(name, screen)
+    player = page.locator(".hv-live .hv-player")
+    flaws = {}
+    for keys in ("", "ArrowRight ArrowRight", "] ]", "z", "ArrowRight", "End"):
+        press(page, *keys.split())
+        page.wait_for_timeout(60)  # pictures of groups are unpacked first
+        if found := player.evaluate(FIT):
+            flaws[keys] = found
+    assert flaws == {}
+
+
+def test_small_picture_opens_whole_and_a_large_one_at_the_box_of_the_step(open_at: Opener) -> None:
+    small, large = (pane_of(open_at(name, (1280, 720))) for name in ("small", "layers"))
+    assert small.evaluate(LETTERS) >= 12
+    expect(small.page.locator(".hv-tools")).to_be_hidden()
+    assert large.evaluate(LETTERS) == pytest.approx(12)
+    expect(large.page.locator(".hv-tools")).to_contain_text("A part of the picture")
+
+
+def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_part_again(open_at: Opener) -> None:
+    page = open_at("layers", (1280, 720))
+    pane, lens = pane_of(page), page.locator(".hv-lens")
+    press(page, "ArrowRight", "z")
+    assert pane.evaluate(LETTERS) < 9
+    expect(page.locator(".hv-map")).to_be_hidden()
+    expect(lens).to_be_visible()
+    press(page, "End")
+    assert lens.locator("text").all_text_contents() == pane.locator(".hv-node.hv-now text").all_text_contents() != []
+    page.get_by_role("button", name="Readable size").click()
+    assert pane.evaluate(LETTERS) == pytest.approx(12)
+    expect(lens).to_be_hidden()
+    expect(page.locator(".hv-map")).to_be_visible()
+
+
+def test_dragging_moves_the_picture_and_is_no_click(open_at: Opener) -> None:
+    page = open_at("layers", (1280, 720))
+    pane = pane_of(page)
+    x, y, _ = pane.evaluate(PLACE)
+    page.mouse.move(300, 300)
+    page.mouse.down()
+    page.mouse.move(260, 330, steps=4)
+    page.mouse.up()
+    moved_x, moved_y, _ = pane.evaluate(PLACE)
+    assert (moved_x, moved_y) != (x, y)
+    expect(page.locator(".hv-count")).to_have_text("Step 1 of 35")
+
+
+def test_wheel_scrolls_the_page_and_with_ctrl_zooms_around_the_pointer(open_at: Opener) -> None:
+    page = open_at("layers", (1280, 720))
+    pane = pane_of(page)
+    width = pane.evaluate(PLACE)[2]
+    page.mouse.move(300, 300)
+    page.mouse.wheel(0, 120)
+    page.wait_for_timeout(300)
+    assert page.evaluate("scrollY") > 0 and pane.evaluate(PLACE)[2] == width
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -120)
+    page.keyboard.up("Control")
+    page.wait_for_timeout(300)
+    assert pane.evaluate(PLACE)[2] > width + 10
+
+
+def test_keys_zoom_and_pan_the_picture(open_at: Opener) -> None:
+    page = open_at("layers", (1280, 720))
+    pane = pane_of(page)
+    x, y, width = pane.evaluate(PLACE)
+    press(page, "+")
+    assert pane.evaluate(PLACE)[2] == pytest.approx(width * 1.25)
+    press(page, "-")
+    assert pane.evaluate(PLACE)[2] == pytest.approx(width)
+    press(page, "Shift+ArrowRight", "Shift+ArrowDown")
+    assert pane.evaluate(PLACE)[0] < x + 1 and pane.evaluate(PLACE)[1] < y + 1
+    expect(page.locator(".hv-count")).to_have_text("Step 1 of 35")
+
+
+def test_press_on_the_map_goes_there(open_at: Opener) -> None:
+    page = open_at("layers", (1280, 720))
+    pane = pane_of(page)
+    page.locator(".hv-map").click(position={"x": 5, "y": 5})
+    at_start = pane.evaluate(PLACE)
+    box = page.locator(".hv-map").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] - 4, box["y"] + box["height"] - 4)
+    assert pane.evaluate(PLACE)[0] < at_start[0] and pane.evaluate(PLACE)[1] < at_start[1]
+
+
+def test_focus_of_a_box_brings_it_into_sight(open_at: Opener) -> None:
+    page = open_at("unrolled", (1280, 720))
+    doors = page.locator(".hv-live .hv-graph .hv-door")
+    for index in (0, doors.count() - 1):
+        doors.nth(index).focus()
+        inner, outer = doors.nth(index).bounding_box(), pane_of(page).bounding_box()
+        assert inner and outer
+        assert inner["y"] >= outer["y"] - 2 and inner["y"] + inner["height"] <= outer["y"] + outer["height"] + 2
+
+
+@pytest.mark.parametrize("screen", [(1280, 720), (1920, 1080)], ids=str)
+def test_full_screen_larger_text_and_tensors_leave_nothing_off_the_screen(
+    open_at: Opener, screen: tuple[int, int]
+) -> None:
+    page = open_at("small", screen)
+    page.bring_to_front()  # full screen is granted to the page in front only
+    player = page.locator(".hv-live .hv-player")
+    flaws = {}
+    for keys in ("f", "l", "t", "]", "l", "t"):
+        press(page, keys)
+        page.wait_for_timeout(250)
+        if found := player.evaluate(FIT):
+            flaws[keys] = found
+    assert flaws == {}
+    share = pane_of(page).evaluate(LETTERS) / screen[1]
+    assert share >= 0.022
+    panel, frame = (page.locator(part).bounding_box() for part in (".hv-panel", ".hv-frame"))
+    assert panel and frame and panel["width"] <= 0.3 * frame["width"] + 1
+
+
+def test_larger_text_leaves_the_picture_as_it_is(open_at: Opener) -> None:
+    page = open_at("small", (1280, 720))
+    before = pane_of(page).evaluate(PLACE)
+    press(page, "l")
+    expect(page.locator(".hv-player")).to_have_class("hv-player hv-large")
+    assert pane_of(page).evaluate(PLACE)[2] == pytest.approx(before[2])
+
+
+@pytest.mark.parametrize("screen", [(1280, 720), (1920, 1080)], ids=str)
+@pytest.mark.parametrize("keys", ["s", "s f", "s f l", "s l", "s f l t"])
+def test_side_by_side_keeps_its_rows_on_the_screen(open_at: Opener, screen: tuple[int, int], keys: str) -> None:
+    page = open_at("whatif", screen)
+    page.bring_to_front()
+    press(page, "1", *keys.split())
+    page.wait_for_timeout(300)
+    assert page.locator(".hv-live .hv-player").evaluate(FIT) == []
+    assert page.locator(".hv-live .hv-graph").count() == 2

@@ -1,0 +1,57 @@
+// Where a picture lies in its pane.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import {
+  hiddenEdges, limitPosition, limitScale, opensWhole, readableScale, reveal, visiblePart, wholeScale, zoomAround,
+} from "../../hookviz/player/browser/camera.js";
+
+const picture = { width: 500, height: 400, smallest: 10 };
+const pane = { width: 624, height: 824 };
+const small = { width: 224, height: 224 };
+
+test("a whole picture fills its pane, and is not enlarged too much", () => {
+  assert.equal(wholeScale(picture, pane), 1.2);
+  assert.equal(wholeScale(picture, { width: 5000, height: 5000 }), 1.6);
+  assert.equal(wholeScale(picture, { width: 5024, height: 5024 }, Infinity), 10);
+});
+
+test("a picture opens whole if its letters have nine pixels, else at a readable size", () => {
+  assert.equal(opensWhole(picture, { width: 474, height: 824 }), true);
+  assert.equal(opensWhole(picture, { width: 473, height: 824 }), false);
+  assert.equal(readableScale(picture, small), 1.2);
+  assert.equal(readableScale(picture, { width: 824, height: 824 }), 1.6);
+});
+
+test("zooming ends at the whole picture and at four times its size", () => {
+  assert.equal(limitScale(0.1, picture, small), 0.4);
+  assert.equal(limitScale(0.1, picture, pane), 1);
+  assert.equal(limitScale(9, picture, pane), 4);
+});
+
+test("a small picture is centred, and a large one covers its pane", () => {
+  assert.deepEqual(limitPosition({ scale: 1, x: 99, y: -99 }, picture, pane), { scale: 1, x: 62, y: 212 });
+  assert.deepEqual(limitPosition({ scale: 1, x: 99, y: -999 }, picture, small), { scale: 1, x: 12, y: -188 });
+});
+
+test("the point under the pointer stays where it is", () => {
+  const camera = { scale: 2, x: -30, y: 40 };
+  const zoomed = zoomAround(camera, 3, { x: 100, y: 50 });
+  assert.equal((100 - zoomed.x) / 3, (100 - camera.x) / 2);
+  assert.equal((50 - zoomed.y) / 3, (50 - camera.y) / 2);
+});
+
+test("what is visible is not moved; a hidden part comes to the middle, and a larger one begins at the edge", () => {
+  const camera = { scale: 1, x: 0, y: 0 };
+  assert.deepEqual(reveal(camera, { x: 50, y: 60, width: 100, height: 50 }, small), camera);
+  assert.deepEqual(reveal(camera, { x: 300, y: 60, width: 100, height: 50 }, small), { scale: 1, x: -238, y: 0 });
+  assert.deepEqual(reveal(camera, { x: 0, y: 100, width: 224, height: 300 }, small), { scale: 1, x: 0, y: -76 });
+});
+
+test("the visible part and the edges behind which the picture goes on", () => {
+  const camera = { scale: 2, x: -100, y: 0 };
+  assert.deepEqual(visiblePart(camera, picture, small), { x: 50, y: 0, width: 112, height: 112 });
+  assert.deepEqual(hiddenEdges(camera, picture, small), { left: true, top: false, right: true, bottom: true });
+  assert.deepEqual(Object.values(hiddenEdges({ scale: 0.4, x: 12, y: 32 }, picture, small)), [false, false, false, false]);
+});
