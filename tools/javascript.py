@@ -20,6 +20,7 @@ ENTRIES = {
     # anywidget loads a module; a page has a plain script, which works where a notebook runs the scripts of an output.
     "player.js": ("widget.js", "--format=esm"),
     "page.js": ("page.js", "--format=iife"),
+    "loader.js": ("loader.js", "--format=iife"),
     "player.css": ("index.css",),
     "page.css": ("page.css",),
     "static_picture.css": ("static_picture.css",),

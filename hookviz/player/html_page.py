@@ -32,7 +32,8 @@ def render_page(content: Content, title: str | None = None) -> str:
     """
     heading = escape_text(say("page.title") if title is None else title)
     css, js = "".join(map(read_bundle, ("player.css", "static_picture.css", "page.css"))), read_bundle("page.js")
-    sources = f"script-src '{_csp_hash(js)}'; style-src '{_csp_hash(css)}'"
+    # The policy allows the packed script by the hash of its text.
+    sources = f"script-src '{_csp_hash(read_bundle('loader.js'))}' '{_csp_hash(js)}'; style-src '{_csp_hash(css)}'"
     policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
     head = [
         '<meta charset="utf-8">',
@@ -42,7 +43,7 @@ def render_page(content: Content, title: str | None = None) -> str:
         f"<style>{css}</style>",
     ]
     usage = f'<p class="hv-how">{say("page.how")}</p>'
-    main = f"<h1>{heading}</h1>{usage}{_player_html(content, js, say('page.hint'), packed=False)}"
+    main = f"<h1>{heading}</h1>{usage}{_player_html(content, say('page.hint'), packed=False)}"
     foot = f"<footer>{say('page.made', version=VERSION)}</footer>"
     body = f'<main class="hv-page">{main}</main>{foot}'
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
@@ -67,7 +68,7 @@ def render_output(content: Content) -> str:
     Where scripts are blocked, as in a notebook that is not trusted, it shows the static picture.
     """
     css = read_bundle("player.css") + read_bundle("static_picture.css")
-    body = _player_html(content, read_bundle("page.js"), say("page.hint.notebook"), packed=True)
+    body = _player_html(content, say("page.hint.notebook"), packed=True)
     # The classes keep MathJax, which some notebooks load, from reading dollar signs in a hook as formulas.
     return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{body}</div>'
 
@@ -87,19 +88,22 @@ def mimebundle(trace: TraceData) -> dict[str, str]:
 
 
 def _final_svg(trace: TraceData) -> str:
-
     return build_trace_figure(trace, len(trace.rows) - 1).svg()
 
 
-def _player_html(content: Content, js: str, hint: str, *, packed: bool) -> str:
-    """Return the static picture, the state of the player, and the script that replaces the picture by the player."""
+def _player_html(content: Content, hint: str, *, packed: bool) -> str:
+    """Return the static picture, the state of the player, and the script that replaces the picture by the player.
+
+    The script is packed, since nothing compresses a page from disk or the output of a cell; a small one unpacks it.
+    """
     embedded: Content = {**content}
     if len(content["runs"]) == 1 and len(initial_run(content)["pictures"]) == len(content["svgs"]):
         embedded["svgs"] = []  # the script reads them from the static picture
     # The error message is part of the script element: where sanitizers remove scripts, it is removed with them.
     failed = escape_text(say("page.failed", why="{why}"))
     data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(page_state(embedded))}</script>'
-    return f"{static_picture(content, hint, packed=packed)}{data}<script>{js}</script>"
+    script = f'<script type="text/plain" class="hv-script">{pack(read_bundle("page.js"))}</script>'
+    return f"{static_picture(content, hint, packed=packed)}{data}{script}<script>{read_bundle('loader.js')}</script>"
 
 
 def _csp_hash(source: str) -> str:

@@ -2,6 +2,7 @@
 
 import { unpack } from "./compression.js";
 import { makeElement } from "./dom.js";
+import { showStartFailure } from "./start_failure.js";
 import { livePlayers, render } from "./widget.js";
 
 /** @import { PageState } from "./payload" */
@@ -88,9 +89,7 @@ async function replaceStaticPicture(still) {
   } catch (error) {
     live.remove();
     jupyterClasses?.add("jp-RenderedHTMLCommon");
-    const sentence = (data.dataset.failed ?? "").replace("{why}", () => String(error));
-    still.before(makeElement("p", "hv-failed", sentence, { role: "alert" }));
-    console.error(error);
+    showStartFailure(still, data, error);
     return;
   }
   root.classList.add("hv-plays");
