@@ -9,7 +9,9 @@ import * as questions from "../../hookviz/player/browser/questions.js";
 const number = { text: "What comes out?", answer: "10", mistakes: [["8", "8 is the gradient before c_hook."]] };
 const choice = { text: "Which?", choices: ["c", "d", "e"], right: 1, reasons: ["later", "", "earlier"] };
 /** Six steps with questions before the second, the fifth (two of them) and the last. */
-const steps = [[], [10], [], [], [20, 21], [30]].map((keys) => ({ questions: keys.map((key) => ({ ...number, key, run: key === 21 ? 3 : 0 })) }));
+const steps = [[], [10], [], [], [20, 21], [30]].map((keys) => {
+  return { questions: keys.map((key) => ({ ...number, key, run: key === 21 ? 3 : 0 })) };
+});
 
 test("the first open question up to a step is found", () => {
   const first = (to, answered = {}) => questions.firstOpenStep(steps, answered, to);
@@ -45,7 +47,8 @@ test("a passed question comes again when the player goes back before it, in the 
 
 test("while predicting, norms of later steps are hidden", () => {
   const run = { steps: [1, 2, 3].map((norm) => ({ norm })) };
-  const norms = (predict) => questions.hideLaterNorms({ model: { get: () => predict }, run, driver: { position: () => ({ step: 1 }) } }).map(({ norm }) => norm);
+  const driver = { position: () => ({ step: 1 }) };
+  const norms = (predict) => questions.hideLaterNorms({ model: { get: () => predict }, run, driver }).map(({ norm }) => norm);
   assert.deepEqual(norms(true), [1, 2, null]);
   assert.deepEqual(norms(false), [1, 2, 3]);
 });
