@@ -89,7 +89,7 @@ function loadPlayer(root, model) {
     const holder = focusedElement(root);
     const key = root.contains(holder) ? (holder?.dataset.key ?? "") : null;
     root.replaceChildren();
-    namePlayer({ root, ...loaded });
+    namePlayer(root, loaded, signal);
     if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
     else root.append(makeElement("p", "hv-empty", loaded.language.say("player.empty")), makeNotes(allNotes(loaded)));
     const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
