@@ -85,7 +85,7 @@ export class Room {
     [this.#open, this.#isRevealed, this.#choices] = [open, false, choices.length > 1 ? choices : []];
     const label = question.run === model.get("shown") ? "" : language.read(content.runs[question.run].label);
     const head = makeElement("div", "hv-room-head");
-    head.append(makeElement("p", "hv-hint", label), makeElement("p", "hv-room-question", language.read(question.text), { tabindex: -1 }));
+    head.append(makeElement("p", "hv-hint", label), makeElement("p", "hv-room-question", language.read(question.text)));
     const list = makeElement("ol", "hv-room-choices");
     list.append(...this.#choices.map((choice) => this.#makeChoice(choice)));
     const body = makeElement("div", "hv-room-body");
@@ -95,7 +95,7 @@ export class Room {
       source.append(...makeHookSource(content.hooks[question.hook], language));
       body.append(source);
     }
-    if (!this.#choices.length) head.append(makeElement("p", "hv-room-few", language.say("player.room_few")));
+    if (!this.#choices.length) head.append(makeElement("p", "hv-hint", language.say("player.room_few")));
     const foot = makeElement("div", "hv-room-foot");
     const goOn = () => (this.#isRevealed ? this.#leave() : this.#reveal());
     const next = makeTextButton(language.say("player.room_reveal"), goOn, signal);
@@ -124,10 +124,10 @@ export class Room {
 
   #paintVotes() {
     const shares = sharesOf(this.#votes);
-    const total = this.#votes.reduce((sum, count) => sum + count, 0);
+    const hasVotes = shares.some(Boolean);
     [...this.dialog.querySelectorAll(".hv-room-choice")].forEach((item, i) => {
       findElement(item, ".hv-room-share").style.width = `${shares[i]}%`;
-      findElement(item, ".hv-room-percent").textContent = total ? `${shares[i]} %` : "";
+      findElement(item, ".hv-room-percent").textContent = hasVotes ? `${shares[i]} %` : "";
     });
   }
 
@@ -147,7 +147,7 @@ export class Room {
     this.#isRevealed = true;
     this.dialog.querySelectorAll(".hv-room-choice").forEach((item, i) => {
       const { isRight, reason } = this.#choices[i];
-      item.classList.add(isRight ? "hv-right" : "hv-wrong");
+      item.classList.toggle("hv-right", isRight);
       if (isRight) findElement(item, ".hv-room-text").prepend(makeTick());
       const why = isRight ? "" : language.read(reason) || language.say("player.room_not");
       findElement(item, ".hv-room-reason").textContent = escapeBidi(why);
