@@ -27,6 +27,7 @@ export class Room {
     this.predict = predict;
     this.dialog = makeElement("dialog", "hv-room", "", { "aria-label": language.say("player.room") });
     this.button = makeTextButton(language.say("player.room"), () => this.open(), signal);
+    this.button.classList.add("hv-room-button");
     listen(this.dialog, "keydown", (event) => this.#press(event), signal);
     listen(this.dialog, "input", () => this.#paintVotes(), signal);
     // Not only at "close", which comes later than the next key may.
