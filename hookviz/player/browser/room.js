@@ -30,12 +30,12 @@ export class Room {
     this.button.classList.add("hv-room-button");
     listen(this.dialog, "keydown", (event) => this.#press(event), signal);
     listen(this.dialog, "input", () => this.#paintVotes(), signal);
-    // Not only at "close", which comes later than the next key may.
+    // A "close" event comes later than the next key may, which may have opened the dialog again.
     listen(this.dialog, "cancel", (event) => {
       event.preventDefault();
       this.#leave();
     }, signal);
-    listen(this.dialog, "close", () => this.#leave(), signal);
+    listen(this.dialog, "close", () => this.dialog.open || this.#leave(), signal);
     listen(window, "resize", () => this.#fit(), signal);
   }
 
