@@ -51,7 +51,7 @@ def shown_steps(content: Content, run: int = 0) -> list[Shown]:
                 **words_in_english(words[place]),
                 **marks(view, step),
                 **(
-                    {"ask": question_in_english(step_columns["questions"][str(step)])}
+                    {"ask": question_in_english(content["questions"][step_columns["questions"][str(step)][0]])}
                     if str(step) in step_columns["questions"]
                     else {}
                 ),

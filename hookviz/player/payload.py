@@ -28,6 +28,8 @@ class Question(TypedDict):
     """A question that is asked before a step. The answer is numbers, or one of several choices."""
 
     text: Message
+    run: int
+    """The index of the run that it is about."""
     answer: NotRequired[str]
     """The right numbers, separated by commas."""
     mistakes: NotRequired[list[tuple[str, Message]]]
@@ -37,8 +39,8 @@ class Question(TypedDict):
     """The index of the right choice."""
     reasons: NotRequired[list[Message]]
     """Why each choice is wrong; empty for the right one."""
-    shows_source: NotRequired[bool]
-    """Whether the source of the hook is shown with the choices."""
+    hook: NotRequired[int]
+    """The index of the hook whose source is shown with it."""
 
 
 class Reason(TypedDict):
@@ -81,8 +83,8 @@ class Outline(TypedDict):
     hook: list[int]
     """The index of the step's hook in ``Content.hooks``; -1 if the step has none."""
     norm: list[Norm]
-    questions: dict[str, Question]
-    """Step → the question before it."""
+    questions: dict[str, list[int]]
+    """Step → the indices in ``Content.questions`` of the questions before it, which are asked one after the other."""
     views: list[str]
     """The name of the top-level picture of each pass."""
     overview: str
@@ -241,7 +243,10 @@ class Content(TypedDict):
     """Whether boxes are collapsed into groups, which can be opened."""
     layers: Packed
     """The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none."""
+    about: Message
+    """What the player shows, as a phrase: the name of the player for screen readers."""
     hooks: list[HookText]
+    questions: list[Question]
     switches: list[Switch]
     combinations: dict[str, int]
     """The indices of the switches that are off, separated by commas → the index of the run."""
@@ -263,7 +268,7 @@ class PlayerState(TypedDict):
     speed: float
     predict: bool
     answered: dict[str, int]
-    """Step → 1 if the first answer to the question before it was right, else 0."""
+    """Index of a question → 1 if the first answer was right, 0 if not, -1 if it was passed before predicting began."""
     asked: int
     right: int
     breakpoints: list[int]
@@ -329,7 +334,9 @@ def empty_content(words: Words) -> Content:
         "svgs": [],
         "grouped": False,
         "layers": "",
+        "about": "",
         "hooks": [],
+        "questions": [],
         "switches": [],
         "combinations": {},
         "first_difference": -1,

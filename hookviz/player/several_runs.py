@@ -5,6 +5,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
+from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.picture.dot_source import build_figure
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
@@ -12,9 +13,10 @@ from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, ViewChunk
+from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
 from hookviz.player.search_index import Entry, index_chunk, search_entries
-from hookviz.player.step_words import StepTexts, glyph_of
+from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.messages import say
@@ -42,8 +44,8 @@ class Variant(NamedTuple):
     """Hook row → an id that the same hook has in all variants, for hooks that can be identified."""
     is_shown: bool = True
     """Whether the player shows it. If not, it only serves as a baseline."""
-    has_questions: bool = False
-    """Whether the player asks questions about it."""
+    off_hooks: Sequence[str] | None = None
+    """The names of the hooks that are off in it; None if the player asks no questions about it."""
 
 
 def several_runs(
@@ -82,6 +84,9 @@ class _SeveralRuns:
         ]
         self._pictures = _SharedPictures(self._scenes, [variant.is_shown for variant in variants], shown)
         self._wording, self._pool = Wording(), _WordPool()
+        self._questions = QuestionPool(self._wording)
+        self._shared_questions: dict[str, list[int]] = {}
+        """The questions about the first variant, which all others share."""
 
     def content(self) -> Content:
         """Make the content."""
@@ -104,7 +109,9 @@ class _SeveralRuns:
             "svgs": self._pictures.svgs,
             "grouped": False,
             "layers": self._pictures.layers(),
+            "about": self._wording(self._describe(first)),
             "hooks": [hook_text(first, row, self._wording) for row in self._hooks],
+            "questions": self._questions.questions,
             "switches": [self._switch(hook_id, hook) for hook_id, hook in self._switches.items()],
             "combinations": {},
             "first_difference": -1,
@@ -117,7 +124,7 @@ class _SeveralRuns:
 
     def _run(self, number: int) -> RunContent:
         variant, steps = self._variants[number], self._steps[number]
-        texts = StepTexts(self._traces[number], steps, with_questions=variant.has_questions)
+        texts = StepTexts(self._traces[number], steps, with_questions=number == 0 and variant.off_hooks is not None)
         word_indices = [
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step, self._wording))
             for step in steps
@@ -127,7 +134,7 @@ class _SeveralRuns:
             "baseline": variant.baseline,
             "notes": self._wording.messages(variant.trace.notes),
             "steps": len(steps),
-            "outline": self._outline(number, texts),
+            "outline": self._outline(number, self._ask(number, texts)),
             "word_indices": word_indices,
             "firings": firing_rows(steps, self._wording),
             "pictures": self._pictures.indices_of(number),
@@ -155,7 +162,30 @@ class _SeveralRuns:
         same_steps = (steps[step.index] for steps in self._steps)
         return next(other for other in same_steps if other.kind != ABSENT)
 
-    def _outline(self, number: int, texts: StepTexts) -> Outline:
+    def _describe(self, first: TraceData) -> str:
+        """Return what the player shows, as a phrase."""
+        is_what_if = bool(self._switches) or len(self._variants) == 1
+        return say("about.what_if" if is_what_if else "about.compared", about=describe_content(first))
+
+    def _ask(self, number: int, texts: StepTexts) -> dict[str, list[int]]:
+        """Return step → the indices of the questions before it.
+
+        The first variant has the questions about every hook. They are asked in each other variant, too, which would
+        give their answers away; after them it has questions about what its switches change.
+        """
+        if number == 0:
+            hooks = texts.hooks_of_questions(self._hooks)
+            self._shared_questions = self._questions.add_all(texts.questions, hooks)
+        labels = self._variants[number].off_hooks
+        if labels is None:
+            return {}
+        asked = {step: [*shared] for step, shared in self._shared_questions.items()}
+        own = ask_about_switched_off(self._steps[number], self._steps[0], labels) if labels else {}
+        for step, questions in own.items():
+            asked.setdefault(str(step), []).extend(self._questions.add(question, number) for question in questions)
+        return asked
+
+    def _outline(self, number: int, questions: dict[str, list[int]]) -> Outline:
         steps, trace = self._steps[number], self._traces[number]
         picture_indices = {pass_id: index for index, pass_id in enumerate(self._scenes[number])}
         arrivals = (
@@ -168,7 +198,7 @@ class _SeveralRuns:
             "picture": [picture_indices[step.pass_id] for step in steps],
             "hook": [-1 if step.row.hook is None else self._hooks[step.row.hook] for step in steps],
             "norm": [norms.get(step.index) for step in steps],
-            "questions": texts.questions(self._wording),
+            "questions": questions,
             "views": [_view_name(number, pass_id) for pass_id in picture_indices],
             "overview": "",
         }

@@ -1,11 +1,10 @@
 """The words of a step in the panel: sentences, values, reasons, and the question before it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hookviz.analysis.formulas.reasons import Explainer
-from hookviz.analysis.questions.prediction import Question as AskedQuestion
-from hookviz.analysis.questions.prediction import make_questions
-from hookviz.player.payload import Glyph, Question, Reason, StepWords
+from hookviz.analysis.questions.prediction import Question, make_questions
+from hookviz.player.payload import Glyph, Reason, StepWords
 from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message
@@ -79,22 +78,32 @@ class StepTexts:
             for text, reason in zip(texts, reasons, strict=True)
         ]
 
-    def questions(self, wording: Wording) -> dict[str, Question]:
-        """Return step → the question before it."""
-        return {str(index): _question_message(asked, wording) for index, asked in self._asked.items()}
+    @property
+    def questions(self) -> dict[int, Question]:
+        """Step → the question before it."""
+        return self._asked
+
+    def hooks_of_questions(self, hooks: Mapping[int, int]) -> dict[int, int]:
+        """Return step with a question → the index of its hook; ``hooks``: hook row → index."""
+        rows = ((step, self._steps[step].row.hook) for step in self._asked)
+        return {step: hooks[row] for step, row in rows if row is not None}
 
 
-def _question_message(asked: AskedQuestion, wording: Wording) -> Question:
-    if "answer" in asked:
-        mistakes = [(wrong, wording(why)) for wrong, why in asked["reasons"]]
-        return {"text": wording(asked["text"]), "answer": asked["answer"], "mistakes": mistakes}
-    return {
-        "text": wording(asked["text"]),
-        "choices": wording.messages(asked["choices"]),
-        "right": asked["right"],
-        "reasons": wording.messages(asked["reasons"]),
-        "shows_source": "source" in asked,
-    }
+def describe_content(trace: TraceData) -> str:
+    """Return what a trace is about, as a phrase: the pass of a tensor, several passes, or the call of a module.
+
+    >>> import torch, hookviz
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with hookviz.record(names={"y": (y := x * x)}) as trace:
+    ...     y.backward()
+    >>> describe_content(trace)
+    'backward pass of y'
+    """
+    if len(trace.lookup.passes) > 1:
+        return say("about.passes", count=f"{len(trace.lookup.passes):,}")
+    kind = "seed" if any(row.kind == "seed" for row in trace.rows) else "call"
+    first = next((step for step in trace.steps if step.kind == kind), None)
+    return say(f"about.{kind}", on=first.on) if first else say("player.player")
 
 
 def glyph_of(kind: str) -> Glyph:

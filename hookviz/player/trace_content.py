@@ -27,9 +27,10 @@ from hookviz.player.payload import (
     StepsChunk,
     View,
 )
+from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import SceneViews
 from hookviz.player.search_index import Entry, index_chunk
-from hookviz.player.step_words import StepTexts, glyph_of
+from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
@@ -213,7 +214,8 @@ class TraceContent:
         """Make the content with the chunks ``names``."""
         wording = Wording()
         shown_firings = self.trace.firings[:MAX_FIRINGS]
-        outline = self._outline(wording)
+        pool = QuestionPool(wording)
+        outline = self._outline(pool)
         run: RunContent = {
             "label": "",
             "baseline": None,
@@ -231,7 +233,9 @@ class TraceContent:
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
             "layers": self._pictures.layers,
+            "about": wording(describe_content(self.trace)),
             "hooks": [hook_text(self.trace, row, wording) for row in self._hooks],
+            "questions": pool.questions,
             "switches": [],
             "combinations": {},
             "first_difference": -1,
@@ -246,8 +250,9 @@ class TraceContent:
             self._add_chunk(content, name)
         return content
 
-    def _outline(self, wording: Wording) -> Outline:
+    def _outline(self, pool: QuestionPool) -> Outline:
         rows, passes = self.trace.rows, self.trace.lookup.passes
+        texts = self._step_texts
         picture_indices = {pass_id: index for index, pass_id in enumerate(passes)}
         norms: list[float | str | None] = [None] * len(rows)
         for pass_id in passes:
@@ -259,7 +264,7 @@ class TraceContent:
             "picture": [picture_indices[row.pass_id] for row in rows],
             "hook": [-1 if row.hook is None else self._hooks[row.hook] for row in rows],
             "norm": norms,
-            "questions": self._step_texts.questions(wording),
+            "questions": pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks)),
             "views": self._pictures.top_views,
             "overview": self._pictures.overview,
         }

@@ -166,23 +166,25 @@ class WhatIf(Displayable):
         shows_earlier = self.before.keys() == self._runs.keys()
         for index, (off, run) in enumerate(self._runs.items()):
             compared_with = len(self._runs) + index if shows_earlier else 0 if off else None
-            yield Variant(run.trace, *self._variant_texts(off), compared_with, run.hooks, has_questions=not off)
+            texts, labels = self._variant_texts(off), self._labels(off)
+            yield Variant(run.trace, *texts, compared_with, run.hooks, off_hooks=labels)
         for run in self.before.values() if shows_earlier else ():
             yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, is_shown=False)
 
-    def _variant_texts(self, off: OffHooks) -> tuple[str, str, str]:
-        """The texts of a variant: its name, why it lacks a step of another one, and the label of its off hooks."""
+    def _labels(self, off: OffHooks) -> list[str]:
+        """Names of the hooks that are off: with their tensor or module where two hooks have the same name."""
         hooks = self.hooks
         count = Counter(hook.label for hook in hooks)
-        labels = join(
-            "join.list",
-            (
-                hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
-                for hook in (hooks[index] for index in sorted(off))
-            ),
-        )
+        return [
+            hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
+            for hook in (hooks[index] for index in sorted(off))
+        ]
+
+    def _variant_texts(self, off: OffHooks) -> tuple[str, str, str]:
+        """The texts of a variant: its name, why it lacks a step of another one, and the label of its off hooks."""
+        labels = join("join.list", self._labels(off))
         if not off:
-            key = "all" if hooks else "now"
+            key = "all" if self.hooks else "now"
             return say(f"variant.{key}"), say(f"absent.{key}"), say("player.off")
         return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
 

@@ -16,7 +16,6 @@ Opener = Callable[[str, str], Page]
 STATE_STYLES = {
     "a switch": (".hv-switch[aria-checked='true']", ".hv-switch[aria-checked='false']", "borderTopWidth"),
     "a button of the menu": ("[aria-pressed='true']:has(kbd)", ".hv-menu [aria-pressed='false']", "borderTopWidth"),
-    "Predict": ("[aria-disabled='false']", "[aria-disabled='true']:not(.hv-buttons *)", "borderTopStyle"),
     "the row of the step": ("tr.hv-now", "tr.hv-done", "outlineStyle"),
     "its button": ("[aria-current='step']", ".hv-row-step[aria-current='false']", "borderTopStyle"),
     "the line that registered": (".hv-code .hv-marked", ".hv-code li:not(.hv-marked)", "borderLeftWidth"),
@@ -75,6 +74,13 @@ def computed_style(page: Page, selector: str, name: str) -> str:
 def test_active_and_inactive_controls_differ_in_more_than_colour(page: Page, control: str) -> None:
     active, inactive, name = STATE_STYLES[control]
     assert computed_style(page, active, name) != computed_style(page, inactive, name)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_unavailable_button_differs_in_more_than_colour(open_file: Opener, scheme: str) -> None:
+    page = open_file("whatif", scheme)
+    states = [f".hv-buttons [aria-disabled='{state}']" for state in ("false", "true")]
+    assert [computed_style(page, state, "borderTopStyle") for state in states] == ["solid", "dashed"]
 
 
 def test_knob_shows_the_position_of_a_switch(page: Page) -> None:

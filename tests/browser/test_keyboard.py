@@ -9,6 +9,8 @@ from playwright.sync_api import Browser, CDPSession, Page, expect
 from scenes import recorded
 
 import hookviz as hv
+from hookviz.player.html_page import render_output
+from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
 from tests.browser.conftest import note_errors, press
 from tests.unit.test_whatif import a_to_e
@@ -25,6 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recorded().to_html(folder / "index.html")
     hv.whatif(a_to_e).to_html(folder / "whatif.html")
     (folder / "embedding.html").write_text(EMBEDDING_PAGE)
+    recorded().diff(recorded()).to_html(folder / "compared.html")
+    outputs = [render_output(content) for content in (TraceContent(recorded()).content(), hv.whatif(a_to_e).content())]
+    (folder / "two.html").write_text(f"<!DOCTYPE html><h1>Two</h1>{''.join(outputs)}", encoding="utf-8")
     return folder
 
 
@@ -41,8 +46,9 @@ def open_file(shared_page: Page, folder: Path) -> Callable[[str], Page]:
     """Load one of the pages in the shared browser tab."""
 
     def open_it(name: str) -> Page:
+        shared_page.set_viewport_size({"width": 1280, "height": 800})
         shared_page.goto((folder / f"{name}.html").as_uri())
-        expect(shared_page.locator(".hv-player").or_(shared_page.locator("iframe"))).to_be_visible()
+        expect(shared_page.locator(".hv-player .hv-count").or_(shared_page.locator("iframe")).first).to_be_visible()
         return shared_page
 
     return open_it
@@ -104,20 +110,107 @@ def test_second_escape_leaves_and_shows_a_hint_until_the_focus_returns(open_file
     page = open_file("index")
     press(page, "ArrowRight", "Escape", "Escape")
     key_hint = page.locator(".hv-keys")
-    expect(key_hint).to_have_text(say("player.esc_leaves"))
+    expect(key_hint).to_have_text(say("player.esc_free"))
+    expect(page.locator(".hv-heard")).to_have_text(say("player.esc_free"))
     expect(key_hint).to_be_visible()
     assert focused_element(page) == "BODY"
-    press(page, "ArrowRight")
-    assert step_count(page) == "Step 2 of 16"
-    expect(key_hint).to_be_visible()
     press(page, "Tab")
     expect(key_hint).to_be_hidden()
-    press(page, "ArrowRight")
-    assert step_count(page) == "Step 3 of 16"
     press(page, "Escape", "Escape")
     expect(key_hint).to_be_visible()
     page.locator(".hv-sentence").click()
     expect(key_hint).to_be_hidden()
+
+
+@pytest.mark.parametrize("key", ["ArrowRight", "]", " "])
+def test_keys_of_the_only_player_work_after_it_was_left(open_file: Opener, key: str) -> None:
+    page = open_file("index")
+    press(page, "Escape", "Escape")
+    assert focused_element(page) == "BODY"
+    press(page, key)
+    assert focused_element(page) == "DIV hv-player"
+    expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
+    expect(page.locator(".hv-keys")).to_be_hidden()
+
+
+@pytest.mark.parametrize("place", ["h1", "body", "footer"])
+def test_click_on_the_page_leaves_the_keys_of_the_only_player_working(open_file: Opener, place: str) -> None:
+    page = open_file("index")
+    page.set_viewport_size({"width": 1280, "height": 1200})
+    page.locator(place).click(position={"x": 3, "y": 3})
+    assert focused_element(page) == "BODY"
+    expect(page.locator(".hv-keys")).to_be_hidden()
+    press(page, "ArrowRight", "ArrowRight")
+    assert step_count(page) == "Step 3 of 16"
+
+
+def test_keys_that_are_typed_into_another_element_do_not_reach_the_player(open_file: Opener, folder: Path) -> None:
+    before, after = (folder / "index.html").read_text(encoding="utf-8").split("</h1>")
+    fields = '<input><textarea></textarea><p contenteditable="true">here</p><button>there</button>'
+    (folder / "fields.html").write_text(f"{before}</h1>{fields}{after}", encoding="utf-8")
+    page = open_file("fields")
+    expect(page.locator(".hv-player")).to_be_focused()
+    for field in ("input", "textarea", "[contenteditable]", "main > button"):
+        page.locator(field).first.focus()
+        expect(page.locator(".hv-keys")).to_have_count(1)
+        press(page, "ArrowRight", "]", "p")
+        assert step_count(page) == "Step 1 of 16"
+    expect(page.locator(".hv-predicting")).to_have_count(0)
+
+
+def test_key_that_the_page_handles_does_not_reach_the_player(open_file: Opener) -> None:
+    page = open_file("index")
+    page.evaluate("document.addEventListener('keydown', (event) => event.key === ']' && event.preventDefault())")
+    press(page, "Escape", "Escape", "]")
+    assert step_count(page) == "Step 1 of 16"
+    press(page, "ArrowRight")
+    assert step_count(page) == "Step 2 of 16"
+
+
+def test_of_two_players_the_one_that_was_used_last_gets_the_keys_and_says_when_it_lets_go(open_file: Opener) -> None:
+    page = open_file("two")
+    first, second = (page.locator(".hv-player").nth(index) for index in (0, 1))
+    first.locator(".hv-sentence").click()
+    page.evaluate("document.activeElement.blur()")  # as when the focused element is removed
+    press(page, "ArrowRight")
+    expect(first.locator(".hv-count")).to_have_text("Step 2 of 16")
+    expect(second.locator(".hv-count")).to_have_text("Step 1 of 16")
+    page.locator("h1").click()
+    expect(first.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
+    press(page, "ArrowRight")
+    expect(first.locator(".hv-count")).to_have_text("Step 2 of 16")
+    first.locator(".hv-sentence").click()
+    expect(first.locator(".hv-keys")).to_be_hidden()
+    second.locator(".hv-sentence").click()
+    expect(first.locator(".hv-keys")).to_be_hidden()
+
+
+def test_each_player_of_a_page_has_its_own_name(open_file: Opener) -> None:
+    names = "[...document.querySelectorAll('.hv-player')].map((player) => player.getAttribute('aria-label'))"
+    assert open_file("index").evaluate(names) == ["Player: backward pass of e"]
+    assert open_file("whatif").evaluate(names) == ["Player: what-if, backward pass of e"]
+    assert open_file("two").evaluate(names) == [
+        "Player 1: backward pass of e",
+        "Player 2: what-if, backward pass of e",
+    ]
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844), (720, 560)])
+@pytest.mark.parametrize("large", [False, True])
+def test_list_of_keys_fits_the_screen(open_file: Opener, size: tuple[int, int], large: bool) -> None:
+    page = open_file("whatif")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    press(page, *(["l"] if large else []), "?")
+    dialog, keys = page.locator(".hv-help"), page.locator(".hv-help-list")
+    box = dialog.bounding_box()
+    assert box is not None and min(box["x"], box["y"]) >= 0
+    assert box["x"] + box["width"] <= size[0] and box["y"] + box["height"] <= size[1]
+    assert keys.evaluate("list => list.scrollWidth - list.clientWidth") <= 1
+    hidden = keys.evaluate("list => list.scrollHeight - list.clientHeight")
+    if large:
+        assert hidden <= 1 or keys.get_attribute("tabindex") == "0", "what does not fit can be scrolled by keyboard"
+    else:
+        assert hidden <= 1
 
 
 def test_leaving_a_question_shows_the_hint(open_file: Opener) -> None:
@@ -126,7 +219,7 @@ def test_leaving_a_question_shows_the_hint(open_file: Opener) -> None:
     expect(page.locator(".hv-keys")).to_be_hidden()  # it has closed the field
     press(page, "Escape", "Escape")
     expect(page.locator(".hv-question")).to_be_visible()
-    expect(page.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
+    expect(page.locator(".hv-keys")).to_have_text(say("player.esc_free"))
 
 
 def test_escape_held_down_does_not_leave_the_player(open_file: Opener) -> None:
@@ -152,23 +245,17 @@ def test_tab_and_shift_tab_leave_the_player(open_file: Opener) -> None:
 # -- unavailable controls
 
 
-def test_predict_is_disabled_with_a_reason_while_a_hook_is_off(open_file: Opener) -> None:
-    page = open_file("whatif")
+def test_predict_is_disabled_with_a_reason_where_two_recordings_are_compared(open_file: Opener) -> None:
+    page = open_file("compared")
     button = page.get_by_role("button", name="Predict")
-    expect(button).to_be_enabled()
-    press(page, "1")
     expect(button).to_be_disabled()
-    expect(button).to_have_accessible_description(say("player.ask_elsewhere"))
+    expect(button).to_have_accessible_description(say("player.ask_compared"))
     border = "button => getComputedStyle(button).borderColor"
     assert button.evaluate(border) != page.get_by_role("button", name="Keys").evaluate(border)
-    press(page, "p")
-    expect(page.locator(".hv-told")).to_have_text(say("player.ask_elsewhere"))
+    for key in ("p", "r"):
+        press(page, "ArrowRight", key)
+        expect(page.locator(".hv-told")).to_have_text(say("player.ask_compared"))
     expect(page.locator(".hv-predicting")).to_have_count(0)
-    press(page, "1")
-    expect(button).to_be_enabled()
-    expect(button).to_have_accessible_description("")
-    press(page, "p")
-    expect(page.locator(".hv-predicting")).to_have_count(1)
 
 
 # -- input methods

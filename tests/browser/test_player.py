@@ -84,6 +84,36 @@ def test_notebook_does_not_receive_keys_of_the_player(page: Page, player: Locato
     assert page.locator(".jp-MarkdownCell").count() == 0
 
 
+def test_notebook_receives_no_key_when_the_focused_part_of_the_player_vanishes(page: Page, player: Locator) -> None:
+    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    player.locator(".hv-sentence").click()
+    page.evaluate("document.activeElement.blur()")
+    press(page, "d", "d", "a", "]")
+    assert page.evaluate("document.activeElement.closest('.hv-player') !== null")
+    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_player_says_that_it_has_let_go_when_a_cell_is_clicked(page: Page, player: Locator) -> None:
+    player.locator(".hv-sentence").click()
+    count = player.locator(".hv-count").inner_text()
+    page.locator(".jp-InputPrompt").nth(1).click()
+    expect(player.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
+    press(page, "ArrowRight")
+    expect(player.locator(".hv-count")).to_have_text(count)
+    player.locator(".hv-sentence").click()
+    expect(player.locator(".hv-keys")).to_be_hidden()
+    press(page, "ArrowRight")
+    expect(player.locator(".hv-count")).not_to_have_text(count)
+
+
+def test_each_player_of_the_notebook_has_its_own_name(page: Page, player: Locator) -> None:
+    count = page.locator(".hv-player").count()
+    assert count > 1
+    for index in range(count):
+        name = f"Player {index + 1}: backward pass of e"
+        expect(page.locator(".hv-player").nth(index)).to_have_accessible_name(name)
+
+
 def test_question_mark_opens_the_key_list(page: Page, player: Locator) -> None:
     press(page, "?")
     expect(player.locator("dialog")).to_be_visible()

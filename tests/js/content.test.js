@@ -11,20 +11,23 @@ const outline = (steps) => ({
   picture: steps.map(() => 0),
   hook: steps.map((hook) => hook),
   norm: steps.map(() => null),
-  questions: { 1: { text: "What comes out?" } },
+  questions: { 1: [1, 0] },
   views: ["0/"],
   overview: "",
 });
 const words = (...titles) => ({ steps: titles.map((title) => ({ title })), words: { [titles[0]]: titles[0] } });
 const run = (given) => ({ label: "", notes: [], firings: [], steps: 3, outline: outline([-1, 4, -1]), word_indices: null, ...given });
-const modelOf = (content, send) => ({ get: () => ({ chunk_size: 2, words: {}, ...content }), on: () => {}, off: () => {}, send });
+const questions = [{ text: "What comes out?" }, { text: "Which hook?" }];
+const contentOf = (content) => ({ chunk_size: 2, words: {}, questions, ...content });
+const modelOf = (content, send) => ({ get: () => contentOf(content), on: () => {}, off: () => {}, send });
 const open = (content, send) => loadContent(modelOf(content, send), new AbortController().signal);
 
 test("chunks that were sent unpacked are loaded at once, with the texts that they need", async () => {
   const { runs: [{ steps }], language } = await open({ runs: [run()], chunks: { steps0: words("a", "b"), steps1: words("c") } });
   assert.deepEqual(steps.map((step) => step.words.title), ["a", "b", "c"]);
   assert.deepEqual(steps.map(({ hook }) => hook), [null, 4, null]);
-  assert.deepEqual(steps.map(({ question }) => question?.text), [undefined, "What comes out?", undefined]);
+  const asked = steps.map((step) => step.questions.map(({ text, key }) => [text, key]));
+  assert.deepEqual(asked, [[], [["Which hook?", 1], ["What comes out?", 0]], []]);
   assert.ok(language.has("a") && language.has("c"));
 });
 

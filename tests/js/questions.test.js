@@ -8,17 +8,49 @@ import * as questions from "../../hookviz/player/browser/questions.js";
 
 const number = { text: "What comes out?", answer: "10", mistakes: [["8", "8 is the gradient before c_hook."]] };
 const choice = { text: "Which?", choices: ["c", "d", "e"], right: 1, reasons: ["later", "", "earlier"] };
-const steps = [null, number, null, null, choice, number].map((question) => ({ question }));
+/** Six steps with questions before the second, the fifth (two of them) and the last. */
+const steps = [[], [10], [], [], [20, 21], [30]].map((keys) => {
+  return { questions: keys.map((key) => ({ ...number, key, run: key === 21 ? 3 : 0 })) };
+});
 
 test("the first open question up to a step is found", () => {
-  const between = (from, to, answered = {}) => questions.questionBetween(steps, answered, from, to);
-  assert.equal(between(0, 1), 1);
-  assert.equal(between(0, 5), 1);
-  assert.equal(between(1, 5), 4, "the step where one stands has been seen");
-  assert.equal(between(2, 3), -1);
-  assert.equal(between(0, 5, { 1: 0 }), 4, "an answered one is not, right or wrong");
-  assert.equal(between(0, 5, { 1: 1, 4: 1, 5: 0 }), -1);
-  assert.equal(between(5, 0), -1, "nor is any on the way back");
+  const first = (to, answered = {}) => questions.firstOpenStep(steps, answered, to);
+  assert.equal(first(0), -1);
+  assert.equal(first(1), 1);
+  assert.equal(first(5), 1);
+  assert.equal(first(3, { 10: 0 }), -1, "an answered one is closed, right or wrong");
+  assert.equal(first(5, { 10: 0 }), 4);
+  assert.equal(first(5, { 10: 1, 20: 1 }), 4, "both questions before a step must be answered");
+  assert.equal(first(5, { 10: 1, 20: 1, 21: 0, 30: -1 }), -1);
+});
+
+test("questions before one step are asked one after the other", () => {
+  assert.equal(questions.openQuestion(steps[4], {}).key, 20);
+  assert.equal(questions.openQuestion(steps[4], { 20: 1 }).key, 21);
+  assert.equal(questions.openQuestion(steps[4], { 20: 1, 21: 0 }), undefined);
+});
+
+test("what was seen before predicting began does not count, and what was seen in between is not right", () => {
+  assert.deepEqual(questions.closeSeen(steps, {}, 4), { 10: -1, 20: -1, 21: -1 });
+  assert.deepEqual(questions.closeSeen(steps, { 10: 1 }, 4), { 10: 1, 20: 0, 21: 0 });
+  const answered = { 10: 1 };
+  assert.equal(questions.closeSeen(steps, answered, 3), answered, "nothing new was seen");
+  assert.deepEqual(questions.withScore({ 10: 1, 20: 0, 30: -1 }), { answered: { 10: 1, 20: 0, 30: -1 }, asked: 2, right: 1 });
+});
+
+test("a passed question comes again when the player goes back before it, in the run that it is about", () => {
+  const passed = { 10: -1, 20: -1, 21: -1, 30: 1 };
+  assert.equal(questions.reopenPassed(steps, passed, 5, 0), passed);
+  assert.deepEqual(questions.reopenPassed(steps, passed, 3, 0), { 10: -1, 21: -1, 30: 1 });
+  assert.deepEqual(questions.reopenPassed(steps, passed, 0, 3), { 10: -1, 20: -1, 30: 1 });
+});
+
+test("while predicting, norms of later steps are hidden", () => {
+  const run = { steps: [1, 2, 3].map((norm) => ({ norm })) };
+  const driver = { position: () => ({ step: 1 }) };
+  const norms = (predict) => questions.hideLaterNorms({ model: { get: () => predict }, run, driver }).map(({ norm }) => norm);
+  assert.deepEqual(norms(true), [1, 2, null]);
+  assert.deepEqual(norms(false), [1, 2, 3]);
 });
 
 test("numbers are read as Python and people write them", () => {

@@ -11,10 +11,13 @@ from scenes import Net, SumNet, hook_everything, leaf, recorded, scene, silent
 from shown import shown_steps
 
 import hookviz as hv
+from hookviz.analysis.comparison.alignment import align
 from hookviz.analysis.questions.grading import are_near
 from hookviz.analysis.questions.prediction import MAX_NUMBERS, MAX_QUESTIONS, Question, list_numbers, make_questions
+from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.trace import HOOK_KINDS
 from hookviz.trace.values import Value
+from tests.unit.test_whatif import a_to_e
 
 
 def questions_of(trace: hv.Trace) -> dict[int, Question]:
@@ -402,3 +405,73 @@ def test_the_right_answer_of_every_question_matches_the_following_firing() -> No
             assert question["choices"][question["right"]].endswith(f"{following.hook.label} on {following.on}")
         else:
             assert question["answer"] == f"{list_numbers(following.after)[0]:g}"  # type: ignore[index]
+
+
+# -- a what-if: hooks that are off
+
+
+def questions_without(*hooks: str) -> dict[int, list[Question]]:
+    """The questions about the shared scene without these hooks, on the common timeline."""
+    experiment = hv.whatif(a_to_e)
+    on, off = align([experiment.traces[frozenset()], experiment.without(*hooks)])
+    return ask_about_switched_off(off.steps, on.steps, hooks)
+
+
+def test_a_switched_off_hook_is_asked_about_before_the_first_step_that_differs() -> None:
+    [(step, questions)] = questions_without("c_hook").items()
+    assert step == 8, "the step of c_hook, which is missing"
+    assert [(question["text"], question["answer"]) for question in questions] == [
+        ("c_hook is off. What is a.grad now?", "24"),
+        ("c_hook is off. What is b.grad now?", "16"),
+    ]
+
+
+def test_the_gradient_with_the_hook_on_is_a_mistake_with_its_reason() -> None:
+    [[first, second]] = questions_without("c_hook").values()
+    assert first["reasons"][0] == ["30", "30 is a.grad with c_hook on."]
+    assert reason_for(first, "16") == "16 is b.grad."
+    assert reason_for(second, "20") == "20 is b.grad with c_hook on."
+    assert "24" not in dict(first["reasons"])
+
+
+def test_the_answers_are_the_gradients_of_fresh_runs() -> None:
+    [questions] = questions_without("c_hook", "times_two").values()
+    fresh = a_to_e(on=(False, True, True, False))
+    assert [float(question["answer"]) for question in questions] == [fresh[name].grad.item() for name in "ab"]  # type: ignore[union-attr]
+    assert questions[0]["text"] == "c_hook, times_two are off. What is a.grad now?"
+
+
+def test_nothing_is_asked_about_a_hook_that_changes_nothing() -> None:
+    assert questions_without("look") == {}
+
+
+def test_gradients_that_do_not_differ_are_not_asked_for() -> None:
+    [[question]] = questions_without("plus_hundred").values()
+    assert question["text"] == "plus_hundred is off. What is d.grad now?"
+    assert question["answer"] == "12"
+
+
+def test_the_gradient_after_a_post_accumulate_hook_is_asked_for() -> None:
+    def run() -> None:
+        x = leaf(3.0)
+        x.register_post_accumulate_grad_hook(halve)
+        (x * x).backward()
+
+    def halve(x: torch.Tensor) -> None:
+        assert x.grad is not None
+        x.grad /= 2
+
+    experiment = hv.whatif(run)
+    on, off = align([*experiment.traces.values()])
+    [[question]] = ask_about_switched_off(off.steps, on.steps, ["halve"]).values()
+    assert (question["answer"], question["reasons"]) == ("6", [["3", "3 is x.grad with halve on."]])
+
+
+def test_gradients_with_too_many_numbers_are_not_asked_for() -> None:
+    def run() -> None:
+        x = leaf(*[1.0] * (MAX_NUMBERS + 1))
+        x.register_hook(lambda grad: grad * 2)
+        (x * x).sum().backward()
+
+    on, off = align([*hv.whatif(run).traces.values()])
+    assert ask_about_switched_off(off.steps, on.steps, ["the hook"]) == {}

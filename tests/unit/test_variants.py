@@ -326,3 +326,44 @@ def test_a_note_states_that_steps_were_cut_off() -> None:
     content = several_runs([Variant(trace, "this", "", "")])
     assert content["runs"][0]["steps"] == MAX_STEPS
     assert len(content["notes"]) == 1
+
+
+# -- questions
+
+
+def test_runs_share_the_questions_of_the_first_and_have_their_own_after_them(content: Content) -> None:
+    first, without_c_hook = (outline(content, run)["questions"] for run in (0, content["combinations"]["0"]))
+    assert first == {"1": [0], "4": [1], "8": [2], "9": [3]}
+    assert {step: keys[:1] for step, keys in without_c_hook.items()} == first
+    own = [content["questions"][key] for key in without_c_hook["8"][1:]]
+    assert [in_english(question["text"]) for question in own] == [
+        "c_hook is off. What is a.grad now?",
+        "c_hook is off. What is b.grad now?",
+    ]
+    assert {question["run"] for question in own} == {content["combinations"]["0"]}
+    assert {content["questions"][key]["run"] for keys in first.values() for key in keys} == {0}
+
+
+def test_each_question_is_sent_once(content: Content) -> None:
+    used = {key for run in range(16) for keys in outline(content, run)["questions"].values() for key in keys}
+    assert used == set(range(len(content["questions"])))
+    texts = [json.dumps([question["text"], question["run"]]) for question in content["questions"]]
+    assert len(set(texts)) == len(texts)
+
+
+def test_a_question_about_numbers_shows_the_source_of_its_hook_and_one_about_the_order_does_not(
+    content: Content,
+) -> None:
+    shown = [question.get("hook") for question in content["questions"][:4]]
+    names = [None if hook is None else content["hooks"][hook]["name"] for hook in shown]
+    assert names == ["times_two", None, "c_hook", "look"]
+
+
+def test_a_comparison_has_no_questions() -> None:
+    tensors = scene()
+    with hv.record(names=tensors._asdict()) as trace:
+        tensors.e.backward()
+    compared = trace.diff(trace).content()
+    assert compared["questions"] == []
+    assert outline(compared)["questions"] == {}
+    assert in_english(compared["about"]) == "two runs compared, backward pass of e"

@@ -94,8 +94,8 @@ def _ask_number(step: Step, steps: Sequence[Step]) -> Question | None:
         is_new = len(wrong) == len(outputs) and not any(are_near(wrong, other) for other in answers)
         if is_new and len(reasons) < _MAX_MISTAKES:
             answers.append(wrong)
-            reasons.append([_format_numbers(wrong), text])
-    return {"text": _write_question(step), "answer": _format_numbers(outputs), "reasons": reasons}
+            reasons.append([format_numbers(wrong), text])
+    return {"text": _write_question(step), "answer": format_numbers(outputs), "reasons": reasons}
 
 
 def _write_question(step: Step) -> str:
@@ -171,7 +171,12 @@ def list_numbers(values: Values) -> Numbers | None:
     return numbers if 0 < len(numbers) <= MAX_NUMBERS else None
 
 
-def _format_numbers(answer: Numbers) -> str:
+def format_numbers(answer: Numbers) -> str:
+    """Write numbers as a person would type them.
+
+    >>> format_numbers([1.0, None])
+    '1, None'
+    """
     return ", ".join(say("name.none") if x is None else format_number(x) for x in answer)
 
 
@@ -324,7 +329,7 @@ def _list_sending_mistakes(gradient: Any, outputs: list[Any]) -> Iterator[tuple[
 
 def _format_sent(parts: Sequence[Part], sent: Numbers) -> str:
     """The text of a choice: each number and its target."""
-    values = (_format_numbers([value]) for value in sent)
+    values = (format_numbers([value]) for value in sent)
     pairs = zip(parts, values, strict=True)
     return join("join.list", (say("sentence.send", value=value, on=part.source) for part, value in pairs))
 

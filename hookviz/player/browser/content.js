@@ -33,7 +33,7 @@ export async function loadContent(model, signal) {
  */
 async function loadRun(run, content, fetchChunk) {
   const outline = typeof run.outline === "string" ? /** @type {Outline} */ (await unpack(run.outline)) : run.outline;
-  const steps = readSteps(outline);
+  const steps = readSteps(outline, content.questions ?? []);
   const { chunk_size: chunkSize } = content;
   /** @param {number} step */
   const chunkOf = (step) => Math.floor((run.word_indices?.[step] ?? step) / chunkSize);
@@ -60,16 +60,17 @@ async function loadRun(run, content, fetchChunk) {
 
 /**
  * @param {Outline} outline
+ * @param {Content["questions"]} questions
  * @returns {Step[]}
  */
-function readSteps(outline) {
+function readSteps(outline, questions) {
   return outline.kind.map((kind, i) => ({
     kind,
     glyph: outline.glyph[i],
     picture: outline.picture[i],
     norm: outline.norm[i],
     hook: outline.hook[i] < 0 ? null : outline.hook[i],
-    question: outline.questions[i] ?? null,
+    questions: (outline.questions[i] ?? []).map((key) => ({ ...questions[key], key })),
     words: null,
   }));
 }

@@ -1,7 +1,7 @@
 // The table of firings. A click on a row goes to its step.
 
 import { compareFirings } from "./comparison.js";
-import { closestTarget, findElement, listen, makeElement, setAttributes } from "./dom.js";
+import { closestTarget, escapeBidi, findElement, listen, makeElement, setAttributes } from "./dom.js";
 import { makeRegion } from "./panel.js";
 
 /** @import { Row } from "./comparison.js" */
@@ -30,7 +30,7 @@ export function makeFiringsTable({ language, run, baseline, driver, signal }) {
     const { isMissing, effect } = firings[i];
     const ahead = firings[i].step - step;
     const shown = isMissing ? language.say("player.missing") : language.read(effect);
-    paintRow(pane, row, ahead, ahead > 0 ? language.say("player.to_come") : shown);
+    if (paintRow(pane, row, ahead, ahead > 0 ? language.say("player.to_come") : shown)) fillChange(row, firings[i], ahead, language);
   });
   return { pane, paint };
 }
@@ -54,24 +54,29 @@ function makeFiringRow(firing, language) {
   const stepCell = makeElement("td");
   stepCell.append(makeElement("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
   row.append(stepCell, makeElement("td", "hv-user", firing.hook), makeElement("td", "", language.read(firing.kind)));
-  row.append(makeElement("td", "hv-user", language.read(firing.on)), makeChangeCell(firing, language), makeElement("td", "hv-effect"));
+  row.append(makeElement("td", "hv-user", language.read(firing.on)), makeElement("td", "hv-change"), makeElement("td", "hv-effect"));
   return row;
 }
 
 /**
+ * Writes what a hook changed, once its step is reached: before that, a search of the page must not find it.
+ * @param {HTMLTableRowElement} row
  * @param {Row} firing
+ * @param {number} ahead steps until the firing
  * @param {Language} language
  */
-function makeChangeCell({ change, was, isMissing }, language) {
+function fillChange(row, { change, was, isMissing }, ahead, language) {
+  const cell = findElement(row, ".hv-change");
+  cell.replaceChildren();
+  if (ahead > 0) return;
   const text = language.read(change);
-  const cell = makeElement("td", "hv-change", isMissing ? "" : text);
   const old = isMissing ? text : was;
-  if (old) cell.prepend(makeElement("s", "hv-was", old), " ");
-  return cell;
+  if (old) cell.append(makeElement("s", "hv-was", old), " ");
+  if (!isMissing) cell.append(escapeBidi(text));
 }
 
 /**
- * Paints a row. The effect of a hook stays hidden until its step, as in the picture.
+ * Paints a row; returns whether it has changed. The effect of a hook stays hidden until its step, as in the picture.
  * @param {HTMLElement} pane
  * @param {HTMLTableRowElement} row
  * @param {number} ahead steps until the firing
@@ -79,9 +84,10 @@ function makeChangeCell({ change, was, isMissing }, language) {
  */
 function paintRow(pane, row, ahead, effect) {
   const state = ahead > 0 ? "hv-todo" : ahead ? "hv-done" : "hv-now";
-  if (row.className === state) return;
+  if (row.className === state) return false;
   row.className = state;
   if (row.lastElementChild) row.lastElementChild.textContent = effect;
   setAttributes(findElement(row, "button"), { "aria-current": ahead ? "false" : "step" });
   if (!ahead && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
+  return true;
 }

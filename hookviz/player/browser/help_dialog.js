@@ -1,6 +1,6 @@
 // The list of keys.
 
-import { listen, makeElement, makeTextButton } from "./dom.js";
+import { findElement, listen, makeElement, makeTextButton } from "./dom.js";
 import { HELP } from "./key_bindings.js";
 
 /** @import { Actions, Context } from "./types" */
@@ -10,33 +10,46 @@ import { HELP } from "./key_bindings.js";
  * @param {Context} context
  */
 export function makeHelpDialog({ language, signal }) {
-  const dialog = makeElement("dialog", "hv-help", "", { "aria-label": language.say("player.help") });
-  const list = makeElement("dl");
+  const title = language.say("player.help");
+  const dialog = makeElement("dialog", "hv-help", "", { "aria-label": title });
+  const list = makeElement("dl", "hv-help-list");
   const close = makeTextButton(language.say("player.close"), () => dialog.close(), signal);
+  const head = makeElement("div", "hv-help-head");
   // First, since the button gets the focus: a long list would otherwise open scrolled to its end.
-  dialog.append(close, makeElement("p", "hv-help-title", language.say("player.help")), list);
+  head.append(close, makeElement("p", "hv-help-title", title));
+  dialog.append(head, list);
   // A click on the dialog element itself is outside of its content.
   listen(dialog, "click", (event) => event.target === dialog && dialog.close(), signal);
+  listen(window, "resize", () => dialog.open && place(dialog), signal);
   /**
    * Lists the keys that do something in this player.
    * @param {Actions} actions
    */
   const fill = (actions) => {
     for (const [name] of HELP.filter(([, action]) => action in actions)) {
-      const keys = makeElement("dt");
+      const [row, keys] = [makeElement("div"), makeElement("dt")];
       keys.append(...language.say(`player.keys_${name}`).split(" ").map((key) => makeElement("kbd", "", key)));
-      list.append(keys, makeElement("dd", "", language.say(`player.does_${name}`)));
+      row.append(keys, makeElement("dd", "", language.say(`player.does_${name}`)));
+      list.append(row);
     }
   };
-  return { dialog, fill, toggle: () => (dialog.open ? dialog.close() : openDialog(dialog)) };
+  const open = () => {
+    dialog.showModal();
+    place(dialog);
+  };
+  return { dialog, fill, toggle: () => (dialog.open ? dialog.close() : open()) };
 }
 
 /**
- * Opens the dialog in the middle of the player, which may not be the middle of a page with a side bar.
+ * Places the dialog in the middle of the player, which may not be the middle of a page with a side bar, and on the
+ * screen. A list that is too long for the screen scrolls, so it can be focused.
  * @param {HTMLDialogElement} dialog
  */
-function openDialog(dialog) {
+function place(dialog) {
   const around = dialog.parentElement?.getBoundingClientRect();
-  if (around) dialog.style.left = `${around.left + around.width / 2}px`;
-  dialog.showModal();
+  const half = dialog.offsetWidth / 2 + 12;
+  if (around) dialog.style.left = `${Math.max(half, Math.min(innerWidth - half, around.left + around.width / 2))}px`;
+  const list = findElement(dialog, ".hv-help-list");
+  if (list.scrollHeight > list.clientHeight + 1) list.tabIndex = 0;
+  else list.removeAttribute("tabindex");
 }

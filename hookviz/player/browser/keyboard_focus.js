@@ -7,34 +7,36 @@ import { isFullScreen } from "./full_screen.js";
 /** @import { Panel } from "./panel.js" */
 /** @import { Actions, Context } from "./types" */
 
+/** Programs around a player that have keys of their own. */
+const HOSTS = ".jp-Notebook, .jp-NotebookPanel, .notebook_app, .reveal";
+
 /**
- * Escape leaves the player. The first press only announces this, so that nobody leaves by accident.
+ * Escape leaves the player. The first press only announces this, so that nobody leaves by accident. When the keys go
+ * elsewhere, the panel says so.
  * @param {Context} context
  * @param {Panel} panel
  */
 export function makeEscape({ root, language, signal }, panel) {
   let warned = false;
   /** @param {string} key */
-  const showNote = (key) => {
-    const text = key && language.say(key);
-    panel.keysNote.textContent = text;
-    if (text) panel.announce(text);
+  const showNote = (key) => { panel.keysNote.textContent = key && language.say(key); };
+  /** @param {string} key */
+  const announceNote = (key) => {
+    showNote(key);
+    panel.announce(language.say(key));
   };
   const leave = () => {
+    setInUse(root, false);
     releaseFocus(root);
-    showNote("player.esc_leaves");
+    announceNote(isAlone(root) ? "player.esc_free" : "player.esc_leaves");
   };
   const escape = () => {
-    if (isFullScreen(root)) {
-      document.exitFullscreen();
-      return;
+    if (isFullScreen(root)) document.exitFullscreen();
+    else if (warned) leave();
+    else {
+      warned = true;
+      announceNote("player.esc_stays");
     }
-    if (warned) {
-      leave();
-      return;
-    }
-    warned = true;
-    showNote("player.esc_stays");
   };
   const reset = () => {
     warned = false;
@@ -43,6 +45,7 @@ export function makeEscape({ root, language, signal }, panel) {
   listen(root, "focusin", reset, signal);
   listen(root, "pointerdown", reset, signal);
   listen(root, "keydown", (event) => event.key === "Escape" || reset(), signal);
+  followUse(root, (isOtherPlayer) => showNote(isOtherPlayer || isAlone(root) ? "" : "player.esc_leaves"), signal);
   /** @type {Actions} */
   const actions = { escape, leave };
   return { actions };
@@ -55,6 +58,48 @@ export function makeEscape({ root, language, signal }, panel) {
 function releaseFocus(root) {
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"))?.focus();
+}
+
+/**
+ * A player is in use while it has the focus, or was pressed last. The root keeps this, since the rest may be rebuilt.
+ * @param {HTMLElement} root
+ * @param {boolean} isInUse
+ */
+function setInUse(root, isInUse) {
+  root.dataset.inUse = isInUse ? "yes" : "";
+  if (isInUse) root.dataset.used = "yes";
+}
+
+/** @param {HTMLElement} root */
+const isInUse = (root) => Boolean(root.dataset.inUse);
+
+/**
+ * Whether this is the only player of a page without keys of its own, was used before, and is on the screen.
+ * @param {HTMLElement} root
+ */
+function isAlone(root) {
+  const { top, bottom } = root.getBoundingClientRect();
+  const isSeen = bottom > 0 && top < innerHeight && Boolean(root.dataset.used);
+  return isSeen && !root.closest(HOSTS) && document.querySelectorAll(".hv-player").length === 1;
+}
+
+/**
+ * Follows whether the player is in use.
+ * @param {HTMLElement} root
+ * @param {(isOtherPlayer: boolean) => void} letGo is called when the keys go elsewhere, such as to another player
+ * @param {AbortSignal} signal
+ */
+function followUse(root, letGo, signal) {
+  /** @param {Event} event */
+  const follow = (event) => {
+    const path = event.composedPath();
+    if (path.includes(root)) setInUse(root, true);
+    else if (isInUse(root)) {
+      setInUse(root, false);
+      letGo(path.some((part) => part instanceof Element && part.matches(".hv-player")));
+    }
+  };
+  for (const type of ["pointerdown", "focusin"]) document.addEventListener(type, follow, { capture: true, signal });
 }
 
 /**
@@ -77,4 +122,38 @@ export function handleKeys(root, dialog, act, signal) {
     // Shift+Enter runs the cell: pass the key on to the notebook, which has the focus now.
     if (event.key === "Enter") document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", event));
   }, signal);
+  handleStrayKeys(root, act, signal);
 }
+
+/**
+ * Takes keys that are pressed while nothing has the focus, if the player is in use or alone, and takes the focus again.
+ * @param {HTMLElement} root
+ * @param {(action: string) => void} act
+ * @param {AbortSignal} signal
+ */
+function handleStrayKeys(root, act, signal) {
+  /**
+   * @param {KeyboardEvent} event
+   * @param {string[]} left actions that belong to the page
+   */
+  const take = (event, left) => {
+    const action = actionOf(event);
+    if (!action || left.includes(action)) return;
+    event.preventDefault();
+    root.focus({ preventScroll: true });
+    act(action);
+  };
+  // In the capture phase, before the listeners of the notebook.
+  window.addEventListener("keydown", (event) => {
+    if (!isStray(event) || !isInUse(root)) return;
+    event.stopImmediatePropagation();
+    take(event, ["leave"]);
+  }, { capture: true, signal });
+  // After all listeners of the page, whose keys come first.
+  listen(window, "keydown", (event) => {
+    if (isStray(event) && !event.defaultPrevented && isAlone(root)) take(event, ["leave", "escape"]);
+  }, signal);
+}
+
+/** @param {KeyboardEvent} event */
+const isStray = ({ target, key }) => key !== "Tab" && (target === document.body || target === document.documentElement);

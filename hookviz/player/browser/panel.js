@@ -11,6 +11,10 @@ import { oldTextIfChanged } from "./stepping.js";
 /** @typedef {{ label: string, value: string }} Card a value of a step with its label */
 
 const ARROW = "M-7,0H5M0,-5L5,0L0,5";
+const TICK = "M-6,0L-2,5L6,-5";
+
+/** Makes the sign of a right answer: its shape and the words next to it say the same as its colour. */
+export const makeTick = () => makeShape(TICK, "hv-check");
 
 /**
  * Makes a region. Not a section element: reveal.js turns each section into a slide.
@@ -53,11 +57,14 @@ export class Panel {
    * Shows a message that is not part of a step, and announces it.
    * @param {string} text
    * @param {string} [spoken]
+   * @param {boolean} [isRight] whether it says that an answer is right
    */
-  showMessage(text, spoken = text) {
+  showMessage(text, spoken = text, isRight = false) {
     this.announce(spoken);
-    const line = this.pane.querySelector(".hv-told");
-    if (line) line.textContent = escapeBidi(text);
+    const line = this.messageLine;
+    line.textContent = escapeBidi(text);
+    line.classList.toggle("hv-right", isRight);
+    if (isRight) line.prepend(makeTick());
     this.pane.scrollTop = 0;
   }
 
@@ -96,9 +103,9 @@ export class Panel {
     ];
   }
 
-  /** The title line; a question is inserted after it. */
-  get head() {
-    return findElement(this.pane, ".hv-head-line");
+  /** The line with messages; a question is inserted after it. */
+  get messageLine() {
+    return findElement(this.pane, ".hv-told");
   }
 }
 

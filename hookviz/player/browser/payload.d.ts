@@ -9,6 +9,8 @@ export type Chunk = StepsChunk | ViewChunk | IndexChunk;
 /** A question that is asked before a step. The answer is numbers, or one of several choices. */
 export interface Question {
   text: Message;
+  /** The index of the run that it is about. */
+  run: number;
   /** The right numbers, separated by commas. */
   answer?: string;
   /** (wrong numbers, why they are wrong). */
@@ -18,8 +20,8 @@ export interface Question {
   right?: number;
   /** Why each choice is wrong; empty for the right one. */
   reasons?: Message[];
-  /** Whether the source of the hook is shown with the choices. */
-  shows_source?: boolean;
+  /** The index of the hook whose source is shown with it. */
+  hook?: number;
 }
 
 /** Why a gradient has its value. */
@@ -59,8 +61,8 @@ export interface Outline {
   /** The index of the step's hook in ``Content.hooks``; -1 if the step has none. */
   hook: number[];
   norm: (number | string | null)[];
-  /** Step → the question before it. */
-  questions: { [key: string]: Question };
+  /** Step → the indices in ``Content.questions`` of the questions before it, which are asked one after the other. */
+  questions: { [key: string]: number[] };
   /** The name of the top-level picture of each pass. */
   views: string[];
   /** The name of the picture of all passes; empty if there is none. */
@@ -213,7 +215,10 @@ export interface Content {
   grouped: boolean;
   /** The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none. */
   layers: string;
+  /** What the player shows, as a phrase: the name of the player for screen readers. */
+  about: Message;
   hooks: HookText[];
+  questions: Question[];
   switches: Switch[];
   /** The indices of the switches that are off, separated by commas → the index of the run. */
   combinations: { [key: string]: number };
@@ -233,7 +238,7 @@ export interface PlayerState {
   playing: boolean;
   speed: number;
   predict: boolean;
-  /** Step → 1 if the first answer to the question before it was right, else 0. */
+  /** Index of a question → 1 if the first answer was right, 0 if not, -1 if it was passed before predicting began. */
   answered: { [key: string]: number };
   asked: number;
   right: number;

@@ -13,7 +13,9 @@ import { handleKeys, makeEscape } from "./keyboard_focus.js";
 import { Language } from "./language.js";
 import { Panel } from "./panel.js";
 import { makePictures } from "./side_by_side.js";
+import { namePlayer, numberPlayers } from "./player_names.js";
 import { Predict } from "./predict.js";
+import { Room } from "./room.js";
 import { followLinks } from "./step_links.js";
 import { makeSwitches } from "./switches.js";
 import { followTheme } from "./theme.js";
@@ -51,6 +53,7 @@ export function showPlayer(model, el) {
     life.abort();
     filling.abort();
     root.remove();
+    numberPlayers();
   };
   return { root, close };
 }
@@ -88,6 +91,7 @@ function loadPlayer(root, model) {
     const holder = focusedElement(root);
     const key = root.contains(holder) ? (holder?.dataset.key ?? "") : null;
     root.replaceChildren();
+    namePlayer(root, loaded, signal);
     if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
     else root.append(makeElement("p", "hv-empty", loaded.language.say("player.empty")), makeNotes(allNotes(loaded)));
     const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
@@ -122,19 +126,20 @@ function buildPlayer(root, model, loaded, signal) {
   const pictures = makePictures(context, { showMessage: (text) => panel.showMessage(text), onShow: timeline.show });
   const firings = makeFiringsTable(context);
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
-  const switches = makeSwitches(context, panel);
+  const [switches, room] = [makeSwitches(context, panel), new Room(context, panel, predict)];
   const [menu, findings, help] = [makeViewMenu(context, panel), makeFindings(context, panel), makeHelpDialog(context)];
   const actions = {
     ...movementActions(context, pictures.openBox),
     help: help.toggle,
     ...makeEscape(context, panel).actions,
-    ...[predict, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
+    ...[predict, room, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(language.say(key)));
   const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane]);
   driver.rules.push(predict, breakpoints);
   help.fill(actions);
   root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
+  predict.score.append(room.button);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
   followLinks(root, driver.goTo, signal);

@@ -1,17 +1,22 @@
-// Predict: before some steps the panel shows a question; the step is shown when it is answered.
+// Predict: before some steps the panel shows a question; the step, and all later ones, are shown when it is answered.
 
 import { findElement, focusedElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { actionOf, digitOf } from "./key_bindings.js";
 import { makeHookSource } from "./panel.js";
+import { hideOnPaper } from "./paper.js";
 import { makeQuestionForm } from "./question_form.js";
-import { addAnswer, judgeChoice, judgeNumbers, questionBetween } from "./questions.js";
+import {
+  addAnswer, closeSeen, firstOpenStep, hasAnswers, judgeChoice, judgeNumbers, openQuestion, reopenPassed, withScore,
+} from "./questions.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Question } from "./payload" */
 /** @import { Verdict, Unread } from "./questions.js" */
-/** @import { Actions, Changes, Context } from "./types" */
+/** @import { Actions, Changes, Context, KeyedQuestion } from "./types" */
 
-/** A rule of the driver that stops the player at each open question. */
+/** @typedef {{ step: number, question: KeyedQuestion }} Open a question with the step that it hides */
+
+/** A rule of the driver that stops the player at each open question. While predicting, no step after one is shown. */
 export class Predict {
   /**
    * @param {Context} context
@@ -24,13 +29,15 @@ export class Predict {
     this.step = driver.position().step;
     this.button = makeTextButton(language.say("player.predict"), () => this.toggle(), signal);
     this.score = makeScore(context);
+    // A flipped switch rebuilds the player: a question that is next is asked at once.
+    if (this.#isOn) this.#openUpTo(this.step + 1);
     // Digits flip switches, but while a question with choices is open, they choose an answer.
     listen(root, "keydown", (event) => this.#chooseByDigit(event), signal);
-    driver.onChange("change:predict", () => this.afterChange());
+    driver.onChange("change:predict", () => this.#switched());
   }
 
-  /** The step whose question is open; -1 for none. */
-  #openStep = -1;
+  /** @type {Open | null} */
+  #open = null;
   /** @type {HTMLFormElement | null} */
   #form = null;
   /** Whether the first answer was wrong. */
@@ -51,9 +58,31 @@ export class Predict {
     return this.context.model.get("answered") ?? {};
   }
 
+  get #steps() {
+    return this.context.run.steps;
+  }
+
   /** Whether the panel shows a question. */
   get isAsking() {
     return this.#form !== null;
+  }
+
+  /** The question that the panel shows; null for none. */
+  get asked() {
+    return this.isAsking ? this.#open : null;
+  }
+
+  /**
+   * Opens the first open question before a step, up to `to`; returns the step, -1 for none.
+   * @param {number} to
+   * @param {import("./questions.js").Answered} [answered]
+   */
+  #openUpTo(to, answered = this.#answered) {
+    const step = firstOpenStep(this.#steps, answered, to);
+    const question = step < 0 ? undefined : openQuestion(this.#steps[step], answered);
+    if (question?.key !== this.#open?.question.key) this.#drop();
+    this.#open = question ? { step, question } : null;
+    return step;
   }
 
   /**
@@ -61,13 +90,14 @@ export class Predict {
    * @returns {Changes}
    */
   limit(changes) {
-    this.#hasMoved = changes.step !== undefined;
-    if (changes.step === undefined) return changes;
-    const answered = { ...this.#answered, ...changes.answered };
-    const next = this.#isOn ? questionBetween(this.context.run.steps, answered, this.step, changes.step) : -1;
-    if (next !== this.#openStep) this.#drop();
-    this.#openStep = next;
-    return next < 0 ? changes : { ...changes, step: next - 1, playing: false };
+    const { step } = changes;
+    this.#hasMoved = step !== undefined;
+    if (step === undefined || !this.#isOn) return changes;
+    const before = changes.answered ?? this.#answered;
+    const answered = reopenPassed(this.#steps, before, step, this.context.model.get("shown"));
+    const next = this.#openUpTo(step, answered);
+    const moved = answered === before ? changes : { ...changes, answered };
+    return next < 0 ? moved : { ...moved, step: Math.max(0, next - 1), playing: false };
   }
 
   /**
@@ -75,17 +105,17 @@ export class Predict {
    * @param {number} step
    */
   holdAtQuestion(step) {
-    const { run, driver } = this.context;
-    if (!this.#isOn || questionBetween(run.steps, this.#answered, this.step, step) < 0) return false;
+    if (!this.#isOn || firstOpenStep(this.#steps, this.#answered, step) < 0) return false;
     // A link between widgets ignores changes during its own change, so move back after it.
-    queueMicrotask(() => driver.goTo(step));
+    queueMicrotask(() => this.context.driver.goTo(step));
     return true;
   }
 
   afterChange() {
-    const asking = this.#isOn && this.#openStep >= 0 && this.step === this.#openStep - 1;
+    const asking = this.#isOn && this.#open !== null && this.step === this.#open.step - 1;
     const refusal = this.#refusal();
     this.context.root.classList.toggle("hv-predicting", this.#isOn);
+    hideOnPaper(this.context.root, this.#isOn);
     setAttributes(this.button, { "aria-pressed": this.#isOn, "aria-disabled": refusal !== "", title: refusal });
     this.panel.pane.classList.toggle("hv-asking", asking);
     if (asking) this.#ask();
@@ -96,13 +126,42 @@ export class Predict {
   /** @param {number} step */
   paint(step) {
     this.step = step;
+    if (!this.#isOn && hasAnswers(this.#answered)) this.#closeSeen();
+    this.afterChange();
+  }
+
+  /** Closes the questions whose steps the user has seen while not predicting. */
+  #closeSeen() {
+    const answered = closeSeen(this.#steps, this.#answered, this.step);
+    if (answered !== this.#answered) this.context.driver.setTraits(withScore(answered));
+  }
+
+  #switched() {
+    if (this.#isOn) this.#closeSeen();
+    this.#open = null;
     this.afterChange();
   }
 
   toggle() {
+    const { driver, language } = this.context;
     const refusal = this.#refusal();
-    if (refusal) this.panel.showMessage(refusal);
-    else this.context.driver.setTraits({ predict: !this.#isOn, step: this.step });
+    if (refusal) {
+      this.panel.showMessage(refusal);
+      return;
+    }
+    // Who leaves at an open question can see the answer.
+    const given = this.asked ? addAnswer(this.#answered, this.asked.question.key, false) : {};
+    driver.setTraits({ ...given, predict: !this.#isOn });
+    const isOver = this.#isOn && hasAnswers(this.#answered) && firstOpenStep(this.#steps, this.#answered, Infinity) < 0;
+    if (isOver) this.panel.showMessage(language.say("player.ask_over"));
+  }
+
+  /** Switches predicting on and goes to the next question; returns whether there is one. */
+  goToQuestion() {
+    if (!this.#isOn) this.toggle();
+    if (!this.#isOn || firstOpenStep(this.#steps, this.#answered, Infinity) < 0) return false;
+    this.context.driver.goTo(this.#steps.length - 1);
+    return this.isAsking;
   }
 
   #drop() {
@@ -113,35 +172,29 @@ export class Predict {
     this.#form = null;
   }
 
-  /** The question that is open. */
-  #question() {
-    const { question } = this.context.run.steps[this.#openStep] ?? {};
-    if (!question) throw new Error(`Step ${this.#openStep} has no question.`);
-    return question;
-  }
-
   #ask() {
     const { root, language } = this.context;
-    this.#form ??= this.#newForm();
-    if (!this.#form.isConnected) this.panel.head.after(this.#form);
+    if (!this.#open) return;
+    const { question } = this.#open;
+    if (!this.#form) this.panel.showMessage("");
+    this.#form ??= this.#newForm(question);
+    if (!this.#form.isConnected) this.panel.messageLine.after(this.#form);
     if (!this.#hasMoved) return;
     if (root.contains(focusedElement(root))) findElement(this.#form, "input, button").focus();
-    else this.panel.announce(language.read(this.#question().text));
+    else this.panel.announce(language.read(question.text));
   }
 
-  #newForm() {
-    const { run, root, language, content } = this.context;
-    const question = this.#question();
+  /** @param {KeyedQuestion} question */
+  #newForm(question) {
+    const { root, language, content } = this.context;
     this.#hasFailedOnce = false;
     const form = makeQuestionForm(this.context, question, {
       choose: (index) => this.#judge(judgeChoice(question, index)),
       type: (text) => this.#judge(judgeNumbers(question, text)),
-      reveal: () => this.#close(false, ""),
+      reveal: () => this.close(false, ""),
       leave: () => root.focus(),
     });
-    const { hook } = run.steps[this.#openStep];
-    // If the question is which hook is next, the source would give the answer.
-    if (hook !== null && (question.shows_source || !question.choices)) form.append(...makeHookSource(content.hooks[hook], language));
+    if (question.hook !== undefined) form.append(...makeHookSource(content.hooks[question.hook], language));
     return form;
   }
 
@@ -153,12 +206,12 @@ export class Predict {
       return;
     }
     if (judged.right) {
-      this.#close(true, language.say("player.ask_right"));
+      this.close(true, language.say("player.ask_right"));
       return;
     }
     const reason = judged.reason ? language.read(judged.reason) : language.say("player.ask_other");
     if (this.#hasFailedOnce) {
-      this.#close(false, reason);
+      this.close(false, reason);
       return;
     }
     this.#hasFailedOnce = true;
@@ -173,34 +226,37 @@ export class Predict {
   }
 
   /**
-   * Stores the result and goes to the step.
+   * Stores the result and goes to the step, or to the next question before it.
    * @param {boolean} right
    * @param {string} text
    */
-  #close(right, text) {
-    const { language, driver, run } = this.context;
-    const step = this.#openStep;
-    const message = [text, this.#answerTo(this.#question())].filter(Boolean).join(" ");
-    driver.setTraits({ ...addAnswer(this.#answered, step, right && !this.#hasFailedOnce), step });
-    const { words } = run.steps[step];
-    this.panel.showMessage(message, `${message} ${words ? language.read(words.sentence) : ""}`);
+  close(right, text) {
+    const { language, driver } = this.context;
+    if (!this.#open) return;
+    const { step, question } = this.#open;
+    const message = [text, this.#answerTo(question, right)].filter(Boolean).join(" ");
+    driver.setTraits({ ...addAnswer(this.#answered, question.key, right && !this.#hasFailedOnce), step });
+    const words = this.isAsking ? null : this.#steps[step].words;
+    const next = this.#open ? language.read(this.#open.question.text) : "";
+    this.panel.showMessage(message, `${message} ${words ? language.read(words.sentence) : next}`, right);
   }
 
   /**
-   * Returns a sentence with the right choice; empty for numbers, which the step shows.
+   * Returns a sentence with the right answer; empty if the user has typed it.
    * @param {Question} question
+   * @param {boolean} right
    */
-  #answerTo({ choices, right }) {
-    if (!choices || right === undefined) return "";
+  #answerTo({ choices, right: index, answer }, right) {
     const { language } = this.context;
-    return language.say("player.ask_it_is", { choice: language.read(choices[right]) });
+    const typed = right ? "" : answer;
+    const choice = choices && index !== undefined ? language.read(choices[index]) : typed;
+    return choice ? language.say("player.ask_it_is", { choice }) : "";
   }
 
   /** Why predicting cannot be switched on; empty if it can, or if it is on. */
   #refusal() {
-    const { language, model, run, content } = this.context;
-    if (this.#isOn || run.steps.some((step) => step.question)) return "";
-    if (content.switches.length && model.get("shown")) return language.say("player.ask_elsewhere");
+    const { language, content } = this.context;
+    if (this.#isOn || this.#steps.some((step) => step.questions.length)) return "";
     const isComparison = content.runs.length > 1 && !content.switches.length;
     return language.say(isComparison ? "player.ask_compared" : "player.ask_none");
   }
@@ -208,9 +264,8 @@ export class Predict {
   /** @param {KeyboardEvent} event */
   #chooseByDigit(event) {
     const digit = digitOf(actionOf(event));
-    if (!digit || !this.#form?.isConnected) return;
-    const question = this.#question();
-    if (!question.choices) return;
+    const question = this.#form?.isConnected ? this.#open?.question : undefined;
+    if (!digit || !question?.choices) return;
     event.stopImmediatePropagation();
     if (digit <= question.choices.length) this.#judge(judgeChoice(question, digit - 1));
   }

@@ -12,7 +12,7 @@ import { isTyped } from "./questions.js";
  * @param {Question} question
  * @param {{ choose: (index: number) => void, type: (text: string) => void, reveal: () => void, leave: () => void }} acts
  */
-export function makeQuestionForm({ language, signal }, question, { choose, type, reveal, leave }) {
+export function makeQuestionForm({ model, content, language, signal }, question, { choose, type, reveal, leave }) {
   const text = language.read(question.text);
   const form = makeElement("form", "hv-ask", "", { "aria-label": text });
   const row = makeElement("div", "hv-row");
@@ -21,6 +21,8 @@ export function makeQuestionForm({ language, signal }, question, { choose, type,
   const field = question.answer === undefined ? null : makeNumberField(language, question, fields, row);
   row.append(makeTextButton(language.say("player.ask_show"), reveal, signal));
   fields.append(row);
+  // In a what-if, a question may be about another combination of switches than the one that is shown.
+  if (question.run !== model.get("shown")) form.append(makeElement("p", "hv-hint", language.read(content.runs[question.run].label)));
   form.append(makeElement("p", "hv-question", text), makeElement("p", "hv-reason", "", { role: "status" }), fields);
   listen(form, "submit", (event) => {
     event.preventDefault();

@@ -4,19 +4,70 @@ import { isComposing, keyOf, normalizeText } from "./key_bindings.js";
 
 /** @import { Key } from "./key_bindings.js" */
 /** @import { Message, PlayerState, Question } from "./payload" */
+/** @import { Context, KeyedQuestion, Step } from "./types" */
 
 /** @typedef {PlayerState["answered"]} Answered */
 /** @typedef {(number | null | undefined)[]} Numbers null for None, undefined for text that is not a number */
 
+/** @typedef {{ questions: KeyedQuestion[] }} Asking a step with the questions before it */
+
 /**
- * Returns the first step after `from`, up to `to`, whose question is open; -1 if there is none.
- * @param {{ question: Question | null }[]} steps
+ * Returns the first open question before a step; undefined if all are answered.
+ * @param {Asking} step
  * @param {Answered} answered
- * @param {number} from
+ */
+export const openQuestion = ({ questions }, answered) => questions.find(({ key }) => !(key in answered));
+
+/**
+ * Returns the first step, up to `to`, before which a question is open; -1 if there is none.
+ * @param {Asking[]} steps
+ * @param {Answered} answered
  * @param {number} to
  */
-export function questionBetween(steps, answered, from, to) {
-  return steps.findIndex(({ question }, step) => step > from && step <= to && question && !(step in answered));
+export const firstOpenStep = (steps, answered, to) => steps.findIndex((step, i) => i <= to && openQuestion(step, answered));
+
+/** The answer to a question whose step was seen before predicting began. It does not count. */
+const PASSED = -1;
+
+/**
+ * Returns the answers, in which the open questions up to a step, which has been seen, are closed. If nothing was
+ * answered before, they do not count; else they count as not right.
+ * @param {Asking[]} steps
+ * @param {Answered} answered
+ * @param {number} seen
+ */
+export function closeSeen(steps, answered, seen) {
+  const result = hasAnswers(answered) ? 0 : PASSED;
+  const open = steps.slice(0, seen + 1).flatMap(({ questions }) => questions.filter(({ key }) => !(key in answered)));
+  return open.length ? { ...answered, ...Object.fromEntries(open.map(({ key }) => [key, result])) } : answered;
+}
+
+/** @param {Answered} answered */
+export const hasAnswers = (answered) => Object.values(answered).some((result) => result !== PASSED);
+
+/**
+ * Returns the answers without the questions that were passed and come again, since the player goes back to a step.
+ * @param {Asking[]} steps
+ * @param {Answered} answered
+ * @param {number} step
+ * @param {number} run the run that is shown: only its own questions come again
+ */
+export function reopenPassed(steps, answered, step, run) {
+  if (!Object.values(answered).includes(PASSED)) return answered;
+  const later = steps.slice(step + 1).flatMap(({ questions }) => questions);
+  const again = later.filter((question) => question.run === run && answered[question.key] === PASSED).map(({ key }) => String(key));
+  return again.length ? Object.fromEntries(Object.entries(answered).filter(([key]) => !again.includes(key))) : answered;
+}
+
+/**
+ * Returns the steps of the run; while the user predicts, without the norms of later steps.
+ * @param {Pick<Context, "model" | "run" | "driver">} context
+ * @returns {Step[]}
+ */
+export function hideLaterNorms({ model, run, driver }) {
+  if (!model.get("predict")) return run.steps;
+  const { step } = driver.position();
+  return run.steps.map((one, i) => (i > step ? { ...one, norm: null } : one));
 }
 
 // Parsing and judging numbers: the same rules as in answers.py. Both files are tested with verdicts.json.
@@ -117,11 +168,16 @@ export function judgeNumbers(question, given) {
 /**
  * Returns the answers with one more, and the score. An earlier answer to the same question stays.
  * @param {Answered} answered
- * @param {number} step
+ * @param {number} key
  * @param {boolean} right
  */
-export function addAnswer(answered, step, right) {
-  const all = { [step]: Number(right), ...answered };
-  const values = Object.values(all);
-  return { answered: all, asked: values.length, right: values.reduce((sum, one) => sum + one, 0) };
+export const addAnswer = (answered, key, right) => withScore({ [key]: Number(right), ...answered });
+
+/**
+ * Returns the answers with their score.
+ * @param {Answered} answered
+ */
+export function withScore(answered) {
+  const counted = Object.values(answered).filter((result) => result !== PASSED);
+  return { answered, asked: counted.length, right: counted.filter((result) => result === 1).length };
 }

@@ -75,7 +75,7 @@ export function rankEntry({ name, text, number }, query) {
 /**
  * Returns the first hits, gradients before names and lower ranks before higher, and the number of all hits.
  * @param {Entry[]} entries
- * @param {Step[]} steps
+ * @param {Step[]} steps without norms where these are hidden
  * @param {string} typed
  * @returns {{ hits: Hit[], count: number }}
  */

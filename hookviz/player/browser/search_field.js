@@ -2,6 +2,7 @@
 
 import { addKeyHint, closestTarget, focusedElement, listen, makeElement, makeTextButton, newId, setAttributes } from "./dom.js";
 import { isComposing } from "./key_bindings.js";
+import { hideLaterNorms } from "./questions.js";
 import { readIndex, search } from "./search.js";
 
 /** @import { Language } from "./language.js" */
@@ -79,8 +80,8 @@ export class SearchField {
 
   #update() {
     if (!this.#entries) return;
-    const { language, run } = this.context;
-    const result = search(this.#entries, run.steps, this.field.value);
+    const { language } = this.context;
+    const result = search(this.#entries, hideLaterNorms(this.context), this.field.value);
     this.#hits = result.hits;
     this.list.replaceChildren(...result.hits.map((hit, i) => makeHitItem(hit, `${this.#id}-${i}`, language)));
     const key = this.field.value.trim() ? hitCountKey(result) : "player.search_hint";

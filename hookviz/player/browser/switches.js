@@ -53,7 +53,9 @@ export function makeSwitches(context, panel) {
   const actions = {};
   if (runs.length > 1) actions.split = split;
   // While predicting, digits are answers, even if no question is open.
-  switches.slice(0, 9).forEach((_, index) => { actions[`digit${index + 1}`] = () => model.get("predict") || act(index); });
+  /** @param {number} index */
+  const press = (index) => (model.get("predict") ? panel.showMessage(language.say("player.ask_digits")) : act(index));
+  switches.slice(0, 9).forEach((_, index) => { actions[`digit${index + 1}`] = () => press(index); });
   return { pane, showFlipMessage, actions };
 }
 

@@ -3,6 +3,7 @@
 import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "./dom.js";
 import { colourAt, positionOnScale, normScale, formatNorm } from "./norm_scale.js";
 import { legendKinds } from "./stepping.js";
+import { hideLaterNorms } from "./questions.js";
 import { dragOn, makeSlider, sliderValue } from "./timeline.js";
 import { drawBands, drawColumns, drawKinds, openCanvas } from "./timeline_canvas.js";
 import { GROUPS, makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "./timeline_window.js";
@@ -34,6 +35,7 @@ class Bars {
     this.range = [0, this.chosen.length];
     this.#layOut();
     driver.onChange("change:norms", () => this.#paintColors());
+    driver.onChange("change:predict", () => this.#showSteps());
     redrawOnChange(root, this.track, () => this.#draw(), signal);
     dragOn(this.pane, this.track, (position) => this.#goTo(position), signal);
     this.#paintColors();
@@ -77,6 +79,7 @@ class Bars {
   /** @param {number} step */
   paint(step) {
     this.step = step;
+    if (this.context.model.get("predict")) this.#showSteps();
     this.#setRange(moveRangeTo(this.range, this.#indexOfStep(), this.chosen.length));
     setAttributes(this.pane, sliderValue(this.context, step));
   }
@@ -108,9 +111,15 @@ class Bars {
   /** @param {string} group */
   #choose(group) {
     this.group = this.select.value = group;
-    this.chosen = stepsInGroup(this.context.run.steps, group);
+    this.chosen = stepsInGroup(hideLaterNorms(this.context), group);
     this.range = [0, this.chosen.length];
     this.#draw();
+  }
+
+  /** Shows other steps: while predicting, norms appear step by step. */
+  #showSteps() {
+    if (this.group === "problems") this.#choose(this.group);
+    else this.#draw();
   }
 
   /** @param {number} position from 0 to 1 */
@@ -124,7 +133,7 @@ class Bars {
     const width = this.track.clientWidth;
     if (!width) return;
     const chosen = this.chosen.slice(...this.range);
-    const columns = makeColumns(run.steps, chosen, Math.min(width, chosen.length));
+    const columns = makeColumns(hideLaterNorms(this.context), chosen, Math.min(width, chosen.length));
     const kinds = this.group === "kinds" ? legendKinds(run.steps) : [];
     const canvas = openCanvas(this.canvas, root, width, kinds.length || Number(this.group === "modules"));
     drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));

@@ -16,6 +16,9 @@ export interface Model {
 /** Traits with new values. */
 export type Changes = Partial<PageState>;
 
+/** A question with its index, under which its answer is kept. */
+export type KeyedQuestion = Question & { key: number };
+
 /** One step of a run: its overview, and its words once they are fetched. */
 export interface Step {
   kind: string;
@@ -25,7 +28,8 @@ export interface Step {
   norm: Norm;
   /** The index of its hook in `content.hooks`; null for none. */
   hook: number | null;
-  question: Question | null;
+  /** The questions before it. */
+  questions: KeyedQuestion[];
   words: StepWords | null;
 }
 

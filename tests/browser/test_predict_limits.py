@@ -1,0 +1,223 @@
+"""While predicting, nothing that comes after the next open question is shown: every way around it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+from scenes import recorded
+
+import hookviz as hv
+from hookviz.support.messages import say
+from tests.browser.conftest import press
+from tests.unit.test_whatif import a_to_e
+
+Opener = Callable[..., Page]
+LATER = "112|→ 10|→ 2|30|20|tensor\\(10"
+"""Values of the later steps of the shared scene, as the player writes them."""
+ALL_TEXTS = """() => [...document.querySelectorAll("main *:not(script)")].flatMap((element) => [
+  ...[...element.childNodes].filter((node) => node instanceof Text).map((node) => node.data),
+  ...[...element.attributes].filter(({ name }) => /title|aria|alt|value/.test(name)).map(({ value }) => value),
+]).join("\\n")"""
+"""All texts of the page, also hidden ones, and the texts in attributes."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("limits")
+    recorded().to_html(folder / "index.html")
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    (folder / "linked.html").write_text(page.replace("<footer>", '<p><a href="#step-16">end</a></p><footer>'), "utf-8")
+    hv.whatif(a_to_e).to_html(folder / "whatif.html")
+    large_trace().to_html(folder / "large.html")
+    return folder
+
+
+def large_trace() -> hv.Trace:
+    """Record a chain of 150 nodes with a hook near its root; the gradients grow from 1 to above 1,000."""
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for number in range(150):
+        y = y * 1.05
+        if number == 140:
+            y.register_hook(lambda grad: grad * 1.5)
+            y.register_hook(lambda grad: grad * 1.25)
+    with hv.record(names={"x": x, "y": y}) as trace:
+        y.backward()
+    return trace
+
+
+def is_held(page: Page, step: int = 1) -> None:
+    """The player is before the first question, which it asks."""
+    expect(page.locator(".hv-question")).to_contain_text("is about to run on e")
+    expect(page.locator(".hv-count")).to_have_text(f"Step {step} of 16")
+
+
+def score(page: Page) -> Locator:
+    return page.locator(".hv-score > span")
+
+
+def answer(page: Page, *numbers: str) -> None:
+    for number in numbers:
+        page.locator(".hv-ask .hv-field").fill(number)
+        press(page, "Enter")
+
+
+def search_for_c_hook(page: Page) -> None:
+    press(page, "/", *"c_hook", "Enter")
+
+
+WAYS: dict[str, Callable[[Page], None]] = {
+    "the last tick of the timeline": lambda page: page.locator(".hv-timeline").click(position={"x": 1150, "y": 18}),
+    "the box of a leaf": lambda page: page.locator(".hv-player .hv-node", has_text="a =").click(),
+    "a pin": lambda page: page.locator(".hv-player .hv-pin", has_text="c_hook").click(),
+    "an edge": lambda page: page.locator(".hv-player .hv-edge").last.dispatch_event("click"),
+    "a row of the table": lambda page: page.locator(".hv-firings tbody tr").last.dispatch_event("click"),
+    "a link to a step": lambda page: page.locator("a[href='#step-16']").first.click(),
+    "the last-step button": lambda page: page.get_by_role("button", name="Last step").click(),
+    "play": lambda page: page.get_by_role("button", name="Play").click(),
+    "a hit of the search": search_for_c_hook,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_click_goes_further_than_the_next_question(open_file: Opener, way: str) -> None:
+    page = open_file("linked")
+    press(page, "p")
+    WAYS[way](page)
+    is_held(page)
+    assert re.findall(LATER, page.evaluate(ALL_TEXTS)) == []
+    WAYS[way](page)  # again, with the question open
+    is_held(page)
+
+
+@pytest.mark.parametrize("keys", [[], ["t"], ["n"], ["t", "n"], ["c"], ["l"]])
+def test_no_layer_and_no_hidden_text_has_a_later_value(open_file: Opener, keys: list[str]) -> None:
+    page = open_file()
+    press(page, "p", *keys)
+    page.wait_for_timeout(300)
+    assert re.findall(LATER, page.evaluate(ALL_TEXTS)) == []
+    press(page, "p", "End")
+    assert len(set(re.findall(LATER, page.evaluate(ALL_TEXTS)))) >= 5, (
+        "the pattern finds these values where they are shown"
+    )
+
+
+def test_search_does_not_find_the_norms_of_later_steps(open_file: Opener) -> None:
+    page = open_file()
+    for keys, shown in ((["p"], "No hit"), (["Escape", "p"], "12")):
+        press(page, *keys, "/", *"norm>11")
+        expect(page.locator(".hv-search .hv-hint")).to_be_visible()
+        expect(page.locator(".hv-hits")).to_have_text("" if shown == "No hit" else re.compile(shown))
+
+
+def test_paper_shows_no_answers_while_predicting(open_file: Opener) -> None:
+    page = open_file()
+    page.emulate_media(media="print")
+    expect(page.locator(".hv-still figure")).to_be_visible()
+    page.emulate_media(media="screen")
+    press(page, "p")
+    page.emulate_media(media="print")
+    expect(page.locator(".hv-still figure, .hv-still table")).to_have_count(0)
+    expect(page.locator(".hv-still > p")).to_be_visible()
+    press(page, "p")
+    expect(page.locator(".hv-still figure")).to_be_visible()
+    expect(page.locator(".hv-still table")).to_be_visible()
+
+
+def test_switching_predict_off_at_a_question_counts_as_not_right(open_file: Opener) -> None:
+    page = open_file()
+    press(page, "p", "ArrowRight", "Escape", "p", "p")
+    expect(score(page)).to_have_text(say("player.score", right=0, asked=1))
+    press(page, "ArrowRight")
+    expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
+    expect(page.locator(".hv-ask")).to_have_count(0)
+
+
+def test_answers_that_were_seen_while_predict_was_off_count_as_not_right(open_file: Opener) -> None:
+    page = open_file()
+    press(page, "p", "ArrowRight")
+    answer(page, "2")
+    expect(score(page)).to_have_text(say("player.score", right=1, asked=1))
+    press(page, "p", "End", "Home", "p")
+    expect(score(page)).to_have_text(say("player.score", right=1, asked=4))
+    expect(page.locator(".hv-told")).to_have_text(say("player.ask_over"))
+    page.get_by_role("button", name="Start over").click()
+    press(page, "End")
+    is_held(page)
+    expect(score(page)).to_have_text(say("player.score", right=0, asked=0))
+
+
+def test_what_was_seen_before_predicting_is_asked_after_a_step_back(open_file: Opener) -> None:
+    page = open_file()
+    press(page, "End", "p")
+    expect(page.locator(".hv-count")).to_have_text("Step 16 of 16")
+    press(page, "Home", "End")
+    is_held(page)
+    expect(score(page)).to_have_text(say("player.score", right=0, asked=0))
+
+
+def test_a_flipped_switch_shows_no_later_step_and_asks_what_the_gradient_is_now(open_file: Opener) -> None:
+    page = open_file("whatif")
+    press(page, "End", "p")
+    page.get_by_role("switch").first.click()
+    question, told = page.locator(".hv-question"), page.locator(".hv-told")
+    expect(question).to_have_text("c_hook is off. What is a.grad now?")
+    expect(page.locator(".hv-count")).to_have_text("Step 8 of 16")
+    answer(page, "30")
+    expect(page.locator(".hv-reason")).to_contain_text("30 is a.grad with c_hook on.")
+    answer(page, "24")
+    expect(question).to_have_text("c_hook is off. What is b.grad now?")
+    expect(told).to_have_text("Right.")
+    answer(page, "16")
+    expect(page.locator(".hv-count")).to_have_text("Step 9 of 16")
+    expect(score(page)).to_have_text(say("player.score", right=1, asked=2))
+    press(page, "End")
+    expect(page.locator(".hv-count")).to_have_text("Step 16 of 16")
+    expect(page.locator(".hv-player .hv-node", has_text="a =").locator(".hv-grad")).to_contain_text("24")
+
+
+def test_another_run_does_not_give_away_the_answers_of_the_first(open_file: Opener) -> None:
+    page = open_file("whatif")
+    press(page, "p")
+    page.get_by_role("switch", name="plus_hundred").click()
+    expect(page.locator("[aria-checked=false]")).to_have_count(1)
+    press(page, "End")
+    is_held(page)
+    expect(page.locator(".hv-ask > .hv-hint").first).to_have_text("With every hook on")
+    answer(page, "2")
+    press(page, "End")
+    expect(page.locator(".hv-count")).to_have_text("Step 4 of 16")
+    expect(page.locator(".hv-question")).to_have_text("Which hook runs next?")
+    press(page, "Escape", "s")
+    expect(page.locator(".hv-split")).to_have_count(1)
+    expect(page.locator(".hv-question")).to_have_text("Which hook runs next?")
+    assert "112" not in page.evaluate(ALL_TEXTS)
+    press(page, "Escape", "Escape")
+    page.get_by_role("switch", name="plus_hundred").click()
+    expect(page.locator("[aria-checked=false]")).to_have_count(0)
+    expect(page.locator(".hv-question")).to_have_text("Which hook runs next?")
+
+
+def test_a_large_trace_hides_the_norms_of_later_steps(open_file: Opener) -> None:
+    page = open_file("large")
+    colours = """() => {
+      const canvas = document.querySelector("canvas");
+      const pixels = canvas.getContext("2d").getImageData(canvas.width / 2, 0, canvas.width / 2, 30).data;
+      return pixels.some((part) => part > 0);
+    }"""
+    expect(page.locator(".hv-scale b").first).to_be_visible()
+    assert page.evaluate(colours)
+    press(page, "p")
+    page.wait_for_function(f"!({colours})()")
+    expect(page.locator(".hv-scale")).to_be_hidden()
+    press(page, "End")
+    expect(page.locator(".hv-question")).to_be_visible()
+    assert not page.evaluate(colours)
+    press(page, "Escape", "/", *"norm>100")
+    expect(page.locator(".hv-search .hv-hint")).to_contain_text(re.compile("\\w"))
+    expect(page.locator(".hv-hit")).to_have_count(0)
+    press(page, "Escape", "p")
+    page.wait_for_function(colours)

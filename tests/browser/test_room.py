@@ -1,0 +1,170 @@
+"""Room mode by keyboard: the question large, votes for its choices, the answer revealed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+from scenes import recorded, scene
+
+import hookviz as hv
+from hookviz.support.messages import say
+from tests.browser.conftest import press
+from tests.unit.test_whatif import a_to_e
+
+Opener = Callable[..., Page]
+OVERFLOWS = """() => [".hv-room", ".hv-room-body"].map((part) => document.querySelector(part))
+  .map((part) => Math.max(part.scrollHeight - part.clientHeight, part.scrollWidth - part.clientWidth))"""
+"""How much of the dialog and of its middle is hidden."""
+SMALLEST = """() => Math.min(...[...document.querySelectorAll(".hv-room-text, .hv-room-letter, .hv-room-question")]
+  .map((text) => parseFloat(getComputedStyle(text).fontSize)))"""
+CONTRAST = """(element) => {
+  const brightness = (text) => {
+    const [r, g, b] = text.match(/[\\d.]+/g).map((part) => part / 255)
+      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const { color, backgroundColor } = getComputedStyle(element);
+  const [one, other] = [color, backgroundColor].map(brightness);
+  return Math.max(one / other, other / one);
+}"""
+"""The contrast of an element with an opaque background."""
+
+
+def a_hook_with_a_name_of_thirty_letters_and_more(grad: torch.Tensor) -> torch.Tensor:
+    return grad + 1
+
+
+def long_choices() -> hv.Trace:
+    """Record a pass whose second question has four choices with long texts and reasons."""
+    tensors = scene()
+    names = {f"the_{name}_of_the_encoder_layers_0_attention": tensor for name, tensor in tensors._asdict().items()}
+    tensors.e.register_hook(a_hook_with_a_name_of_thirty_letters_and_more)
+    tensors.d.register_hook(a_hook_with_a_name_of_thirty_letters_and_more)
+    tensors.c.register_hook(a_hook_with_a_name_of_thirty_letters_and_more)
+    tensors.c.register_hook(a_hook_with_a_name_of_thirty_letters_and_more)
+    with hv.record(names=names) as trace:
+        tensors.e.backward()
+    return trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("room")
+    recorded().to_html(folder / "index.html")
+    long_choices().to_html(folder / "long.html")
+    hv.whatif(a_to_e).to_html(folder / "whatif.html")
+    return folder
+
+
+def choices(page: Page) -> list[str]:
+    return page.locator(".hv-room-text").all_inner_texts()
+
+
+def test_a_question_is_shown_voted_on_revealed_and_left_by_keyboard_alone(open_file: Opener) -> None:
+    page = open_file()
+    press(page, "r")  # switches predicting on, and goes to the first question
+    room = page.locator(".hv-room")
+    expect(room.locator(".hv-room-question")).to_have_text(
+        "λ grad * 2 is about to run on e; the gradient is 1. What comes out?"
+    )
+    assert choices(page) == ["1", "2"]
+    expect(room.locator(".hv-room-letter")).to_have_text(["A", "B"])
+    expect(room.get_by_label("Votes for A")).to_be_focused()
+    expect(page.locator(".hv-room .hv-right")).to_have_count(0)
+    press(page, "6", "Enter", "1", "8", "x", "b", "Enter")  # a letter goes to its field, and others are not typed
+    expect(room.get_by_label("Votes for B")).to_have_value("18")
+    expect(room.locator(".hv-room-percent")).to_have_text(["25 %", "75 %"])
+    expect(room.get_by_role("button", name="Reveal")).to_be_focused()
+    press(page, "Enter")
+    expect(room.locator(".hv-room-choice.hv-right .hv-room-text")).to_have_text("2")
+    expect(room.locator(".hv-room-choice.hv-right .hv-check")).to_be_visible()
+    expect(room.locator(".hv-room-reason:not(:empty)")).to_have_text("1 is the gradient before λ grad * 2.")
+    expect(room.locator(".hv-room-result")).to_have_text("B is right: 2. 18 of 24 have it.")
+    expect(room.get_by_role("button", name="Go on")).to_be_focused()
+    press(page, "Enter")
+    expect(room).to_have_count(0)
+    expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
+    expect(page.locator(".hv-score")).to_contain_text("Right at the first try: 1 of 1")
+    expect(page.locator(".hv-player")).to_be_focused()
+    press(page, "ArrowRight")
+    expect(page.locator(".hv-count")).to_have_text("Step 3 of 16")
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_escape_closes_the_question_and_its_votes_stay_until_it_is_answered(open_file: Opener) -> None:
+    page = open_file()
+    press(page, "r", "7", "Escape")
+    expect(page.locator(".hv-room")).to_have_count(0)
+    expect(page.locator(".hv-question")).to_be_visible()
+    expect(page.locator(".hv-count")).to_have_text("Step 1 of 16")
+    press(page, "r")
+    expect(page.get_by_label("Votes for A")).to_have_value("7")
+    expect(page.get_by_label("Votes for B")).to_be_focused()
+
+
+def test_a_revealed_answer_counts_as_not_right_without_votes_for_it_also_after_escape(open_file: Opener) -> None:
+    page = open_file()
+    press(page, "r", "9", "r", "Escape")
+    expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
+    expect(page.locator(".hv-told")).to_have_text("The answer: 2.")
+    expect(page.locator(".hv-score")).to_contain_text("Right at the first try: 0 of 1")
+
+
+def test_the_room_says_when_all_questions_are_over(open_file: Opener) -> None:
+    page = open_file()
+    for _ in range(4):
+        press(page, "r", "r", "Enter")
+        expect(page.locator(".hv-room")).to_have_count(0)
+    expect(page.locator(".hv-score")).to_contain_text("0 of 4")
+    press(page, "r")
+    expect(page.locator(".hv-room")).to_have_count(0)
+    expect(page.locator(".hv-told")).to_have_text(say("player.room_over"))
+
+
+def test_a_question_about_a_hook_that_is_off_offers_the_value_with_the_hook_on(open_file: Opener) -> None:
+    page = open_file("whatif")
+    press(page, "End", "p")
+    page.get_by_role("switch").first.click()
+    expect(page.locator(".hv-question")).to_have_text("c_hook is off. What is a.grad now?")
+    press(page, "Escape", "r")
+    assert choices(page) == ["16", "24", "30", "112"]
+    press(page, "r")
+    expect(page.locator(".hv-room-choice.hv-right")).to_contain_text("24")
+    expect(page.locator(".hv-room-reason").nth(2)).to_have_text("30 is a.grad with c_hook on.")
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", (1280, 720)), ("dark", (1920, 1080))])
+def test_four_choices_with_long_texts_fit_the_screen_in_large_letters(
+    open_file: Opener, scheme: str, size: tuple[int, int]
+) -> None:
+    page = open_file("long", color_scheme=scheme)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    press(page, "r", "r", "Enter", "r")
+    expect(page.locator(".hv-room-choice")).to_have_count(4)
+    assert page.evaluate(OVERFLOWS) == [0, 0]
+    press(page, *"30", "Enter", *"12", "Enter", *"5", "Enter", *"1", "r")
+    expect(page.locator(".hv-room-reason:not(:empty)")).to_have_count(3)
+    assert page.evaluate(OVERFLOWS) == [0, 0]
+    assert page.evaluate(SMALLEST) >= 0.022 * size[1]
+    for part in (".hv-room-choice.hv-right", ".hv-room-choice.hv-right .hv-room-letter"):
+        assert page.locator(part).evaluate(CONTRAST) >= 4.5
+    found = Axe().run(page, context=".hv-room").response["violations"]
+    assert [rule["id"] for rule in found if rule["impact"] in ("serious", "critical")] == [], json.dumps(found)[:2000]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_right_answer_is_green_with_a_tick_and_a_word(open_file: Opener, scheme: str) -> None:
+    page = open_file(color_scheme=scheme)
+    press(page, "p", "ArrowRight", "2", "Enter")
+    line = page.locator(".hv-told.hv-right")
+    expect(line).to_have_text("Right.")
+    expect(line.locator(".hv-check path")).to_be_visible()
+    assert line.evaluate(CONTRAST) >= 4.5
+    red, green, blue = line.evaluate("line => getComputedStyle(line).color.match(/\\d+/g).map(Number)")
+    assert green > red and green > blue
+    press(page, "ArrowLeft", "ArrowRight")
+    expect(page.locator(".hv-right")).to_have_count(0)
