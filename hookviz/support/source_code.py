@@ -176,7 +176,19 @@ def shorten_filename(filename: str) -> str | None:
 
 def _name_notebook_cell(filename: str) -> str | None:
     """Return ``In [4]`` if IPython compiled ``filename`` from the fourth cell, else None."""
-    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = get_ipython() if get_ipython else None
-    cells: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    cells: dict[str, int] = getattr(getattr(_get_shell(), "compile", None), "_filename_map", {})
     return f"In [{cells[filename]}]" if filename in cells else None
+
+
+def list_notebook_cells() -> list[tuple[str, bool]]:
+    """Return (filename, whether it failed) of each notebook cell that has run, in the order of their last runs."""
+    shell = _get_shell()
+    cells: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    failed = getattr(getattr(shell, "history_manager", None), "exceptions", {})
+    return [(filename, cells[filename] in failed) for filename in sorted(cells, key=cells.__getitem__)]
+
+
+def _get_shell() -> Any:
+    """Return IPython's shell; None outside of a notebook."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython else None
