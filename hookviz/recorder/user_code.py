@@ -8,6 +8,7 @@ import sysconfig
 from collections.abc import Container
 from functools import lru_cache
 from types import CodeType, FrameType
+from typing import TypeGuard
 
 from hookviz.analysis.source_lines.assignments import read_program
 from hookviz.autograd.variable_names import is_library_file
@@ -95,10 +96,13 @@ def _calling_frame(frame: FrameType) -> FrameType | None:
         outer = outer.f_back
     if outer is None or _is_installed(outer.f_code.co_filename):
         return None
-    inside = outer.f_code.co_filename
-    while outer.f_code.co_name in _INNER_NAMES and outer.f_back is not None:
+    while outer.f_code.co_name in _INNER_NAMES and _has_same_file(outer, outer.f_back):
         outer = outer.f_back
-    return outer if outer.f_code.co_filename == inside else None
+    return outer
+
+
+def _has_same_file(frame: FrameType, outer: FrameType | None) -> TypeGuard[FrameType]:
+    return outer is not None and outer.f_code.co_filename == frame.f_code.co_filename
 
 
 _INNER_NAMES = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>"})

@@ -1,7 +1,8 @@
 // The panel: the words of a step.
 
+import { CodePane } from "./code_pane.js";
 import { escapeBidi, findElement, makeElement, makeShape } from "./dom.js";
-import { makeReasons } from "./reasons.js";
+import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "./stepping.js";
 
 /** @import { Language } from "./language.js" */
@@ -28,6 +29,11 @@ export class Panel {
     this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
     /** A note about the keyboard, after Escape. */
     this.keysNote = makeElement("p", "hv-keys");
+    this.code = new CodePane(context);
+    /** What experts want to know; it stays open from step to step. */
+    this.more = makeElement("details", "hv-more");
+    this.more.append(makeElement("summary", "", context.language.say("player.more")));
+    this.pane.append(this.more, this.code.pane);
   }
 
   /** @param {number} step */
@@ -37,7 +43,11 @@ export class Panel {
     const { language } = this.context;
     this.pane.classList.toggle("hv-forward", words.forward);
     this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
-    this.pane.replaceChildren(...this.#makeChildren(step, words));
+    // What stays is not moved: it would lose the focus and its scroll position.
+    for (const child of [...this.pane.children]) if (child !== this.more && child !== this.code.pane) child.remove();
+    this.pane.prepend(...this.#makeChildren(step, words));
+    this.#fillMore(words);
+    this.code.paint(words.code);
     this.pane.scrollTop = 0;
   }
 
@@ -90,10 +100,20 @@ export class Panel {
       makeCards(readCards(words, language), before ? readCards(before, language) : []),
       makeGradientList(words, language),
       makeReasons(run.steps[step], words, language),
-      ...(hook === null ? [] : makeHookSource(content.hooks[hook], language)),
-      makeElement("p", "hv-kept", language.read(words.registration)),
+      ...(hook === null ? [] : makeHookName(content.hooks[hook], language)),
       makeElement("p", "hv-next", language.read(words.next_hook)),
+      makeElement("p", "hv-start", step === 0 && run.steps.length > 1 ? language.say("player.start") : ""),
     ];
+  }
+
+  /** @param {StepWords} words */
+  #fillMore(words) {
+    const { language } = this.context;
+    const registration = language.read(words.registration);
+    const lines = makeFormulaSources(words, language);
+    if (registration) lines.unshift(makeElement("p", "hv-kept", registration));
+    this.more.hidden = !lines.length;
+    this.more.replaceChildren(this.more.children[0], ...lines);
   }
 
   /** The title line; a question is inserted after it. */
@@ -194,21 +214,31 @@ function makeGradientList({ gradients }, language) {
 }
 
 /**
- * Makes the elements for a hook: name, location and source.
+ * Makes the elements for a hook: its name and location, and why there is no source if there is none.
+ * @param {HookText} hook
+ * @param {Language} language
+ */
+function makeHookName(hook, language) {
+  const where = makeElement("p", "hv-where");
+  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", language.read(hook.where)));
+  return hook.source === null ? [where, makeElement("p", "hv-kept", language.read(hook.no_source ?? ""))] : [where];
+}
+
+/**
+ * Makes the elements for a hook with its source.
  * @param {HookText} hook
  * @param {Language} language
  */
 export function makeHookSource(hook, language) {
-  const where = makeElement("p", "hv-where");
-  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", language.read(hook.where)));
-  if (hook.source === null) return [where, makeElement("p", "hv-kept", language.read(hook.no_source ?? ""))];
+  const name = makeHookName(hook, language);
+  if (hook.source === null) return name;
   const code = makeElement("ol", "hv-code");
   for (const { number, text, marked } of sourceLines(hook.source, hook.first_line ?? 1, hook.return_line)) {
     const line = makeElement("li", marked ? "hv-marked" : "");
     line.append(makeElement("span", "hv-line-number", String(number)), makeElement("code", "", text));
     code.append(line);
   }
-  return [where, code];
+  return [...name, code];
 }
 
 /**

@@ -31,6 +31,15 @@ export interface Reason {
   note: Message;
 }
 
+/** A text of the user's code. */
+export interface SourceText {
+  /** Its file or notebook cell. */
+  title: Message;
+  text: string;
+  /** The line number of the first line of ``text``. */
+  first_line: number;
+}
+
 /** The texts that the panel shows at a step. */
 export interface StepWords {
   title: Message;
@@ -44,6 +53,8 @@ export interface StepWords {
   /** (source or target, gradient) for each gradient that arrives or is sent. */
   gradients: [Message, Message][];
   reasons?: Reason[];
+  /** The line of the user's code that the step belongs to. */
+  code?: [number, number | null, Message];
   /** The dict in which the hook is registered, and when the hook runs. */
   registration: Message;
   /** The hook that gets this gradient next. */
@@ -214,6 +225,8 @@ export interface Content {
   /** The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none. */
   layers: string;
   hooks: HookText[];
+  /** The user's code, which ``StepWords.code`` refers to. */
+  sources: SourceText[];
   switches: Switch[];
   /** The indices of the switches that are off, separated by commas → the index of the run. */
   combinations: { [key: string]: number };
