@@ -124,9 +124,7 @@ class TraceContent:
         # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
         with_questions = bool(firings) or len(trace.rows) <= MAX_UNSPLIT_STEPS
         self._code = CodeTexts()
-        self._step_texts = StepTexts(
-            trace, trace.steps, self._code, with_questions=with_questions, firings=firings
-        )
+        self._step_texts = StepTexts(trace, trace.steps, self._code, with_questions=with_questions, firings=firings)
 
     @gc_paused()
     def content(self) -> Content:

@@ -4,11 +4,10 @@ import inspect
 import linecache
 import os
 import sys
-import sysconfig
+import tokenize
 from collections.abc import Container
 from functools import lru_cache
 from types import CodeType, FrameType
-from typing import TypeGuard
 
 from hookviz.analysis.source_lines.assignments import read_program
 from hookviz.autograd.variable_names import is_library_file
@@ -20,9 +19,7 @@ MAX_LINES = 200
 PART_LINES = 60
 """The lines that are kept of a longer function, or of a longer program outside of functions."""
 
-_INSTALLED = tuple(
-    os.path.join(folder, "") for folder in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
-)
+_PYTHON_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
 
 
 class UserCode:
@@ -91,27 +88,28 @@ class UserCode:
 
 def _calling_frame(frame: FrameType) -> FrameType | None:
     """Return the innermost frame that is neither ours nor torch's, if it runs the user's own code."""
-    outer: FrameType | None = frame
-    while outer is not None and is_library_file(outer.f_code.co_filename):
-        outer = outer.f_back
-    if outer is None or _is_installed(outer.f_code.co_filename):
+    caller: FrameType | None = frame
+    while caller is not None and is_library_file(caller.f_code.co_filename):
+        caller = caller.f_back
+    if caller is None or _is_installed(caller.f_code.co_filename):
         return None
-    while outer.f_code.co_name in _INNER_NAMES and _has_same_file(outer, outer.f_back):
-        outer = outer.f_back
-    return outer
-
-
-def _has_same_file(frame: FrameType, outer: FrameType | None) -> TypeGuard[FrameType]:
-    return outer is not None and outer.f_code.co_filename == frame.f_code.co_filename
+    filename = caller.f_code.co_filename
+    while caller.f_code.co_name in _INNER_NAMES:
+        outer = caller.f_back
+        if outer is None or outer.f_code.co_filename != filename:
+            break
+        caller = outer
+    return caller
 
 
 _INNER_NAMES = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>"})
+"""What runs inside a statement of the function around it."""
 
 
 @lru_cache(maxsize=1024)
 def _is_installed(filename: str) -> bool:
     """Whether a file belongs to Python or to an installed package, not to the user."""
-    return "-packages" + os.sep in filename or filename.startswith(_INSTALLED)
+    return "-packages" + os.sep in filename or filename.startswith(_PYTHON_FOLDER)
 
 
 def _has_line(row: SourceRow, line: int) -> bool:
@@ -126,6 +124,14 @@ def _read_file(filename: str) -> SourceRow | None:
     return SourceRow(shorten_filename(filename), 1, "".join(lines), True)
 
 
+def _count_block_lines(lines: list[str]) -> int:
+    """Return the number of lines of the function that ``lines`` begin with; 1 for a lambda inside a statement."""
+    try:
+        return len(inspect.getblock(lines))
+    except (SyntaxError, tokenize.TokenError):
+        return 1
+
+
 def _read_source(code: CodeType, line: int) -> SourceRow | None:
     """Return the file of ``code`` if it is short, else its function, or the lines around ``line``."""
     lines = linecache.getlines(code.co_filename)
@@ -137,8 +143,7 @@ def _read_source(code: CodeType, line: int) -> SourceRow | None:
     first, last = 1, len(lines)
     if code.co_name != "<module>":
         first = code.co_firstlineno
-        last = first - 1 + len(inspect.getblock(lines[first - 1 :]))
+        last = first - 1 + _count_block_lines(lines[first - 1 :])
     if last - first >= MAX_LINES or not first <= line <= last:
         first, last = max(first, line - PART_LINES // 2), min(last, line + PART_LINES // 2)
     return SourceRow(shorten_filename(code.co_filename), first, "".join(lines[first - 1 : last]), False)
-

@@ -24,4 +24,4 @@ class LineRow(NamedTuple):
     pass_id: int | None = None
     call: int | None = None
     names: tuple[tuple[str, int | None], ...] = ()
-    """(name of a tensor of the pass, the source of the notebook cell that assigned it last); None if that is unclear."""
+    """(name of a tensor of the pass, source of the notebook cell that assigned it last); None if that is unclear."""

@@ -21,8 +21,9 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     ``source=False`` removes the source text, file and line of hooks; a lambda, whose name is its text, is renamed to
     ``lambda``. ``values=False`` removes all numbers from tensors and all numbers computed from them, the settings that
     operations saved, the scales of a GradScaler, and whether it found Inf or NaN; shapes, dtypes and devices stay.
-    Either one also removes the program around the passes, which may hold both, and notes and the messages of exceptions, which may quote anything. The names of tensors,
-    modules, functions and exceptions always stay.
+    Either one also removes the program around the passes, which shows its source and often its numbers, and notes and
+    the messages of exceptions, which may quote anything. The names of tensors, modules, functions and exceptions
+    always stay.
 
     Raises:
         TypeError: ``source`` or ``values`` is not a boolean.

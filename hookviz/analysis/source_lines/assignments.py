@@ -145,12 +145,10 @@ class Program:
             method = node.func.attr
             if method.endswith("_") and not method.endswith("__") and method not in _KEEPS_DATA:
                 changed = node.func.value
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            changed = node.value
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == "data":
-            changed = node.value
-        elif isinstance(node, ast.keyword) and node.arg == "out":
-            changed = node.value
+        elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            changed = node.value if isinstance(node, ast.Subscript) or node.attr == "data" else None
+        elif isinstance(node, ast.keyword):
+            changed = node.value if node.arg == "out" else None
         while isinstance(changed, ast.Subscript | ast.Attribute):
             changed = changed.value
         if isinstance(changed, ast.Name):

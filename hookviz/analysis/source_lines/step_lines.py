@@ -35,7 +35,19 @@ class StepLines:
         hooks = sorted({row.hook for row in trace.rows if row.hook is not None})
         self._hooks = {index: self._find_hook(index) for index in hooks}
         self._programs: dict[int, Program | None] = {}
-        self._assigned: dict[tuple[int, str], tuple[int, int] | None] = {}
+        self._assigned: dict[tuple[LineRow, str], tuple[int, int] | None] = {}
+
+    def used_lines(self) -> dict[int, set[int]]:
+        """Return source → all lines in it that steps can belong to; much fewer than there are steps."""
+        found: list[tuple[int, int | None]] = [(row.source, row.line) for row in self._trace.lines]
+        found += [(line.source, line.line) for line in self._hooks.values() if line is not None]
+        for row in self._trace.tensors:
+            start = self._passes.get(row.pass_id)
+            found += [place for place in (start and self._assignment(start, row),) if place is not None]
+        used: dict[int, set[int]] = {}
+        for source, line in found:
+            used.setdefault(source, set()).update([] if line is None else [line])
+        return used
 
     def line(self, step: Step) -> CodeLine | None:
         """Return the line of ``step``; the text alone if only that is known, and None if nothing is."""
@@ -95,7 +107,7 @@ class StepLines:
 
     def _assignment(self, start: LineRow, row: TensorRow) -> tuple[int, int] | None:
         """Return (source, line) of the only assignment that can have given the tensor its name."""
-        key = (row.pass_id, row.name)
+        key = (start._replace(pass_id=None), row.name)
         if key not in self._assigned:
             self._assigned[key] = self._find_assignment(start, row.name) if row.name.isidentifier() else None
         return self._assigned[key]
