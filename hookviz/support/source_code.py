@@ -163,11 +163,17 @@ def shorten_filename(filename: str) -> str | None:
         return cell
     if filename.startswith("<"):
         return None
-    longest = sorted(filter(None, sys.path), key=len, reverse=True)
+    return _shorten_path(filename, os.getcwd(), tuple(filter(None, sys.path)))
+
+
+@lru_cache(maxsize=1024)
+def _shorten_path(filename: str, working_directory: str, folders: tuple[str, ...]) -> str:
+    """Shorten a path, relative to one of these folders; looking for links in all of them takes long."""
+    longest = sorted(folders, key=len, reverse=True)
     libraries = [
         folder for folder in longest if folder.endswith("-packages")
     ]  # before the working directory, which may contain them
-    for folder in (*libraries, os.getcwd(), *longest):
+    for folder in (*libraries, working_directory, *longest):
         root = os.path.join(os.path.realpath(folder), "")
         if os.path.realpath(filename).startswith(root):
             return os.path.realpath(filename).removeprefix(root).replace(os.sep, "/")
