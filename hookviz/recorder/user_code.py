@@ -32,7 +32,7 @@ class UserCode:
         self._by_row: dict[SourceRow, int] = {}
 
     def add_call(self, call: int) -> None:
-        """Note the line that calls a module, if the user's code calls it, not another library."""
+        """Note the line that calls a module, if the user's code calls it: not a module of torch, or another library."""
         frame = _calling_frame(sys._getframe(1))
         source = None if frame is None else self._source_of(frame)
         if frame is not None and source is not None:
@@ -87,10 +87,13 @@ class UserCode:
 
 
 def _calling_frame(frame: FrameType) -> FrameType | None:
-    """Return the innermost frame that is neither ours nor torch's, if it runs the user's own code."""
+    """Return the innermost frame that is neither ours nor torch's, if it runs the user's own code.
+
+    None if a module of torch stands between, such as ``Sequential``: the user's line calls that module.
+    """
     caller: FrameType | None = frame
     while caller is not None and is_library_file(caller.f_code.co_filename):
-        caller = caller.f_back
+        caller = None if caller.f_code.co_name == "forward" else caller.f_back
     if caller is None or _is_installed(caller.f_code.co_filename):
         return None
     filename = caller.f_code.co_filename
