@@ -1,6 +1,6 @@
 // The code pane: the user's own lines, with an arrow on the one that runs.
 
-import { makeElement, makeShape } from "./dom.js";
+import { escapeBidi, makeElement, makeShape } from "./dom.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { SourceText, StepWords } from "./payload" */
@@ -40,10 +40,10 @@ export class CodePane {
     if (!(index in this.sources)) return;
     this.#show(index);
     this.pane.classList.toggle("hv-idle", line === null);
-    this.note.textContent = this.language.read(note);
+    this.note.textContent = escapeBidi(this.language.read(note));
     const { first_line: first } = this.sources[index];
     [...this.list.children].forEach((item, i) => markLine(item, first + i === line));
-    const current = this.list.querySelector(".hv-marked");
+    const current = this.list.querySelector("[aria-current]");
     if (current) reveal(this.list, /** @type {HTMLElement} */ (current));
   }
 
@@ -53,7 +53,7 @@ export class CodePane {
     this.#shown = index;
     this.pane.hidden = false;
     const source = this.sources[index];
-    this.title.textContent = this.language.read(source.title);
+    this.title.textContent = escapeBidi(this.language.read(source.title));
     this.list.replaceChildren(...makeLines(source));
     this.list.scrollTop = 0;
   }
@@ -79,7 +79,7 @@ function makeLines({ text, first_line: first }) {
  * @param {boolean} isMarked
  */
 function markLine(item, isMarked) {
-  item.classList.toggle("hv-marked", isMarked);
+  if (isMarked === item.hasAttribute("aria-current")) return;
   if (isMarked) item.setAttribute("aria-current", "step");
   else item.removeAttribute("aria-current");
 }

@@ -1,7 +1,7 @@
 // The panel: the words of a step.
 
 import { CodePane } from "./code_pane.js";
-import { escapeBidi, findElement, makeElement, makeShape } from "./dom.js";
+import { escapeBidi, findElement, focusedElement, makeElement, makeShape } from "./dom.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "./stepping.js";
 
@@ -30,10 +30,13 @@ export class Panel {
     /** A note about the keyboard, after Escape. */
     this.keysNote = makeElement("p", "hv-keys");
     this.code = new CodePane(context);
+    /** A message that is not part of a step. */
+    this.told = makeElement("p", "hv-told");
     /** What experts want to know; it stays open from step to step. */
     this.more = makeElement("details", "hv-more");
-    this.more.append(makeElement("summary", "", context.language.say("player.more")));
-    this.pane.append(this.more, this.code.pane);
+    this.moreLines = makeElement("div");
+    this.more.append(makeElement("summary", "", context.language.say("player.more")), this.moreLines);
+    this.pane.append(this.keysNote, this.told, this.more, this.code.pane);
   }
 
   /** @param {number} step */
@@ -44,8 +47,13 @@ export class Panel {
     this.pane.classList.toggle("hv-forward", words.forward);
     this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
     // What stays is not moved: it would lose the focus and its scroll position.
-    for (const child of [...this.pane.children]) if (child !== this.more && child !== this.code.pane) child.remove();
-    this.pane.prepend(...this.#makeChildren(step, words));
+    /** @type {Element[]} */
+    const kept = [this.keysNote, this.told, this.more, this.code.pane];
+    for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
+    if (this.told.textContent) this.told.textContent = "";
+    const { head, lines } = this.#makeWords(step, words);
+    this.pane.prepend(head);
+    this.told.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);
     this.code.paint(words.code);
     this.pane.scrollTop = 0;
@@ -66,8 +74,7 @@ export class Panel {
    */
   showMessage(text, spoken = text) {
     this.announce(spoken);
-    const line = this.pane.querySelector(".hv-told");
-    if (line) line.textContent = escapeBidi(text);
+    this.told.textContent = escapeBidi(text);
     this.pane.scrollTop = 0;
   }
 
@@ -86,15 +93,13 @@ export class Panel {
    * @param {number} step
    * @param {StepWords} words
    */
-  #makeChildren(step, words) {
+  #makeWords(step, words) {
     const { language, run, baseline, content } = this.context;
     const { hook } = run.steps[step];
     const sentence = language.read(words.sentence);
     const before = baseline?.steps[step].words;
-    return [
-      makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title)),
-      this.keysNote,
-      makeElement("p", "hv-told"),
+    const head = makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title));
+    const lines = [
       makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, sentence),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(readCards(words, language), before ? readCards(before, language) : []),
@@ -104,16 +109,19 @@ export class Panel {
       makeElement("p", "hv-next", language.read(words.next_hook)),
       makeElement("p", "hv-start", step === 0 && run.steps.length > 1 ? language.say("player.start") : ""),
     ];
+    return { head, lines };
   }
 
   /** @param {StepWords} words */
   #fillMore(words) {
-    const { language } = this.context;
+    const { language, root } = this.context;
     const registration = language.read(words.registration);
     const lines = makeFormulaSources(words, language);
     if (registration) lines.unshift(makeElement("p", "hv-kept", registration));
-    this.more.hidden = !lines.length;
-    this.more.replaceChildren(this.more.children[0], ...lines);
+    // A hidden element would take the focus out of the player.
+    if (!lines.length && this.more.contains(focusedElement(root))) root.focus({ preventScroll: true });
+    if (this.more.hidden === lines.length > 0) this.more.hidden = !lines.length;
+    this.moreLines.replaceChildren(...lines);
   }
 
   /** The title line; a question is inserted after it. */
