@@ -80,7 +80,7 @@ function makeLines({ text, first_line: first }) {
  */
 function markLine(item, isMarked) {
   if (isMarked === item.hasAttribute("aria-current")) return;
-  if (isMarked) item.setAttribute("aria-current", "step");
+  if (isMarked) item.setAttribute("aria-current", "true");
   else item.removeAttribute("aria-current");
 }
 

@@ -36,7 +36,10 @@ export class Panel {
     this.more = makeElement("details", "hv-more");
     this.moreLines = makeElement("div");
     this.more.append(makeElement("summary", "", context.language.say("player.more")), this.moreLines);
-    this.pane.append(this.keysNote, this.told, this.more, this.code.pane);
+    this.pane.append(this.keysNote, this.told, this.more);
+    /** The words, which scroll, and below them the code, which stays. */
+    this.column = makeElement("div", "hv-column");
+    this.column.append(this.pane, this.code.pane);
   }
 
   /** @param {number} step */
@@ -48,7 +51,7 @@ export class Panel {
     this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
     // What stays is not moved: it would lose the focus and its scroll position.
     /** @type {Element[]} */
-    const kept = [this.keysNote, this.told, this.more, this.code.pane];
+    const kept = [this.keysNote, this.told, this.more];
     for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     if (this.told.textContent) this.told.textContent = "";
     const { head, lines } = this.#makeWords(step, words);
