@@ -1,7 +1,7 @@
 """Look at every player of pages on screens of five sizes, and list what is cut or out of sight.
 
-``python -m tools.picture_fit build/site`` takes the players of the lessons (``make site`` builds the pages), and pages of a
-ResNet-18, an encoder of 12 layers and an unrolled recurrent net besides. It ends with status 1 if anything is cut.
+``python -m tools.picture_fit build/site`` takes the players of the lessons (``make site`` builds the pages), and also a
+ResNet-18, an encoder of 12 layers and an unrolled recurrent net. It ends with status 1 if anything is cut.
 """
 
 import sys
@@ -72,7 +72,7 @@ def _write_model_pages(folder: Path) -> list[Path]:
     with hv.record(cell) as unrolled:
         for _ in range(12):
             state = cell(torch.randn(2, 4), state)
-        state.sum().backward()
+        state.sum().backward()  # type: ignore[no-untyped-call]
     traces = {
         "resnet18": _record(ResNet18(), torch.randn(2, 3, 64, 64)),
         "encoder12": _record(encoder(), torch.randn(2, 8, 256)),

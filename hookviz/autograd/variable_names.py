@@ -28,13 +28,13 @@ _TYPES_WITHOUT_TENSORS = frozenset(
 def caller_frame(depth: int = 1) -> FrameType:
     """Return the innermost frame of the user's code: neither of this package nor of torch."""
     frame = sys._getframe(depth)
-    while frame.f_back is not None and _is_library_frame(frame):
+    while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
 
-def _is_library_frame(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
+def is_library_file(file: str) -> bool:
+    """Whether a file belongs to this package, to torch, or to what runs a ``with`` statement."""
     return file.startswith(_LIBRARY_FOLDERS) or file == contextlib.__file__
 
 

@@ -53,6 +53,20 @@ class Reason(TypedDict):
     note: Message
 
 
+class SourceText(TypedDict):
+    """A text of the user's code."""
+
+    title: Message
+    """Its file or notebook cell."""
+    text: str
+    first_line: int
+    """The line number of the first line of ``text``."""
+
+
+CodeLine = tuple[int, int | None, Message]
+"""(index in ``Content.sources``, number of the running line, what that line does); None if only the text is known."""
+
+
 class StepWords(TypedDict):
     """The texts that the panel shows at a step."""
 
@@ -67,6 +81,8 @@ class StepWords(TypedDict):
     gradients: list[tuple[Message, Message]]
     """(source or target, gradient) for each gradient that arrives or is sent."""
     reasons: NotRequired[list[Reason]]
+    code: NotRequired[CodeLine]
+    """The line of the user's code that the step belongs to."""
     registration: Message
     """The dict in which the hook is registered, and when the hook runs."""
     next_hook: Message
@@ -247,6 +263,8 @@ class Content(TypedDict):
     """What the player shows, as a phrase: the name of the player for screen readers."""
     hooks: list[HookText]
     questions: list[Question]
+    sources: list[SourceText]
+    """The user's code, which ``StepWords.code`` refers to."""
     switches: list[Switch]
     combinations: dict[str, int]
     """The indices of the switches that are off, separated by commas → the index of the run."""
@@ -337,6 +355,7 @@ def empty_content(words: Words) -> Content:
         "about": "",
         "hooks": [],
         "questions": [],
+        "sources": [],
         "switches": [],
         "combinations": {},
         "first_difference": -1,

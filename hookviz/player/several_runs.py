@@ -11,6 +11,7 @@ from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
 from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
+from hookviz.player.code_texts import CodeTexts
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, ViewChunk
 from hookviz.player.question_pool import QuestionPool
@@ -83,7 +84,7 @@ class _SeveralRuns:
             for (trace, ids), variant in zip(aligned, variants, strict=True)
         ]
         self._pictures = _SharedPictures(self._scenes, [variant.is_shown for variant in variants], shown)
-        self._wording, self._pool = Wording(), _WordPool()
+        self._wording, self._pool, self._code = Wording(), _WordPool(), CodeTexts()
         self._questions = QuestionPool(self._wording)
         self._shared_questions: dict[str, list[int]] = {}
         """The questions about the first variant, which all others share."""
@@ -112,6 +113,7 @@ class _SeveralRuns:
             "about": self._wording(self._describe(first)),
             "hooks": [hook_text(first, row, self._wording) for row in self._hooks],
             "questions": self._questions.questions,
+            "sources": self._code.texts(self._wording),
             "switches": [self._switch(hook_id, hook) for hook_id, hook in self._switches.items()],
             "combinations": {},
             "first_difference": -1,
@@ -124,7 +126,8 @@ class _SeveralRuns:
 
     def _run(self, number: int) -> RunContent:
         variant, steps = self._variants[number], self._steps[number]
-        texts = StepTexts(self._traces[number], steps, with_questions=number == 0 and variant.off_hooks is not None)
+        with_questions = number == 0 and variant.off_hooks is not None
+        texts = StepTexts(self._traces[number], steps, self._code, with_questions=with_questions)
         word_indices = [
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step, self._wording))
             for step in steps

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.questions.prediction import Question, make_questions
+from hookviz.player.code_texts import CodeTexts
 from hookviz.player.payload import Glyph, Reason, StepWords
 from hookviz.player.wording import Wording
 from hookviz.support.messages import say
@@ -39,9 +40,16 @@ class StepTexts:
     """Writes the words of the steps of a trace, the reasons for their gradients and the questions about them."""
 
     def __init__(
-        self, trace: TraceData, steps: Sequence[Step], *, with_questions: bool, firings: Sequence[Step] | None = None
+        self,
+        trace: TraceData,
+        steps: Sequence[Step],
+        code: CodeTexts,
+        *,
+        with_questions: bool,
+        firings: Sequence[Step] | None = None,
     ) -> None:
         self._steps = steps
+        self._find_line = code.lines_of(trace)
         self._explainer = Explainer(trace)
         self._asked = make_questions(steps, firings) if with_questions else {}
 
@@ -63,6 +71,9 @@ class StepTexts:
         reasons = self._reasons(step, wording)
         if reasons:
             words["reasons"] = reasons
+        line = self._find_line(step)
+        if line is not None:
+            words["code"] = line.source, line.line, wording(line.note)
         return words
 
     def _reasons(self, step: Step, wording: Wording) -> list[Reason]:

@@ -13,6 +13,7 @@ from hookviz.analysis.findings import Trouble, describe_no_findings, find_troubl
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.grouping.activity import collect_pass_activity
 from hookviz.picture.grouping.pass_groups import needs_pass_groups
+from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
@@ -123,7 +124,8 @@ class TraceContent:
         firings = trace.firings
         # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
         with_questions = bool(firings) or len(trace.rows) <= MAX_UNSPLIT_STEPS
-        self._step_texts = StepTexts(trace, trace.steps, with_questions=with_questions, firings=firings)
+        self._code = CodeTexts()
+        self._step_texts = StepTexts(trace, trace.steps, self._code, with_questions=with_questions, firings=firings)
 
     @gc_paused()
     def content(self) -> Content:
@@ -236,6 +238,7 @@ class TraceContent:
             "about": wording(describe_content(self.trace)),
             "hooks": [hook_text(self.trace, row, wording) for row in self._hooks],
             "questions": pool.questions,
+            "sources": self._code.texts(wording),
             "switches": [],
             "combinations": {},
             "first_difference": -1,

@@ -19,6 +19,7 @@ from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pytree import labelled_arguments, labelled_leaves
 from hookviz.recorder.session import Session
+from hookviz.recorder.user_code import UserCode
 from hookviz.trace import CallRow
 
 _ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
@@ -30,6 +31,7 @@ class CallTracker:
 
     def __init__(self, session: Session, models: Sequence[Module], module_filter: ModuleFilter) -> None:
         self.session, self.trace, self.module_filter = session, session.trace, module_filter
+        self.code = UserCode(session.trace)
         self.modules = ModuleRegistry(session.trace)
         self.owners = GraphOwners(session.trace, self.modules, module_filter)
         self.probe = ArgumentProbe(session.trace)
@@ -79,6 +81,7 @@ class CallTracker:
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
         self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed))
+        self.session.attempt(self.code.add_call, call.index)
         if not stack:
             self.owners.node_owners.mark_inputs(item for _, item in labelled)
         stack.append(call)

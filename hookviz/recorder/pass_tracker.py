@@ -135,6 +135,7 @@ class PassTracker:
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
         places = snapshot.capture(roots, self._tensor_names(), self._followed_nodes)
+        self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
         self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
         self.sweep()
         self.late_hooks.mark_retained(snapshot)

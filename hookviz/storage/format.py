@@ -2,7 +2,19 @@
 
 from typing import Any, TypeVar
 
-from hookviz.trace import CallRow, HookRow, ModuleRow, ReasonRow, SavedRow, ScaleRow, StepRow, TensorRow, TraceData
+from hookviz.trace import (
+    CallRow,
+    HookRow,
+    LineRow,
+    ModuleRow,
+    ReasonRow,
+    SavedRow,
+    ScaleRow,
+    SourceRow,
+    StepRow,
+    TensorRow,
+    TraceData,
+)
 
 TraceT = TypeVar("TraceT", bound=TraceData)
 """The class that a file is read into."""
@@ -25,5 +37,7 @@ ROW_TYPES: dict[str, Any] = {
     "calls": CallRow,
     "rows": StepRow,
     "reasons": ReasonRow,
+    "sources": SourceRow,
+    "lines": LineRow,
 }
 """Table of a file → the type of its rows in a trace."""

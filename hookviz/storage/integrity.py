@@ -58,10 +58,23 @@ def find_fault(trace: TraceData) -> str:
         _check_calls,
         _check_hooks,
         _check_steps,
+        _check_lines,
         _check_reasons,
         _check_values,
     )
     return shorten_fault(next((fault for rule in rules for fault in rule(trace)), ""))
+
+
+# -- the user's code
+
+
+def _check_lines(trace: TraceData) -> Iterator[str]:
+    sources, passes, calls = len(trace.sources), len(trace.roots), len(trace.calls)
+    for index, row in enumerate(trace.lines):
+        has_places = _are_indexes_valid(row.pass_id, passes) and _are_indexes_valid(row.call, calls)
+        has_sources = _are_indexes_valid((row.source, *(source for _, source in row.names)), sources)
+        if not (has_places and has_sources):
+            yield say("damaged.row", table="lines", index=index)
 
 
 # -- the passes and their graph

@@ -153,6 +153,25 @@ class ReasonColumns(Struct):
     notes: list[tuple[FileNote, ...]] = []
 
 
+class SourceColumns(Struct):
+    """Columns of ``SourceRow``."""
+
+    file: list[Name | None] = []
+    line: list[Index] = []
+    text: list[LongText] = []
+    whole: list[bool] = []
+
+
+class LineColumns(Struct):
+    """Columns of ``LineRow``."""
+
+    source: list[Index] = []
+    line: list[Index] = []
+    pass_id: list[Index | None] = []
+    call: list[Index | None] = []
+    names: list[tuple[tuple[Name, Index | None], ...]] = []
+
+
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DIMENSIONS)]
 FileStatistics = tuple[
     FileFloat | None, FileFloat | None, FileFloat | None, FileFloat, Index | None, Index | None, Index | None
@@ -185,6 +204,8 @@ class TraceFile(Struct):
     saved: SavedColumns = field(default_factory=SavedColumns)
     scales: ScaleColumns = field(default_factory=ScaleColumns)
     reasons: ReasonColumns = field(default_factory=ReasonColumns)
+    sources: SourceColumns = field(default_factory=SourceColumns)
+    lines: LineColumns = field(default_factory=LineColumns)
     explained: list[Indexes] = []
     """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index] = []

@@ -163,11 +163,17 @@ def shorten_filename(filename: str) -> str | None:
         return cell
     if filename.startswith("<"):
         return None
-    longest = sorted(filter(None, sys.path), key=len, reverse=True)
+    return _shorten_path(filename, os.getcwd(), tuple(filter(None, sys.path)))
+
+
+@lru_cache(maxsize=1024)
+def _shorten_path(filename: str, working_directory: str, folders: tuple[str, ...]) -> str:
+    """Shorten a path, relative to one of these folders; looking for links in all of them takes long."""
+    longest = sorted(folders, key=len, reverse=True)
     libraries = [
         folder for folder in longest if folder.endswith("-packages")
     ]  # before the working directory, which may contain them
-    for folder in (*libraries, os.getcwd(), *longest):
+    for folder in (*libraries, working_directory, *longest):
         root = os.path.join(os.path.realpath(folder), "")
         if os.path.realpath(filename).startswith(root):
             return os.path.realpath(filename).removeprefix(root).replace(os.sep, "/")
@@ -176,7 +182,19 @@ def shorten_filename(filename: str) -> str | None:
 
 def _name_notebook_cell(filename: str) -> str | None:
     """Return ``In [4]`` if IPython compiled ``filename`` from the fourth cell, else None."""
-    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = get_ipython() if get_ipython else None
-    cells: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    cells: dict[str, int] = getattr(getattr(_get_shell(), "compile", None), "_filename_map", {})
     return f"In [{cells[filename]}]" if filename in cells else None
+
+
+def list_notebook_cells() -> list[tuple[str, bool]]:
+    """Return (filename, whether it failed) of each notebook cell that has run, in the order of their last runs."""
+    shell = _get_shell()
+    cells: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    failed = getattr(getattr(shell, "history_manager", None), "exceptions", {})
+    return [(filename, cells[filename] in failed) for filename in sorted(cells, key=cells.__getitem__)]
+
+
+def _get_shell() -> Any:
+    """Return IPython's shell; None outside of a notebook."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython else None

@@ -1,5 +1,6 @@
 """The data of a recording: steps, values, hooks and the graph, as plain rows that can be saved and shown."""
 
+from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.hooks import Hook
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import ReasonRow
@@ -39,6 +40,7 @@ __all__ = [
     "Hook",
     "HookPlace",
     "HookRow",
+    "LineRow",
     "ModuleRow",
     "NodeOutput",
     "Note",
@@ -46,6 +48,7 @@ __all__ = [
     "ReasonRow",
     "SavedRow",
     "ScaleRow",
+    "SourceRow",
     "Step",
     "StepRow",
     "Steps",

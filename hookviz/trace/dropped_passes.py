@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from hookviz.trace.code_rows import LineRow
 from hookviz.trace.compact_rows import StepRows, ValueRows
 from hookviz.trace.rows import SavedRow, ScaleRow, StepRow, TensorRow, renumber
 from hookviz.trace.trace import TraceData
@@ -159,6 +160,13 @@ class _Renumberer(NamedTuple):
         others = tuple(self.nodes[node] for node in row.others if node in self.nodes)
         return row._replace(pass_id=row.pass_id - self.dropped_passes, at=at, others=others)
 
+    def line(self, row: LineRow) -> LineRow | None:
+        """Return the line of a pass or call with new indexes; None if that was dropped."""
+        if row.call is not None:
+            return row._replace(call=self.calls[row.call]) if row.call in self.calls else None
+        pass_id = (row.pass_id or 0) - self.dropped_passes
+        return row._replace(pass_id=pass_id) if pass_id >= 0 else None
+
     def apply_to_other_tables(self, trace: TraceData) -> None:
         """Renumber the tables without a pass: of hooks, calls, edges, nodes and values, and the lists per pass."""
         nodes, calls, hooks = self.nodes, self.calls, self.hooks
@@ -169,6 +177,8 @@ class _Renumberer(NamedTuple):
         trace.hook_rows = [row._replace(node=renumber(nodes, row.node)) for row in _select_rows(trace.hook_rows, hooks)]
         call_rows = _select_rows(trace.calls, calls)
         trace.calls = [row._replace(parent=None if row.parent is None else calls[row.parent]) for row in call_rows]
+        lines = (self.line(row) for row in trace.lines)
+        trace.lines = [row for row in lines if row is not None]
         edges = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)
         trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in edges}
         trace.owners = {nodes[node]: calls[call] for node, call in trace.owners.items() if node in nodes}

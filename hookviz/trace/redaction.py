@@ -21,8 +21,9 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     ``source=False`` removes the source text, file and line of hooks; a lambda, whose name is its text, is renamed to
     ``lambda``. ``values=False`` removes all numbers from tensors and all numbers computed from them, the settings that
     operations saved, the scales of a GradScaler, and whether it found Inf or NaN; shapes, dtypes and devices stay.
-    Either one also removes notes and the messages of exceptions, which may quote anything. The names of tensors,
-    modules, functions and exceptions always stay.
+    Either one also removes the program around the passes, which shows its source and often its numbers, and notes and
+    the messages of exceptions, which may quote anything. The names of tensors, modules, functions and exceptions
+    always stay.
 
     Raises:
         TypeError: ``source`` or ``values`` is not a boolean.
@@ -35,7 +36,8 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     remarks = [] if source else [Note.of("redacted.source")]
     remarks += [] if values else [Note.of("redacted.values")]
     remarks += [Note.of("redacted.notes", count=len(trace.remarks))] if trace.remarks else []
-    copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows])
+    # The program around a pass has the values in it, too: ``a = torch.tensor(2.0)``.
+    copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows], sources=[], lines=[])
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
         copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.support.messages import say
 from hookviz.support.source_code import Source
+from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.compact_rows import CompactRows, StepRows, ValueRows
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
@@ -60,6 +61,10 @@ class TraceTables:
     """For each pass, the (node, output) pairs at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, as indexes of ``hook_rows``."""
+    sources: list[SourceRow] = field(default_factory=list)
+    """The texts of the user's code that ``lines`` refer to."""
+    lines: list[LineRow] = field(default_factory=list)
+    """Where the user's code starts the passes and calls the modules, as far as that is known."""
     reasons: list[ReasonRow] = field(default_factory=list, compare=False)
     """The reasons that were read from a file. Torch can compute them again, so they do not count in comparisons."""
     explained: list[StepReasons] = field(default_factory=list, compare=False)

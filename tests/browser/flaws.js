@@ -13,13 +13,12 @@
     const known = new Map();
     return (part) => known.get(part) ?? known.set(part, ask(part)).get(part);
   };
-  // Not by the positions of characters: Chromium gives wrong ones after the picture is scaled by a transform.
   const ink = once((text) => {
-    const [letters, { left, right, top, height }] = [text.textContent, box(text)];
-    const [before, after] = [letters.length - letters.trimStart().length, letters.length - letters.trimEnd().length];
-    const part = (start, count) => count && text.getSubStringLength(start, count) / text.getComputedTextLength();
-    const [start, end] = [part(0, before), part(letters.length - after, after)].map((share) => share * (right - left));
-    return { left: left + start, right: right - end, top: top + height * .22, bottom: top + height * .8 };
+    const [{ top, height }, matrix, letters] = [box(text), text.getScreenCTM(), text.textContent];
+    const [first, last] = [letters.length - letters.trimStart().length, letters.trimEnd().length - 1];
+    const ends = [first, last].flatMap((at) => [text.getStartPositionOfChar(at).x, text.getEndPositionOfChar(at).x]);
+    const [left, right] = [Math.min(...ends), Math.max(...ends)].map((x) => matrix.a * x + matrix.e);
+    return { left, right, top: top + height * .22, bottom: top + height * .8 };
   });
   const paths = ":scope > .hv-box, :scope > .hv-pin-box, :scope > .hv-plate-box, :scope > polygon";
   const around = once((text) => {

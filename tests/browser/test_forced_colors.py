@@ -18,7 +18,11 @@ STATE_STYLES = {
     "a button of the menu": ("[aria-pressed='true']:has(kbd)", ".hv-menu [aria-pressed='false']", "borderTopWidth"),
     "the row of the step": ("tr.hv-now", "tr.hv-done", "outlineStyle"),
     "its button": ("[aria-current='step']", ".hv-row-step[aria-current='false']", "borderTopStyle"),
-    "the line that registered": (".hv-code .hv-marked", ".hv-code li:not(.hv-marked)", "borderLeftWidth"),
+    "the running line": (
+        ".hv-code [aria-current] > .hv-code-arrow",
+        ".hv-code li:not([aria-current]) > .hv-code-arrow",
+        "visibility",
+    ),
     "the step on the timeline": (".hv-track .hv-now path", ".hv-track .hv-done path", "transform"),
     "a hook that has fired": (".hv-pin.hv-done > .hv-pin-box", ".hv-pin.hv-todo > .hv-pin-box", "strokeDasharray"),
     "a hook that runs": (".hv-pin.hv-now > .hv-pin-box", ".hv-pin.hv-done > .hv-pin-box", "strokeWidth"),

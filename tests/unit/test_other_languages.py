@@ -30,6 +30,7 @@ UNTRANSLATED_FIELDS = (
     "svg",
     "layers",
     "source",
+    "sources",
     "kind",
     "glyph",
     "initial_state",

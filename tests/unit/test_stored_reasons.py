@@ -91,7 +91,8 @@ def test_the_location_of_a_custom_function_is_stored_once() -> None:
             return grad * 3
 
     trace = record_backward(Tripled.apply(leaf(2.0)))
-    text = json.dumps(encode_trace(add_reasons(trace)))
+    stored = encode_trace(add_reasons(trace))
+    text = json.dumps({name: part for name, part in stored.items() if name != "sources"})
     assert text.count("test_stored_reasons.py") == 1
     assert reason_texts(save_and_load(trace)) == reason_texts(trace)
 

@@ -90,6 +90,7 @@ class _CommonTables:
             rows=[_renumber_step(row, numbers) for row in trace.rows],
             outside={nodes[node] for node in trace.outside},
             scales=[_renumber_scale(row, nodes) for row in trace.scales],
+            lines=[row._replace(call=renumber(numbers.calls, row.call)) for row in trace.lines],
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
             roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
         )

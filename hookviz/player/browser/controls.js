@@ -11,7 +11,7 @@ const ICONS = {
   previous: "M4,-6L-5,0L4,6z",
   play: "M-4,-6L5,0L-4,6z",
   pause: "M-4,-6V6M4,-6V6",
-  next: "M-4,-6L5,0L-4,6z",
+  next: "M-7,0H3M-1,-6L7,0L-1,6z",
   last: "M-6,-6L3,0L-6,6zM6,-6V6",
 };
 
@@ -32,7 +32,10 @@ export function makeControls({ language, signal }, act, between, after) {
   setAttributes(help, { "aria-label": language.say("player.help") });
   help.classList.add("hv-help-button");
   play.classList.add("hv-play");
-  buttons.append(first, previous, play, next, last);
+  next.classList.add("hv-step-button");
+  next.append(makeElement("span", "", language.say("player.next")));
+  // The button that a beginner needs is the first one.
+  buttons.append(next, first, previous, play, last);
   pane.append(buttons, ...between, ...after, help);
   /** @param {Position} position */
   const paint = ({ step, count, playing }) => {

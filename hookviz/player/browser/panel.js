@@ -1,7 +1,8 @@
 // The panel: the words of a step.
 
-import { escapeBidi, findElement, makeElement, makeShape } from "./dom.js";
-import { makeReasons } from "./reasons.js";
+import { CodePane } from "./code_pane.js";
+import { escapeBidi, focusedElement, makeElement, makeShape } from "./dom.js";
+import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "./stepping.js";
 
 /** @import { Language } from "./language.js" */
@@ -32,6 +33,17 @@ export class Panel {
     this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
     /** A note about the keyboard, after Escape. */
     this.keysNote = makeElement("p", "hv-keys");
+    this.code = new CodePane(context);
+    /** A message that is not part of a step; a question is inserted after it. */
+    this.told = makeElement("p", "hv-told");
+    /** What experts want to know; it stays open from step to step. */
+    this.more = makeElement("details", "hv-more");
+    this.moreLines = makeElement("div");
+    this.more.append(makeElement("summary", "", context.language.say("player.more")), this.moreLines);
+    this.pane.append(this.keysNote, this.told, this.more);
+    /** The words, which scroll, and below them the code, which stays. */
+    this.column = makeElement("div", "hv-column");
+    this.column.append(this.pane, this.code.pane);
   }
 
   /** @param {number} step */
@@ -41,7 +53,16 @@ export class Panel {
     const { language } = this.context;
     this.pane.classList.toggle("hv-forward", words.forward);
     this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
-    this.pane.replaceChildren(...this.#makeChildren(step, words));
+    // What stays is not moved: it would lose the focus and its scroll position.
+    /** @type {Element[]} */
+    const kept = [this.keysNote, this.told, this.more];
+    for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
+    if (this.told.textContent) this.told.textContent = "";
+    const { head, lines } = this.#makeWords(step, words);
+    this.pane.prepend(head);
+    this.told.after(...lines.filter((line) => line.hasChildNodes()));
+    this.#fillMore(words);
+    this.code.paint(words.code);
     this.pane.scrollTop = 0;
   }
 
@@ -61,10 +82,9 @@ export class Panel {
    */
   showMessage(text, spoken = text, isRight = false) {
     this.announce(spoken);
-    const line = this.messageLine;
-    line.textContent = escapeBidi(text);
-    line.classList.toggle("hv-right", isRight);
-    if (isRight) line.prepend(makeTick());
+    this.told.textContent = escapeBidi(text);
+    this.told.classList.toggle("hv-right", isRight);
+    if (isRight) this.told.prepend(makeTick());
     this.pane.scrollTop = 0;
   }
 
@@ -83,31 +103,36 @@ export class Panel {
    * @param {number} step
    * @param {StepWords} words
    */
-  #makeChildren(step, words) {
+  #makeWords(step, words) {
     const { language, run, baseline, content } = this.context;
     const { hook } = run.steps[step];
     const sentence = language.read(words.sentence);
     const before = baseline?.steps[step].words;
-    return [
-      makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title)),
-      this.keysNote,
-      makeElement("p", "hv-told"),
+    const head = makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title));
+    const lines = [
       makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, sentence),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(readCards(words, language), before ? readCards(before, language) : []),
       makeGradientList(words, language),
       makeReasons(run.steps[step], words, language),
-      ...(hook === null ? [] : makeHookSource(content.hooks[hook], language)),
-      makeElement("p", "hv-kept", language.read(words.registration)),
+      ...(hook === null ? [] : makeHookName(content.hooks[hook], language)),
       makeElement("p", "hv-next", language.read(words.next_hook)),
+      makeElement("p", "hv-start", step === 0 && run.steps.length > 1 ? language.say("player.start") : ""),
     ];
+    return { head, lines };
   }
 
-  /** The line with messages; a question is inserted after it. */
-  get messageLine() {
-    return findElement(this.pane, ".hv-told");
-  }
-}
+  /** @param {StepWords} words */
+  #fillMore(words) {
+    const { language, root } = this.context;
+    const registration = language.read(words.registration);
+    const lines = makeFormulaSources(words, language);
+    if (registration) lines.unshift(makeElement("p", "hv-kept", registration));
+    // A hidden element would take the focus out of the player.
+    if (!lines.length && this.more.contains(focusedElement(root))) root.focus({ preventScroll: true });
+    if (this.more.hidden === lines.length > 0) this.more.hidden = !lines.length;
+    this.moreLines.replaceChildren(...lines);
+  }}
 
 /**
  * @param {string} count
@@ -201,21 +226,31 @@ function makeGradientList({ gradients }, language) {
 }
 
 /**
- * Makes the elements for a hook: name, location and source.
+ * Makes the elements for a hook: its name and location, and why there is no source if there is none.
+ * @param {HookText} hook
+ * @param {Language} language
+ */
+function makeHookName(hook, language) {
+  const where = makeElement("p", "hv-where");
+  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", language.read(hook.where)));
+  return hook.source === null ? [where, makeElement("p", "hv-kept", language.read(hook.no_source ?? ""))] : [where];
+}
+
+/**
+ * Makes the elements for a hook with its source.
  * @param {HookText} hook
  * @param {Language} language
  */
 export function makeHookSource(hook, language) {
-  const where = makeElement("p", "hv-where");
-  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", language.read(hook.where)));
-  if (hook.source === null) return [where, makeElement("p", "hv-kept", language.read(hook.no_source ?? ""))];
+  const name = makeHookName(hook, language);
+  if (hook.source === null) return name;
   const code = makeElement("ol", "hv-code");
   for (const { number, text, marked } of sourceLines(hook.source, hook.first_line ?? 1, hook.return_line)) {
     const line = makeElement("li", marked ? "hv-marked" : "");
     line.append(makeElement("span", "hv-line-number", String(number)), makeElement("code", "", text));
     code.append(line);
   }
-  return [where, code];
+  return [...name, code];
 }
 
 /**

@@ -33,6 +33,15 @@ export interface Reason {
   note: Message;
 }
 
+/** A text of the user's code. */
+export interface SourceText {
+  /** Its file or notebook cell. */
+  title: Message;
+  text: string;
+  /** The line number of the first line of ``text``. */
+  first_line: number;
+}
+
 /** The texts that the panel shows at a step. */
 export interface StepWords {
   title: Message;
@@ -46,6 +55,8 @@ export interface StepWords {
   /** (source or target, gradient) for each gradient that arrives or is sent. */
   gradients: [Message, Message][];
   reasons?: Reason[];
+  /** The line of the user's code that the step belongs to. */
+  code?: [number, number | null, Message];
   /** The dict in which the hook is registered, and when the hook runs. */
   registration: Message;
   /** The hook that gets this gradient next. */
@@ -219,6 +230,8 @@ export interface Content {
   about: Message;
   hooks: HookText[];
   questions: Question[];
+  /** The user's code, which ``StepWords.code`` refers to. */
+  sources: SourceText[];
   switches: Switch[];
   /** The indices of the switches that are off, separated by commas → the index of the run. */
   combinations: { [key: string]: number };

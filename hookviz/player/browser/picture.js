@@ -41,8 +41,6 @@ export class Picture {
     setAttributes(svg, { role: "img", "aria-label": options.label });
     this.elements = moveIds(svg);
     this.size = measureSvg(svg);
-    // At its natural size: the pane scales the picture by a transform.
-    setAttributes(svg, { width: this.size.width, height: this.size.height });
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
     this.#markPins(options);
     this.#paint = makePainter(this, options);
@@ -77,6 +75,19 @@ export class Picture {
 
   /** @type {Map<Element, Rect>} */
   #rects = new Map();
+  #scale = 0;
+
+  /**
+   * Draws the picture at a scale; returns whether it had another one.
+   * @param {number} scale pixels a point
+   */
+  resize(scale) {
+    if (scale === this.#scale) return false;
+    this.#scale = scale;
+    this.svg.style.width = `${this.size.width * scale}px`;
+    this.svg.style.height = `${this.size.height * scale}px`;
+    return true;
+  }
 
   /** The transform of the picture's root, to which the coordinates of all elements belong. */
   get origin() {

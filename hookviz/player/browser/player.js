@@ -219,7 +219,7 @@ function paintOnChange({ driver, run, language, signal }, { withWords, always, p
 function layOut(pictures, panel, firings, below, signal) {
   const [frame, bar] = [makeElement("div", "hv-frame"), makeElement("div", "hv-bar")];
   bar.append(...below.map((part) => part.pane));
-  frame.append(pictures.pane, panel.pane, bar, firings.pane, panel.liveRegion);
+  frame.append(pictures.pane, panel.column, bar, firings.pane, panel.liveRegion);
   // The height of the picture depends on the height of the bar, which varies with its switches and shapes.
   const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${essentialHeight(bar)}px`));
   measured.observe(bar);

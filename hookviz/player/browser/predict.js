@@ -178,7 +178,7 @@ export class Predict {
     const { question } = this.#open;
     if (!this.#form) this.panel.showMessage("");
     this.#form ??= this.#newForm(question);
-    if (!this.#form.isConnected) this.panel.messageLine.after(this.#form);
+    if (!this.#form.isConnected) this.panel.told.after(this.#form);
     if (!this.#hasMoved) return;
     if (root.contains(focusedElement(root))) findElement(this.#form, "input, button").focus();
     else this.panel.announce(language.read(question.text));

@@ -1,4 +1,4 @@
-// The reasons for a gradient: its formula with values, and below it PyTorch's own text of the formula.
+// The reasons for a gradient: its formula with values, and for experts PyTorch's own text of the formula.
 
 import { makeElement } from "./dom.js";
 
@@ -32,10 +32,19 @@ export function makeReasons(step, words, language) {
   pane.hidden = !reasons.length;
   if (!reasons.length) return pane;
   pane.append(makeElement("p", "hv-label", reasonsTitle(step.kind, words, language)));
-  for (const { text, source, note } of reasons) {
+  for (const { text, note } of reasons) {
     pane.append(makeElement("p", "hv-formula", language.read(text)));
-    pane.append(makeElement("p", "hv-source", source && language.say("player.why_source", { source })));
     pane.append(makeElement("p", "hv-source", language.read(note)));
   }
   return pane;
+}
+
+/**
+ * Makes a line for PyTorch's own text of each formula.
+ * @param {StepWords} words
+ * @param {Language} language
+ */
+export function makeFormulaSources({ reasons = [] }, language) {
+  const sources = reasons.map(({ source }) => source).filter(Boolean);
+  return sources.map((source) => makeElement("p", "hv-source", language.say("player.why_source", { source })));
 }

@@ -171,8 +171,10 @@ export class Viewport {
     if (!picture) return;
     this.camera = limitPosition(camera, picture.size, this.size);
     const { scale, x, y } = this.camera;
-    picture.holder.classList.toggle("hv-gliding", isSmooth && !prefersReducedMotion());
-    picture.holder.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
+    // Not by a transform: Chromium would leave the letters at the places that they have at the scale before.
+    const isScaled = picture.resize(scale);
+    picture.holder.classList.toggle("hv-gliding", isSmooth && !isScaled && !prefersReducedMotion());
+    picture.holder.style.transform = `translate(${x}px, ${y}px)`;
     this.#paintFade();
     this.options.onChange();
   }

@@ -1,0 +1,151 @@
+"""Find for each step the line of the user's code that it belongs to, and say what that line does."""
+
+from textwrap import dedent
+from typing import NamedTuple
+
+from hookviz.analysis.source_lines.assignments import Program, read_program
+from hookviz.support.messages import say
+from hookviz.trace import LineRow, SourceRow, Step, TensorRow, TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
+
+_CALL_KINDS = ("call", "forward")
+_PASS_KINDS = ("seed", "returned")
+
+
+class CodeLine(NamedTuple):
+    """A place in the user's code."""
+
+    source: int
+    """An index of ``StepLines.sources``."""
+    line: int | None
+    """None if the step is known to belong to this text, but not to which line."""
+    note: str
+    """What the line does, as a sentence; empty without a line."""
+
+
+class StepLines:
+    """The lines of the steps of one trace."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self._trace = trace
+        self.sources = list(trace.sources)
+        """The texts: those of the trace, and those of hooks that are defined elsewhere."""
+        self._passes = {row.pass_id: row for row in trace.lines if row.pass_id is not None}
+        self._calls = {row.call: row for row in trace.lines if row.call is not None}
+        hooks = sorted({row.hook for row in trace.rows if row.hook is not None})
+        self._hooks = {index: self._find_hook(index) for index in hooks}
+        self._programs: dict[int, Program | None] = {}
+        self._assigned: dict[tuple[LineRow, str], tuple[int, int] | None] = {}
+
+    def used_lines(self) -> dict[int, set[int]]:
+        """Return source → all lines in it that steps can belong to; much fewer than there are steps."""
+        found: list[tuple[int, int | None]] = [(row.source, row.line) for row in self._trace.lines]
+        found += [(line.source, line.line) for line in self._hooks.values() if line is not None]
+        for row in self._trace.tensors:
+            start = self._passes.get(row.pass_id)
+            found += [place for place in (start and self._assignment(start, row),) if place is not None]
+        used: dict[int, set[int]] = {}
+        for source, line in found:
+            used.setdefault(source, set()).update([] if line is None else [line])
+        return used
+
+    def line(self, step: Step) -> CodeLine | None:
+        """Return the line of ``step``; the text alone if only that is known, and None if nothing is."""
+        found = self._find_line(step)
+        if found is not None or not self.sources:
+            return found
+        row = self._passes.get(step.pass_id)
+        return None if row is None else CodeLine(row.source, None, "")
+
+    def _find_line(self, step: Step) -> CodeLine | None:
+        row = step.row
+        if row.hook is not None:
+            return self._hooks.get(row.hook)
+        if row.kind in _CALL_KINDS and row.call is not None:
+            return self._call_line(row.call, "code.call")
+        if row.kind in _PASS_KINDS:
+            start = self._passes.get(row.pass_id)
+            return None if start is None else _say_line(start.source, start.line, "code.backward")
+        return None if row.node is None else self._node_line(row.pass_id, row.node, row.output)
+
+    # -- hooks
+
+    def _find_hook(self, hook: int) -> CodeLine | None:
+        """Return the line of a hook that returns, or its first; its source is added unless a text contains it."""
+        row = self._trace.hook_rows[hook]
+        if row.text is None or row.line is None:
+            return None
+        name = self._trace.hook(hook).label
+        line = row.mark or row.line
+        for index, source in enumerate(self.sources):
+            if source.file == row.file and _contains(source, row.line, row.text):
+                return _say_line(index, line, "code.hook", name=name)
+        self.sources.append(SourceRow(row.file, row.line, row.text, False))
+        return _say_line(len(self.sources) - 1, line, "code.hook", name=name)
+
+    # -- nodes
+
+    def _node_line(self, pass_id: int, node: int, output: int | None) -> CodeLine | None:
+        """Return the line that assigned the tensor of a node, else that of the module call that made the node."""
+        rows = self._trace.lookup.tensors(pass_id, node)
+        row = next((row for row in rows if output is None or row.output == output), None)
+        start = self._passes.get(pass_id)
+        assigned = None if row is None or start is None else self._assignment(start, row)
+        if assigned is not None and row is not None:
+            return _say_line(*assigned, "code.assigned", name=row.name)
+        owner = self._trace.owners.get(node)
+        made = self._trace.ops[node] != "AccumulateGrad"
+        return None if owner is None else self._call_line(owner, "code.within" if made else "code.call")
+
+    def _call_line(self, call: int, key: str) -> CodeLine | None:
+        """Return the line that made a module call, else that of the innermost call around it which has one."""
+        for outer in iter_enclosing_calls(self._trace, call):
+            row = self._calls.get(outer)
+            if row is not None:
+                return _say_line(row.source, row.line, key, name=self._trace.call(outer))
+        return None
+
+    def _assignment(self, start: LineRow, row: TensorRow) -> tuple[int, int] | None:
+        """Return (source, line) of the only assignment that can have given the tensor its name."""
+        key = (start._replace(pass_id=None), row.name)
+        if key not in self._assigned:
+            self._assigned[key] = self._find_assignment(start, row.name) if row.name.isidentifier() else None
+        return self._assigned[key]
+
+    def _find_assignment(self, start: LineRow, name: str) -> tuple[int, int] | None:
+        cells = dict(start.names)
+        program, source = self._program(start.source), self._trace.sources[start.source]
+        if program is None or cells.get(name, start.source) is None:
+            return None
+        relative = start.line - source.line + 1
+        scope = program.local_scope(relative, name)
+        if scope is not None:
+            line = program.local_assignment(name, relative, scope, known_outside=name in cells or not source.whole)
+            return None if line is None else (start.source, line + source.line - 1)
+        cell = cells.get(name, start.source)
+        if cell is None or not source.whole:  # the rest of the file is not known
+            return None
+        program = self._program(cell)
+        before = relative if cell == start.source and not self._is_in_function(start) else None
+        line = None if program is None else program.module_assignment(name, before)
+        return None if line is None else (cell, line + self._trace.sources[cell].line - 1)
+
+    def _is_in_function(self, start: LineRow) -> bool:
+        program, source = self._program(start.source), self._trace.sources[start.source]
+        return program is not None and program.is_in_function(start.line - source.line + 1)
+
+    def _program(self, source: int) -> Program | None:
+        if source not in self._programs:
+            self._programs[source] = read_program(dedent(self._trace.sources[source].text))
+        return self._programs[source]
+
+
+def _say_line(source: int, line: int, key: str, **arguments: str) -> CodeLine:
+    return CodeLine(source, line, say(key, line=line, **arguments))
+
+
+def _contains(source: SourceRow, line: int, text: str) -> bool:
+    """Whether ``text`` stands at ``line`` of ``source``; blanks at the ends of lines do not count."""
+    first = line - source.line
+    own = [one.strip() for one in text.splitlines()]
+    return first >= 0 and [one.strip() for one in source.text.splitlines()[first : first + len(own)]] == own

@@ -1,0 +1,65 @@
+"""The user's code in a player: the texts, which all its runs share, and the line of each step."""
+
+from collections.abc import Callable
+
+from hookviz.analysis.source_lines.step_lines import CodeLine, StepLines
+from hookviz.player.payload import SourceText
+from hookviz.player.wording import Wording
+from hookviz.support.messages import say
+from hookviz.trace import SourceRow, Step, TraceData
+
+MAX_LINES = 30
+"""A text of more lines is sent from just above the first line that a step belongs to until just below the last."""
+MARGIN = 3
+"""The lines that are sent above and below."""
+
+
+class CodeTexts:
+    """The texts of the user's code that the steps of a player belong to, each once."""
+
+    def __init__(self) -> None:
+        self._indices: dict[SourceRow, int] = {}
+        self._used: dict[SourceRow, set[int]] = {}
+
+    def lines_of(self, trace: TraceData) -> Callable[[Step], CodeLine | None]:
+        """Add the texts of ``trace``; return the function that finds the line of a step of it in all texts."""
+        lines = StepLines(trace)
+        indices: dict[int, int] = {}
+        for number, used in lines.used_lines().items():
+            source = lines.sources[number]
+            indices[number] = self._indices.setdefault(source, len(self._indices))
+            self._used.setdefault(source, set()).update(used)
+
+        def find_line(step: Step) -> CodeLine | None:
+            found = lines.line(step)
+            return None if found is None else found._replace(source=indices[found.source])
+
+        return find_line
+
+    def texts(self, wording: Wording) -> list[SourceText]:
+        """Return all texts that were added."""
+        return [_text(_trim(source, self._used[source]), wording) for source in self._indices]
+
+
+def _trim(source: SourceRow, used: set[int]) -> SourceRow:
+    """Return the part of ``source`` around the lines that are used."""
+    lines = source.text.splitlines(keepends=True)
+    if len(lines) <= MAX_LINES or not used:
+        return source
+    first = max(min(used) - MARGIN, source.line)
+    last = min(max(used) + MARGIN, source.line + len(lines) - 1)
+    part = "".join(lines[first - source.line : last + 1 - source.line])
+    return source._replace(line=first, text=part, whole=source.whole and part == source.text)
+
+
+def _text(source: SourceRow, wording: Wording) -> SourceText:
+    return {"title": wording(_title(source)), "text": source.text, "first_line": source.line}
+
+
+def _title(source: SourceRow) -> str:
+    """Return the file or notebook cell of a text; with its lines if it is not the whole file."""
+    if source.whole:
+        return source.file or ""
+    last = source.line + max(len(source.text.splitlines()) - 1, 0)
+    key = "code.part" if source.file else "code.unnamed"
+    return say(key, file=source.file or "", first=source.line, last=last)

@@ -1,0 +1,152 @@
+"""Writes down where the user's code starts passes and calls modules, and keeps its text."""
+
+import inspect
+import linecache
+import os
+import sys
+import tokenize
+from collections.abc import Container
+from functools import lru_cache
+from types import CodeType, FrameType
+
+from hookviz.analysis.source_lines.assignments import read_program
+from hookviz.autograd.variable_names import is_library_file
+from hookviz.support.source_code import list_notebook_cells, shorten_filename
+from hookviz.trace import LineRow, SourceRow, TraceData
+
+MAX_LINES = 200
+"""Files, notebook cells and functions up to this length are kept as a whole."""
+PART_LINES = 60
+"""The lines that are kept of a longer function, or of a longer program outside of functions."""
+
+_PYTHON_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
+
+
+class UserCode:
+    """Fills ``TraceData.sources`` and ``TraceData.lines``."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self._trace = trace
+        self._by_code: dict[int, tuple[CodeType, int | None]] = {}
+        """``id`` of the code of a function → the code, so that no other gets its ``id``, and its source."""
+        self._by_row: dict[SourceRow, int] = {}
+
+    def add_call(self, call: int) -> None:
+        """Note the line that calls a module, if the user's code calls it: not a module of torch, or another library."""
+        frame = _calling_frame(sys._getframe(1))
+        source = None if frame is None else self._source_of(frame)
+        if frame is not None and source is not None:
+            self._trace.lines.append(LineRow(source, frame.f_lineno, call=call))
+
+    def add_pass(self, pass_id: int, first_tensor: int, given_names: Container[str]) -> None:
+        """Note the line that starts a pass, and which notebook cells assigned its tensors.
+
+        Their rows begin at ``first_tensor``. A name that the user has given says nothing about a variable.
+        """
+        frame = _calling_frame(sys._getframe(1))
+        source = None if frame is None else self._source_of(frame)
+        if frame is None or source is None:
+            return
+        names = sorted({row.name for row in self._trace.tensors[first_tensor:] if row.name.isidentifier()})
+        given: dict[str, int | None] = {name: None for name in names if name in given_names}
+        assigned = {**self._cells_of(names), **given}
+        self._trace.lines.append(LineRow(source, frame.f_lineno, pass_id=pass_id, names=tuple(assigned.items())))
+
+    def _source_of(self, frame: FrameType) -> int | None:
+        """Return the index of the text that a frame runs; None if Python has none."""
+        code, line = frame.f_code, frame.f_lineno
+        known = self._by_code.get(id(code))
+        if known is None:
+            row = _read_source(code, line)
+            known = self._by_code[id(code)] = code, None if row is None else self._add(row)
+        index = known[1]
+        if index is not None and not _has_line(self._trace.sources[index], line):  # of a long text only a part is kept
+            row = _read_source(code, line)
+            index = None if row is None else self._add(row)
+            self._by_code[id(code)] = code, index
+        return index
+
+    def _add(self, row: SourceRow) -> int:
+        index = self._by_row.setdefault(row, len(self._trace.sources))
+        if index == len(self._trace.sources):
+            self._trace.sources.append(row)
+        return index
+
+    def _cells_of(self, names: list[str]) -> dict[str, int | None]:
+        """Return name → the notebook cell that bound it last; None if that cell may not have done so."""
+        found: dict[str, int | None] = {}
+        for filename, failed in list_notebook_cells() if names else ():
+            text = "".join(linecache.getlines(filename))
+            program = read_program(text) if any(name in text for name in names) else None
+            bound = {} if program is None else program.module_names()
+            for name in bound.keys() & set(names):
+                may_be_skipped = failed or (bound[name] and name in found)
+                row = None if may_be_skipped else _read_file(filename)
+                found[name] = None if row is None else self._add(row)
+        return found
+
+
+def _calling_frame(frame: FrameType) -> FrameType | None:
+    """Return the innermost frame that is neither ours nor torch's, if it runs the user's own code.
+
+    None if a module of torch stands between, such as ``Sequential``: the user's line calls that module.
+    """
+    caller: FrameType | None = frame
+    while caller is not None and is_library_file(caller.f_code.co_filename):
+        caller = None if caller.f_code.co_name == "forward" else caller.f_back
+    if caller is None or _is_installed(caller.f_code.co_filename):
+        return None
+    filename = caller.f_code.co_filename
+    while caller.f_code.co_name in _INNER_NAMES:
+        outer = caller.f_back
+        if outer is None or outer.f_code.co_filename != filename:
+            break
+        caller = outer
+    return caller
+
+
+_INNER_NAMES = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>"})
+"""What runs inside a statement of the function around it."""
+
+
+@lru_cache(maxsize=1024)
+def _is_installed(filename: str) -> bool:
+    """Whether a file belongs to Python or to an installed package, not to the user."""
+    return "-packages" + os.sep in filename or filename.startswith(_PYTHON_FOLDER)
+
+
+def _has_line(row: SourceRow, line: int) -> bool:
+    return row.whole or row.line <= line < row.line + row.text.count("\n")
+
+
+def _read_file(filename: str) -> SourceRow | None:
+    """Return a whole file or cell; None if it is too long, or Python does not have its text."""
+    lines = linecache.getlines(filename)
+    if not lines or len(lines) > MAX_LINES:
+        return None
+    return SourceRow(shorten_filename(filename), 1, "".join(lines), True)
+
+
+def _count_block_lines(lines: list[str]) -> int:
+    """Return the number of lines of the function that ``lines`` begin with; 1 for a lambda inside a statement."""
+    try:
+        return len(inspect.getblock(lines))
+    except (SyntaxError, tokenize.TokenError):
+        return 1
+
+
+def _read_source(code: CodeType, line: int) -> SourceRow | None:
+    """Return the file of ``code`` if it is short, else its function, or the lines around ``line``."""
+    lines = linecache.getlines(code.co_filename)
+    if not 0 < line <= len(lines):
+        return None
+    whole = _read_file(code.co_filename)
+    if whole is not None:
+        return whole
+    first, last = 1, len(lines)
+    if code.co_name != "<module>":
+        first = code.co_firstlineno
+        last = first - 1 + _count_block_lines(lines[first - 1 :])
+    if last - first >= MAX_LINES or not first <= line <= last:
+        first, last = max(first, line - PART_LINES // 2), min(last, line + PART_LINES // 2)
+    return SourceRow(shorten_filename(code.co_filename), first, "".join(lines[first - 1 : last]), False)

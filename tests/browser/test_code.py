@@ -1,0 +1,139 @@
+"""The user's code in the panel: an arrow on the running line, for hooks, nodes, leaves, the seed and module calls."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import hookviz as hv
+from tests.browser.conftest import press
+from tests.unit.test_step_lines import NET, SCRIPT, run_script
+
+Opener = Callable[..., Page]
+WIDTHS = (1280, 390)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("code")
+    traces: dict[str, hv.Trace] = {}
+    for name, text in {"index": SCRIPT, "net": NET}.items():
+        traces[name] = run_script(folder, text, f"{name}.py")["trace"]
+        traces[name].to_html(folder / f"{name}.html")
+    hv.Trace.to_html(traces["index"], folder / "redacted.html", source=False)
+    return folder
+
+
+def player_of(page: Page) -> Locator:
+    player = page.locator(".hv-player")
+    player.focus()
+    return player
+
+
+def go_to(page: Page, title: str) -> None:
+    """Step until the title of the panel is ``title``."""
+    for _ in range(60):
+        if page.locator(".hv-title").inner_text().replace("\xa0", " ") == title:
+            return
+        page.keyboard.press("ArrowRight")
+    raise AssertionError(f"There is no step {title!r}.")
+
+
+def running_line(page: Page) -> str:
+    """Return the number and the code of the line with the arrow."""
+    line = page.locator(".hv-program [aria-current]")
+    expect(line).to_have_count(1)
+    expect(line.locator(".hv-code-arrow")).to_be_visible()
+    return " ".join(line.inner_text().split())
+
+
+def test_the_arrow_follows_the_seed_the_hook_the_op_and_the_leaf(open_file: Opener) -> None:
+    page = open_file()
+    player = player_of(page)
+
+    assert running_line(page) == "13 d.backward()"
+    go_to(page, "arrival at c")
+    assert running_line(page) == "9 c = a * b"
+    expect(player.locator(".hv-code-note")).to_have_text("Line 9 assigned c.")
+    go_to(page, "tensor hook ① on c")
+    assert running_line(page) == "5 return grad + 2"
+    go_to(page, "MulBackward0 (c) computes")
+    assert running_line(page) == "9 c = a * b"
+    go_to(page, "a.grad is written")
+    assert running_line(page) == "7 a = torch.tensor(2.0, requires_grad=True)"
+
+
+def test_a_step_without_a_line_keeps_the_code_and_takes_the_arrow_away(open_file: Opener) -> None:
+    page = open_file()
+    player = player_of(page)
+    top = player.locator(".hv-program").bounding_box()
+    go_to(page, "AddBackward0 computes")
+
+    expect(player.locator(".hv-program [aria-current]")).to_have_count(0)
+    expect(player.locator(".hv-program li").first).to_be_visible()
+    assert player.locator(".hv-program").bounding_box() == top
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_arrow_stands_at_the_call_of_a_module_and_is_in_view(open_file: Opener, width: int) -> None:
+    page = open_file("net", width=width)
+    player_of(page)
+    for title, line in {
+        "net.first is called": "11 h = self.first(x)",
+        "TanhBackward0 computes": "12 return self.second(h)",
+    }.items():
+        go_to(page, title)
+        assert running_line(page) == line
+        box, line_box = (page.locator(f".hv-program {part}").bounding_box() for part in (".hv-code", "[aria-current]"))
+        assert box and line_box
+        assert box["y"] <= line_box["y"] and line_box["y"] + line_box["height"] <= box["y"] + box["height"] + 1
+
+
+def test_a_page_without_source_has_no_code(open_file: Opener) -> None:
+    page = open_file("redacted")
+    player_of(page)
+    expect(page.locator(".hv-program")).to_be_hidden()
+    expect(page.locator(".hv-sentence")).to_be_visible()
+
+
+def test_what_is_for_experts_stands_under_more_which_stays_open(open_file: Opener) -> None:
+    page = open_file()
+    player = player_of(page)
+    go_to(page, "tensor hook ① on c")
+    kept = player.locator(".hv-more .hv-kept")
+    expect(kept).to_be_hidden()
+    summary = player.locator(".hv-more summary")
+    summary.focus()
+    press(page, "Enter")
+    expect(kept).to_contain_text("c._backward_hooks")
+    expect(kept).to_be_visible()
+
+    press(page, "ArrowRight")
+    expect(summary).to_be_focused()
+    expect(player.locator(".hv-more .hv-source").first).to_contain_text("PyTorch: ")
+    expect(player.locator(".hv-more .hv-source").first).to_be_visible()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_first_step_says_what_to_do_and_the_first_button_does_it(open_file: Opener, width: int) -> None:
+    page = open_file(width=width)
+    player = player_of(page)
+    start = player.locator(".hv-start")
+    expect(start).to_have_text("Press → or Next step to see what happens next.")
+    first = player.locator(".hv-buttons .hv-button").first
+    expect(first).to_have_text("Next step")
+    boxes = [box for one in player.locator(".hv-buttons .hv-button").all() if (box := one.bounding_box())]
+    assert len({box["y"] for box in boxes}) == 1  # all on one line
+    assert all(box["x"] + box["width"] <= width for box in boxes)
+
+    first.click()
+    expect(player.locator(".hv-count")).to_have_text("Step 2 of 13")
+    expect(start).to_be_hidden()
+
+
+def test_the_first_step_says_nothing_while_predicting(open_file: Opener) -> None:
+    page = open_file()
+    player = player_of(page)
+    press(page, "p")
+    expect(player.locator(".hv-start")).to_be_hidden()

@@ -1,0 +1,320 @@
+"""Each step stands at a line of the user's code: of a hook, an assignment, a module call or the call of backward."""
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import hookviz as hv
+from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.player.code_texts import CodeTexts
+from hookviz.player.wording import Wording
+from hookviz.recorder.user_code import MAX_LINES, PART_LINES
+from hookviz.storage.integrity import find_fault
+from hookviz.trace.dropped_passes import drop_passes
+from hookviz.trace.redaction import redact
+
+SCRIPT = """\
+import torch
+import hookviz as hv
+
+def c_hook(grad):
+    return grad + 2
+
+a = torch.tensor(2.0, requires_grad=True)
+b = torch.tensor(3.0, requires_grad=True)
+c = a * b
+c.register_hook(c_hook)
+d = (c * 2 + a).exp()
+with hv.record() as trace:
+    d.backward()
+"""
+NET = """\
+import torch
+import hookviz as hv
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(2, 3)
+        self.second = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Linear(3, 1))
+
+    def forward(self, x):
+        h = self.first(x)
+        return self.second(h)
+
+def run():
+    net = Net()
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    return trace
+
+trace = run()
+"""
+
+
+def run_script(folder: Path, text: str, name: str = "program.py") -> dict[str, Any]:
+    """Run a program that is in a file, and return its variables."""
+    path = folder / name
+    path.write_text(text)
+    variables: dict[str, Any] = {"__name__": "program"}
+    exec(compile(text, str(path), "exec"), variables)
+    return variables
+
+
+def lines_by_step(trace: hv.Trace) -> dict[str, set[str]]:
+    """Return kind and subject of the steps → the code and the note of their lines."""
+    lines = StepLines(trace)
+    found: dict[str, set[str]] = {}
+    for step in trace.steps:
+        place = lines.line(step)
+        if place is None or place.line is None:
+            shown = ""
+        else:
+            source = lines.sources[place.source]
+            shown = f"{source.text.splitlines()[place.line - source.line].strip()} | {place.note}"
+        found.setdefault(f"{step.kind} {step.on}", set()).add(shown)
+    return found
+
+
+def test_every_kind_of_step_of_a_script_has_its_line(tmp_path: Path) -> None:
+    lines = lines_by_step(run_script(tmp_path, SCRIPT)["trace"])
+
+    assert lines["seed d"] == {"d.backward() | Line 13 started this backward pass."}
+    assert lines["tensor_hook c"] == {"return grad + 2 | Line 5: the hook c_hook."}
+    assert lines["arrive c"] == {"c = a * b | Line 9 assigned c."} == lines["compute MulBackward0 (c)"]
+    assert lines["accumulate a"] == {"a = torch.tensor(2.0, requires_grad=True) | Line 7 assigned a."}
+    assert lines["compute AddBackward0"] == {""}  # no variable holds it
+
+
+def test_the_nodes_of_a_module_stand_at_the_call_in_the_users_code(tmp_path: Path) -> None:
+    lines = lines_by_step(run_script(tmp_path, NET)["trace"])
+
+    assert lines["call net"] == {"net(torch.ones(1, 2)).sum().backward() | Line 17 called net."}
+    assert lines["forward net.first"] == {"h = self.first(x) | Line 11 called net.first."}
+    # Torch's own Sequential calls the layers inside it, so the line is that of the call of Sequential.
+    assert lines["call net.second.1"] == {"return self.second(h) | Line 12 called net.second."}
+    assert lines["accumulate net.first.weight"] == {"h = self.first(x) | Line 11 called net.first."}
+    assert lines["compute TanhBackward0"] == {
+        "return self.second(h) | Line 12 called net.second, which made this node."
+    }
+
+
+def test_a_text_is_kept_once(tmp_path: Path) -> None:
+    trace = run_script(tmp_path, NET)["trace"]
+    assert [(source.file, source.line, source.text, source.whole) for source in trace.sources] == [
+        ("program.py", 1, NET, True)
+    ]
+
+
+def test_of_a_long_file_the_function_is_kept(tmp_path: Path) -> None:
+    padding = "# padding\n" * MAX_LINES
+    trace = run_script(tmp_path, padding + NET)["trace"]
+
+    assert [(source.line - MAX_LINES, source.whole) for source in trace.sources] == [(14, False), (10, False)]
+    assert trace.sources[0].text.startswith("def run():")
+    assert lines_by_step(trace)["forward net.first"] == {f"h = self.first(x) | Line {MAX_LINES + 11} called net.first."}
+
+
+def test_of_a_long_program_without_functions_a_part_is_kept_and_nothing_claimed(tmp_path: Path) -> None:
+    padding = "# padding\n" * MAX_LINES
+    trace = run_script(tmp_path, padding + SCRIPT)["trace"]
+    (source,) = trace.sources
+
+    assert len(source.text.splitlines()) <= PART_LINES + 1 and not source.whole
+    lines = lines_by_step(trace)
+    assert lines["arrive c"] == {""}  # c may be assigned twice: the rest of the file is not known
+    assert lines["seed d"] == {f"d.backward() | Line {MAX_LINES + 13} started this backward pass."}
+
+
+def test_code_without_a_text_has_no_lines() -> None:
+    variables: dict[str, Any] = {"__name__": "program"}
+    exec(SCRIPT, variables)
+    trace = variables["trace"]
+
+    assert trace.sources == [] == trace.lines
+    assert StepLines(trace).line(trace.steps[0]) is None
+
+
+def test_a_hook_from_elsewhere_brings_its_own_text(tmp_path: Path) -> None:
+    text = SCRIPT.replace("def c_hook(grad):\n    return grad + 2\n", "").replace("(c_hook)", "(other)")
+    other = run_script(tmp_path, "def c_hook(grad):\n    return grad * 7\n", "hooks.py")["c_hook"]
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    variables: dict[str, Any] = {"__name__": "program", "other": other}
+    exec(compile(text, str(path), "exec"), variables)
+
+    lines = StepLines(variables["trace"])
+    assert [source.file for source in lines.sources] == ["program.py", "hooks.py"]
+    assert lines_by_step(variables["trace"])["tensor_hook c"] == {"return grad * 7 | Line 2: the hook c_hook."}
+
+
+def test_a_given_name_is_no_variable(tmp_path: Path) -> None:
+    trace = run_script(tmp_path, SCRIPT.replace("hv.record()", "hv.record(names={'b': c})"))["trace"]
+    assert lines_by_step(trace)["arrive b"] == {""}
+
+
+# -- notebooks
+
+
+class Notebook:
+    """Runs cells as IPython does: each has a file name of its own, and the shell numbers them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.variables = folder, {"__name__": "__main__"}
+        self.cells: dict[str, int] = {}
+        self.failed: dict[int, Any] = {}
+        shell = SimpleNamespace(
+            compile=SimpleNamespace(_filename_map=self.cells),
+            history_manager=SimpleNamespace(exceptions=self.failed),
+        )
+        module = ModuleType("IPython")
+        module.get_ipython = lambda: shell  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "IPython", module)
+
+    def run(self, text: str, *, number: int = 0) -> None:
+        """Run a cell; the same text gets the same file again."""
+        path = self.folder / f"{abs(hash(text))}.py"
+        path.write_text(text)
+        self.cells[str(path)] = number or max(self.cells.values(), default=0) + 1
+        try:
+            exec(compile(text, str(path), "exec"), self.variables)
+        except ZeroDivisionError as error:
+            self.failed[self.cells[str(path)]] = error
+
+    def lines(self) -> dict[str, set[str]]:
+        """Return the lines of the last trace."""
+        trace: Any = self.variables["trace"]
+        return lines_by_step(trace)
+
+
+@pytest.fixture
+def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    started = Notebook(tmp_path, monkeypatch)
+    started.run("import torch\nimport hookviz as hv\na = torch.tensor(2.0, requires_grad=True)")
+    return started
+
+
+PASS = "with hv.record() as trace:\n    c.backward()"
+
+
+def test_an_assignment_in_an_earlier_cell_is_found(notebook: Notebook) -> None:
+    notebook.run("x = 1\nc = a * 3")
+    notebook.run(PASS)
+
+    assert notebook.lines()["compute MulBackward0 (c)"] == {"c = a * 3 | Line 2 assigned c."}
+    trace: Any = notebook.variables["trace"]
+    assert [source.file for source in trace.sources] == ["In [3]", "In [1]", "In [2]"]
+
+
+def test_the_cell_that_ran_last_counts(notebook: Notebook) -> None:
+    notebook.run("c = a * 3")
+    notebook.run("c = a * 4")
+    notebook.run("c = a * 3")
+    notebook.run(PASS)
+    assert notebook.lines()["compute MulBackward0 (c)"] == {"c = a * 3 | Line 1 assigned c."}
+
+
+def test_a_cell_that_failed_may_not_have_assigned(notebook: Notebook) -> None:
+    notebook.run("c = a * 3")
+    notebook.run("1 / 0\nc = a * 4")
+    notebook.run(PASS)
+    assert notebook.lines()["compute MulBackward0 (c)"] == {""}
+
+
+def test_a_cell_may_have_skipped_its_assignment(notebook: Notebook) -> None:
+    notebook.run("c = a * 3")
+    notebook.run("if a < 0:\n    c = a * 4")
+    notebook.run(PASS)
+    assert notebook.lines()["compute MulBackward0 (c)"] == {""}
+
+
+def test_a_function_in_a_cell_sees_its_own_variables_and_those_of_the_cells(notebook: Notebook) -> None:
+    notebook.run("def run():\n    c = a * 3\n    with hv.record() as trace:\n        c.backward()\n    return trace")
+    notebook.run("c = a * 5\ntrace = run()")
+    lines = notebook.lines()
+
+    assert lines["compute MulBackward0 (c)"] == {"c = a * 3 | Line 2 assigned c."}
+    assert lines["accumulate a"] == {"a = torch.tensor(2.0, requires_grad=True) | Line 3 assigned a."}
+
+
+# -- files, redaction, retention
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> hv.Trace:
+    found: hv.Trace = run_script(tmp_path, NET)["trace"]
+    return found
+
+
+def test_a_file_keeps_the_lines(trace: hv.Trace, tmp_path: Path) -> None:
+    trace.save(tmp_path / "trace.json")
+    loaded = hv.load(tmp_path / "trace.json")
+    assert (loaded.sources, loaded.lines) == (trace.sources, trace.lines)
+    assert lines_by_step(loaded) == lines_by_step(trace)
+
+
+def test_a_file_without_lines_is_read(trace: hv.Trace, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    trace.save(path)
+    data = json.loads(path.read_text())
+    del data["sources"], data["lines"]
+    path.write_text(json.dumps(data))
+    loaded = hv.load(path)
+
+    assert loaded.sources == [] and loaded.rows == trace.rows
+    assert set().union(*lines_by_step(loaded).values()) == {""}
+
+
+@pytest.mark.parametrize("change", [{"source": 9}, {"call": 99}, {"pass_id": 5}, {"names": (("c", 9),)}])
+def test_a_line_that_refers_to_nothing_is_a_fault(trace: hv.Trace, change: dict[str, Any]) -> None:
+    assert find_fault(trace) == ""
+    trace.lines[0] = trace.lines[0]._replace(**change)
+    assert find_fault(trace) == "row 0 of lines points to something that is not in the file"
+
+
+@pytest.mark.parametrize("left_out", ["source", "values"])
+def test_redaction_leaves_the_program_out(trace: hv.Trace, left_out: str) -> None:
+    redacted = redact(trace, **{left_out: False})
+    assert redacted.sources == [] == redacted.lines
+    assert trace.sources and trace.lines
+
+
+def test_the_lines_of_dropped_passes_go(trace: hv.Trace, tmp_path: Path) -> None:
+    text = SCRIPT.replace("    d.backward()", "    d.backward(retain_graph=True)\n    d.backward()")
+    two_passes = run_script(tmp_path, text, "twice.py")["trace"]
+    drop_passes(two_passes, 1)
+
+    assert [(row.pass_id, row.line) for row in two_passes.lines] == [(0, 14)]
+    assert lines_by_step(two_passes)["seed d"] == {"d.backward() | Line 14 started this backward pass."}
+    drop_passes(trace, 1)
+    assert trace.lines == []
+
+
+# -- what a player gets
+
+
+def test_a_player_gets_the_part_of_a_long_text_that_its_steps_belong_to(tmp_path: Path) -> None:
+    trace = run_script(tmp_path, "# padding\n" * 40 + SCRIPT)["trace"]
+    code = CodeTexts()
+    find_line = code.lines_of(trace)
+    (text,) = code.texts(Wording())
+
+    assert (text["first_line"], len(text["text"].splitlines())) == (42, 12)
+    assert text["title"] == ["code.part", {"file": "program.py", "first": "42", "last": "53"}]
+    places = [place for place in map(find_line, trace.steps) if place is not None and place.line is not None]
+    assert {place.source for place in places} == {0}
+    assert all(42 <= (place.line or 0) <= 53 for place in places)
+
+
+def test_runs_share_their_texts(tmp_path: Path) -> None:
+    text = "import torch\ndef run():\n    a = torch.tensor(2.0, requires_grad=True)\n"
+    text += "    a.register_hook(lambda grad: grad * 2)\n    (a * 3).backward()\n"
+    content = hv.whatif(run_script(tmp_path, text)["run"]).content()
+
+    assert [source["text"] for source in content["sources"]] == [text]
+    words = [step for name, chunk in content["chunks"].items() if name.startswith("steps") for step in chunk["steps"]]
+    assert {step["code"][1] for step in words if "code" in step} >= {3, 4, 5}
