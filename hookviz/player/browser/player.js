@@ -14,7 +14,9 @@ import { Language } from "./language.js";
 import { Panel } from "./panel.js";
 import { makePictures } from "./side_by_side.js";
 import { Predict } from "./predict.js";
+import { makeShareMenu } from "./share_menu.js";
 import { followLinks } from "./step_links.js";
+import { followSwipes } from "./swipe.js";
 import { makeSwitches } from "./switches.js";
 import { followTheme } from "./theme.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
@@ -129,15 +131,16 @@ function buildPlayer(root, model, loaded, signal) {
     ...[predict, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(language.say(key)));
-  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane]);
+  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane, makeShareMenu(context, panel).pane]);
   driver.rules.push(predict, breakpoints);
   help.fill(actions);
   root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
-  followLinks(root, driver.goTo, signal);
+  followSwipes(root, act, signal);
   paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
   switches.showFlipMessage();
+  followLinks(context, panel);
 }
 
 /**

@@ -54,7 +54,7 @@ export function makeViewMenu(context, panel) {
  * @param {HTMLElement} root
  * @param {AbortSignal} signal
  */
-function closeOnLeaving(pane, root, signal) {
+export function closeOnLeaving(pane, root, signal) {
   listen(pane, "keydown", (event) => {
     if (event.key !== "Escape" || !pane.open) return;
     event.stopPropagation();
