@@ -31,7 +31,8 @@ test("hooks with one label are told apart by their tensors", () => {
   assert.deepEqual(switchNames(switches), ["c_hook", "double@c", "double@d", "double@d#2"]);
 });
 
-const PLAYER = { names: ["f", "g@c", "g@d"], labels: ["f", "g", "g"], combinations: { "": 0, 0: 1, 1: 2, 2: 3, "0,1": 4 }, shown: 0, count: 16 };
+const COMBINATIONS = { "": 0, 0: 1, 1: 2, 2: 3, "0,1": 4 };
+const PLAYER = { names: ["f", "g@c", "g@d"], labels: ["f", "g", "g"], combinations: COMBINATIONS, shown: 0, count: 16 };
 
 test("a link leads to the run with its hooks off", () => {
   const expected = { step: 3, unknown: [], isAlone: false, isPast: false };
@@ -41,8 +42,10 @@ test("a link leads to the run with its hooks off", () => {
 });
 
 test("of what does not exist, the nearest is shown", () => {
-  assert.deepEqual(resolveTarget({ step: 99, off: ["x"] }, PLAYER), { shown: 0, step: 15, unknown: ["x"], isAlone: false, isPast: true });
-  assert.deepEqual(resolveTarget({ step: 0, off: ["f", "g@d"] }, PLAYER), { shown: 1, step: 0, unknown: [], isAlone: true, isPast: false });
+  const past = { shown: 0, step: 15, unknown: ["x"], isAlone: false, isPast: true };
+  assert.deepEqual(resolveTarget({ step: 99, off: ["x"] }, PLAYER), past);
+  const both = resolveTarget({ step: 0, off: ["f", "g@d"] }, PLAYER);
+  assert.deepEqual(both, { shown: 1, step: 0, unknown: [], isAlone: true, isPast: false });
 });
 
 test("a comparison without switches keeps its run", () => {

@@ -27,13 +27,18 @@ const PNG_SCALE = 2;
 /** @typedef {{ markup: string, width: number, height: number }} ExportedSvg */
 
 /**
- * Returns the picture of the run that is shown.
+ * Returns the pictures of a player: one, or in a split view the baseline's and that of the run.
  * @param {HTMLElement} root
+ * @returns {ExportedSvg[]}
+ */
+export const exportPictures = (root) => [...root.querySelectorAll(".hv-graph .hv-svg")].map((shown) => exportSvg(root, shown));
+
+/**
+ * @param {HTMLElement} root
+ * @param {Element} shown
  * @returns {ExportedSvg}
  */
-export function exportSvg(root) {
-  const pictures = root.querySelectorAll(".hv-graph .hv-svg");
-  const shown = pictures[pictures.length - 1];
+function exportSvg(root, shown) {
   const copy = /** @type {SVGSVGElement} */ (shown.cloneNode(true));
   const originals = [...shown.querySelectorAll("*")];
   [...copy.querySelectorAll("*")].forEach((element, i) => writeStyles(element, getComputedStyle(originals[i])));
@@ -43,7 +48,8 @@ export function exportSvg(root) {
   for (const name of [...copy.getAttributeNames()]) if (!["font-family", "role", "aria-label"].includes(name)) copy.removeAttribute(name);
   setAttributes(copy, { ...size, viewBox: `${corner.x} ${corner.y} ${size.width} ${size.height}` });
   const paper = document.createElementNS(SVG, "rect");
-  setAttributes(paper, { ...corner, ...size, fill: getComputedStyle(findElement(root, ".hv-frame")).getPropertyValue("--hv-paper") || "white" });
+  const color = getComputedStyle(findElement(root, ".hv-frame")).getPropertyValue("--hv-paper") || "white";
+  setAttributes(paper, { ...corner, ...size, fill: color });
   copy.prepend(paper);
   return { markup: new XMLSerializer().serializeToString(copy), ...size };
 }
@@ -66,8 +72,9 @@ function writeStyles(element, style) {
     // Computed decorations name their colour, too: "underline 2px rgb(…)".
     const value = name === "text-decoration" ? style.textDecorationLine : style.getPropertyValue(name);
     // As attributes, not as a style: the page's policy forbids those.
-    if (value === initial) element.removeAttribute(name);
-    else element.setAttribute(name, value);
+    // While a page is printed, its player is hidden, and transforms read as none: their attribute stays.
+    if (value === initial && name !== "transform") element.removeAttribute(name);
+    else if (value !== initial) element.setAttribute(name, value);
   }
 }
 
@@ -84,5 +91,8 @@ export async function drawPng({ markup, width, height }) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [width * PNG_SCALE, height * PNG_SCALE];
   canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"));
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => {
+    if (blob) resolve(blob);
+    else reject(new Error("The picture is too large."));
+  }, "image/png"));
 }

@@ -14,6 +14,7 @@ import { Language } from "./language.js";
 import { Panel } from "./panel.js";
 import { makePictures } from "./side_by_side.js";
 import { Predict } from "./predict.js";
+import { followPrinting } from "./printing.js";
 import { makeShareMenu } from "./share_menu.js";
 import { followLinks } from "./step_links.js";
 import { followSwipes } from "./swipe.js";
@@ -131,7 +132,8 @@ function buildPlayer(root, model, loaded, signal) {
     ...[predict, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(language.say(key)));
-  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane, makeShareMenu(context, panel).pane]);
+  const share = makeShareMenu(context, panel);
+  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane, share.pane]);
   driver.rules.push(predict, breakpoints);
   help.fill(actions);
   root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
@@ -141,6 +143,7 @@ function buildPlayer(root, model, loaded, signal) {
   paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
   switches.showFlipMessage();
   followLinks(context, panel);
+  followPrinting(context);
 }
 
 /**

@@ -1,7 +1,7 @@
 // The share menu: copies a link to the step, code that embeds the page, and the picture.
 
-import { listen, makeElement, makeTextButton } from "./dom.js";
-import { drawPng, exportSvg } from "./picture_export.js";
+import { makeElement, makeTextButton } from "./dom.js";
+import { drawPng, exportPictures } from "./picture_export.js";
 import { addressOfStep, ownsAddress } from "./step_links.js";
 import { closeOnLeaving } from "./view_menu.js";
 
@@ -25,7 +25,10 @@ export function makeShareMenu(context, panel) {
     ["share_svg", () => copySvg(context)],
   ];
   if (ownsAddress(root)) {
-    entries.unshift(["share_link", () => copyText(context, linkToStep(context), "link")], ["share_embed", () => copyText(context, embedCode(context), "embed")]);
+    entries.unshift(
+      ["share_link", () => copyText(context, linkToStep(context), "link")],
+      ["share_embed", () => copyText(context, embedCode(context), "embed")],
+    );
   }
   pane.append(makeElement("summary", "hv-button", language.say("player.share")), menu);
   menu.append(...entries.map(([name, act]) => makeTextButton(language.say(`player.${name}`), () => {
@@ -33,10 +36,6 @@ export function makeShareMenu(context, panel) {
     act().then((text) => panel.showMessage(text), () => panel.showMessage(language.say("player.share_failed")));
   }, signal)));
   closeOnLeaving(pane, root, signal);
-  // The menus open at the same place: one closes the other.
-  listen(root, "toggle", (event) => {
-    if (event.target === pane && pane.open) root.querySelectorAll(".hv-view[open]").forEach((other) => other === pane || other.removeAttribute("open"));
-  }, signal);
   return { pane };
 }
 
@@ -75,9 +74,18 @@ async function copyText({ language }, text, name) {
   return language.say(`player.copied_${name}`) + isLocal;
 }
 
+/**
+ * Returns the picture of the run that is shown; in a split view its baseline stands before it.
+ * @param {HTMLElement} root
+ */
+function shownPicture(root) {
+  const pictures = exportPictures(root);
+  return pictures[pictures.length - 1];
+}
+
 /** @param {Context} context */
 async function copyPng({ root, language, driver }) {
-  const png = drawPng(exportSvg(root));
+  const png = drawPng(shownPicture(root));
   try {
     // A promise, not the picture: Safari allows copying only while it handles the click.
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
@@ -89,7 +97,7 @@ async function copyPng({ root, language, driver }) {
 
 /** @param {Context} context */
 async function copySvg({ root, language, driver }) {
-  const { markup } = exportSvg(root);
+  const { markup } = shownPicture(root);
   try {
     await navigator.clipboard.writeText(markup);
   } catch {

@@ -49,7 +49,7 @@ export function makeViewMenu(context, panel) {
 }
 
 /**
- * Closes the menu on Escape and on a press elsewhere.
+ * Closes the menu on Escape, on a press elsewhere, and when another menu opens.
  * @param {HTMLDetailsElement} pane
  * @param {HTMLElement} root
  * @param {AbortSignal} signal
@@ -63,6 +63,10 @@ export function closeOnLeaving(pane, root, signal) {
   }, signal);
   listen(root, "pointerdown", (event) => {
     if (!pane.contains(event.target)) pane.open = false;
+  }, signal);
+  // All menus open at the same place.
+  listen(pane, "toggle", () => {
+    for (const other of pane.open ? root.querySelectorAll(".hv-view[open]") : []) if (other !== pane) other.removeAttribute("open");
   }, signal);
 }
 
