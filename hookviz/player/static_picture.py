@@ -1,6 +1,7 @@
 """The static version of a player, for paper and where scripts are blocked: final pictures and the table of firings.
 
-On a page, a comparison shows both of its runs, and a what-if the run with all hooks on and the runs without one of them.
+On a page, a comparison shows both of its runs, and a what-if the run with all hooks on and the runs with one of
+them off.
 """
 
 import base64

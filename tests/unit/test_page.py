@@ -200,6 +200,7 @@ def test_the_content_security_policy_allows_only_the_embedded_script_and_style(p
         "default-src": "'none'",
         "script-src": digest(run[0]),
         "style-src": digest(parsed_page.all("style")[0][1]),
+        "img-src": "data:",
         "base-uri": "'none'",
         "form-action": "'none'",
     }

@@ -66,12 +66,14 @@ export function addressOfStep({ model, content, language, driver }) {
  */
 function followAddress(context, panel) {
   const { root, driver, signal } = context;
-  const read = () => {
-    const target = readAddress(location.hash);
-    if (target) goToTarget(context, panel, target);
-  };
   // Replaced, not pushed: the browser's back button leads to the page before, not to each step.
   const write = () => history.replaceState(history.state, "", addressOfStep(context));
+  const read = () => {
+    const target = readAddress(location.hash);
+    if (!target) return;
+    goToTarget(context, panel, target);
+    write(); // an open question, for example, may have stopped it
+  };
   if (!started.has(root)) read();
   else if (readAddress(location.hash)) write(); // a switch was flipped
   started.add(root);
