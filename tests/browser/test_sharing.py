@@ -265,7 +265,7 @@ def overlapping_controls(frame: FrameLocator) -> list[str]:
     """The texts of controls that lie on the next one."""
     found: list[str] = frame.locator(".hv-controls").evaluate("""(pane) => {
       const all = [...pane.querySelectorAll(".hv-button, .hv-legend > *")];
-      const parts = all.filter((one) => one.getClientRects().length);
+      const parts = all.filter((one) => one.checkVisibility());
       const boxes = parts.map((one) => one.getBoundingClientRect());
       const besides = (a, b) => a.left >= b.right - 1 || a.top >= b.bottom - 1;
       const meet = (a, b) => !besides(a, b) && !besides(b, a);
