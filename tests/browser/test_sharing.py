@@ -218,9 +218,10 @@ def test_menu_works_from_the_keyboard_and_only_one_menu_is_open(visit: Callable[
     page.locator(".hv-share summary").focus()
     press(page, "Enter")
     expect(page.get_by_role("button", name="Copy embed code")).to_be_visible()
-    page.locator(".hv-view:not(.hv-share) summary").focus()
+    page.locator(".hv-view summary").focus()
     press(page, "Enter")
     expect(page.locator(".hv-view[open]")).to_have_count(1)
+    expect(page.locator(".hv-share[open]")).to_have_count(0)
     press(page, "Escape")
     expect(page.locator(".hv-view[open]")).to_have_count(0)
 
@@ -232,6 +233,22 @@ def test_a_frame_without_an_address_offers_the_picture_alone(visit: Callable[...
     frame.locator(".hv-share summary").click()
     expect(frame.get_by_role("button", name="Copy picture as SVG")).to_be_visible()
     expect(frame.get_by_role("button", name="Copy link to this step")).to_have_count(0)
+
+
+def test_an_output_of_jupyterlab_has_no_address(open_page: Callable[..., Page]) -> None:
+    page = open_page("a_to_e.ipynb")
+    address, player = page.url, page.locator(".hv-player").first
+    player.focus()
+    press(page, "Home", "ArrowRight")
+    expect(player.locator(".hv-count")).to_have_text("Step 2 of 16")
+    assert page.url == address
+    player.locator(".hv-share summary").click()
+    expect(player.locator(".hv-share-menu .hv-button")).to_have_text(["Copy picture as PNG", "Copy picture as SVG"])
+    press(page, "Escape")
+    player.locator(".hv-picture").evaluate(
+        f"(e) => {{ e.id = 'touched'; ({TOUCH})(['#touched', [300, 9], [100, 9]]); }}"
+    )
+    expect(player.locator(".hv-count")).to_have_text("Step 3 of 16")
 
 
 # -- in another page, and by touch

@@ -72,7 +72,8 @@ function batch(act) {
 function makeRoot(model) {
   const label = new Language(model.get("content").words).say("player.player");
   // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
-  const quiet = { "data-lm-suppress-shortcuts": true };
+  // reveal.js would turn the slide on a swipe, which steps here.
+  const quiet = { "data-lm-suppress-shortcuts": true, "data-prevent-swipe": true };
   return makeElement("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
 

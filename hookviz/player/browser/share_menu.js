@@ -17,8 +17,8 @@ const FRAME = { width: 720, height: 560 };
  */
 export function makeShareMenu(context, panel) {
   const { language, root, signal } = context;
-  const pane = makeElement("details", "hv-view hv-share");
-  const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": language.say("player.share") });
+  const pane = makeElement("details", "hv-share");
+  const menu = makeElement("div", "hv-share-menu", "", { role: "group", "aria-label": language.say("player.share") });
   /** @type {[string, () => Promise<string>][]} */
   const entries = [
     ["share_png", () => copyPng(context)],

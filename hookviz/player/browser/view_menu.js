@@ -66,7 +66,9 @@ export function closeOnLeaving(pane, root, signal) {
   }, signal);
   // All menus open at the same place.
   listen(pane, "toggle", () => {
-    for (const other of pane.open ? root.querySelectorAll(".hv-view[open]") : []) if (other !== pane) other.removeAttribute("open");
+    for (const other of pane.open ? root.querySelectorAll(".hv-controls > details[open]") : []) {
+      if (other !== pane) other.removeAttribute("open");
+    }
   }, signal);
 }
 
