@@ -1,4 +1,4 @@
-"""The command line: ``python -m hookviz page trace.json -o page.html``, and ``python -m hookviz check``."""
+"""The command line: ``python -m hookviz page trace.json -o page.html``, ``animate`` and ``check``."""
 
 import argparse
 import sys
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], int] = options.run
     try:
         return command(options)
-    except (OSError, ValueError) as error:
+    except (ImportError, IndexError, OSError, ValueError) as error:
         print(f"hookviz: {error}", file=sys.stderr)
         return 1
 
@@ -35,9 +35,48 @@ def _build_parser() -> argparse.ArgumentParser:
     command.add_argument("--no-source", action="store_false", dest="source", help=say("cli.page.no_source"))
     command.add_argument("--no-values", action="store_false", dest="values", help=say("cli.page.no_values"))
     command.set_defaults(run=_write_page)
+    _add_animate(commands.add_parser("animate", help=say("cli.animate"), description=say("cli.animate")))
     command = commands.add_parser("check", help=say("cli.check"), description=say("cli.check"))
     command.set_defaults(run=_check_torch)
     return parser
+
+
+def _add_animate(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``animate``."""
+    width, seconds = 800, 1.5
+    command.add_argument("trace", type=Path, help=say("cli.page.trace"))
+    command.add_argument("-o", "--output", type=Path, help=say("cli.animate.output"))
+    command.add_argument("--steps", type=_parse_range, help=say("cli.animate.steps"))
+    command.add_argument("--width", type=int, default=width, help=say("cli.animate.width", width=width))
+    command.add_argument("--seconds", type=float, default=seconds, help=say("cli.animate.seconds", seconds=seconds))
+    command.add_argument("--dark", action="store_true", help=say("cli.animate.dark"))
+    command.set_defaults(run=_write_animation)
+
+
+def _parse_range(text: str) -> range:
+    """Parse two step numbers, counted from 1, as the steps between them, counted from 0.
+
+    >>> _parse_range("3-10"), _parse_range("4")
+    (range(2, 10), range(3, 4))
+    """
+    first, _, last = text.partition("-")
+    try:
+        steps = range(int(first) - 1, int(last or first))
+    except ValueError:
+        raise argparse.ArgumentTypeError(say("cli.animate.range", text=text)) from None
+    if steps.start < 0 or not steps:
+        raise argparse.ArgumentTypeError(say("cli.animate.range", text=text))
+    return steps
+
+
+def _write_animation(options: argparse.Namespace) -> int:
+    """Write a saved trace as an animation."""
+    trace = load(options.trace)
+    path = options.output or options.trace.with_suffix(".gif")
+    trace.animate(path, steps=options.steps, width=options.width, seconds=options.seconds, dark=options.dark)
+    count = len(trace.steps) if options.steps is None else len(options.steps)
+    print(say("cli.animate.written", path=path, steps=count))
+    return 0
 
 
 def _write_page(options: argparse.Namespace) -> int:

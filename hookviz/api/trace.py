@@ -1,6 +1,7 @@
 """The public ``Trace``: the recorded data, with methods to show, save and analyse it."""
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,48 @@ class Trace(TraceAnalyses, Displayable, TraceData):
         from hookviz.player.html_page import page
 
         write_atomically(page(self, title, source=source, values=values), path)
+
+    def animate(
+        self,
+        path: str | Path,
+        *,
+        steps: Iterable[int] | None = None,
+        width: int = 800,
+        seconds: float = 1.5,
+        dark: bool = False,
+    ) -> None:
+        """Write an animation of the pass: one frame per step, with the picture and the step's sentence below it.
+
+        The suffix of ``path`` chooses the format: ``.gif``, ``.webp`` or ``.png`` (an animated PNG). It needs Pillow.
+        An existing file stays unchanged if writing fails.
+
+        Args:
+            path: the file, such as ``pass.gif``.
+            steps: the steps to show, counted from 0, such as ``range(3, 10)``; all if None, at most 200.
+            width: the width in pixels.
+            seconds: how long each step is shown; the last one is shown twice as long.
+            dark: light text on a dark background.
+
+        Raises:
+            ImportError: Pillow is not installed.
+            IndexError: the trace has no such step.
+            ValueError: nothing was recorded, there are no steps or too many, the suffix is unknown, or a size is wrong.
+            OSError: the file cannot be written; the message says why.
+            TypeError: ``path`` is not a path.
+
+        >>> import tempfile, torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with hookviz.record() as trace:
+        ...     (x * x).backward()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trace.animate(f"{folder}/square.gif", steps=range(2))
+        ...     Path(folder, "square.gif").read_bytes()[:6]
+        b'GIF89a'
+        """
+        from hookviz.picture.animation import Film, choose_steps, encode_animation
+
+        film = Film(self, choose_steps(self, steps), width, seconds, dark)
+        write_atomically(encode_animation(film, path), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         from hookviz.player.html_page import mimebundle

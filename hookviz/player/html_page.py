@@ -34,7 +34,7 @@ def render_page(content: Content, title: str | None = None) -> str:
     css, js = "".join(map(read_bundle, ("player.css", "static_picture.css", "page.css"))), read_bundle("page.js")
     # The policy allows the packed script by the hash of its text.
     sources = f"script-src '{_csp_hash(read_bundle('loader.js'))}' '{_csp_hash(js)}'; style-src '{_csp_hash(css)}'"
-    policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'"
     head = [
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',

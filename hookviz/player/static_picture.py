@@ -1,13 +1,22 @@
-"""The static version of a player, for paper and where scripts are blocked: final pictures and the table of firings."""
+"""The static version of a player, for paper and where scripts are blocked: final pictures and the table of firings.
+
+On a page, a comparison shows both of its runs, and a what-if the run with all hooks on and the runs with one of
+them off.
+"""
 
 import base64
 from collections.abc import Mapping, Sequence
+from typing import cast
 
-from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
-from hookviz.player.payload import Content, FiringRow, RunContent
+from hookviz.picture.inline_svg import escape_text, fill_texts, prepare_for_notebook, set_size
+from hookviz.player.payload import Content, FiringRow, RunContent, StepsChunk, ViewChunk
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message, translate
 
+MAX_SIDES = 6
+"""The most runs with a picture: paper for more would be wasted."""
+MAX_DIFFERENCES = 60
+"""The most rows of the table of differences."""
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
 
 
@@ -18,12 +27,18 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     """
     run = initial_run(content)
     svgs = [content["svgs"][index] for index in dict.fromkeys(run["pictures"])]
+    # The output of a notebook stays small: it has the initial run alone.
+    sides = [] if packed else list_sides(content)
     figures = [_figure_html(svg, index, len(svgs), packed) for index, svg in enumerate(svgs)]
+    if sides:
+        figures = [figure for number in sides for figure in _side_figures(content, number)]
     summary = say("page.about", steps=f"{run['steps']:,}")
     findings = [finding["text"] for finding in content["findings"]]
     notes = [f"<li>{_message_html(note, content)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
     note_list = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
-    parts = [f"<p>{summary} {hint}</p>", note_list, *figures, _firings_table(run["firings"], content)]
+    table = _firings_table(run["firings"], content)
+    parts = [f"<p>{summary} {hint}</p>", note_list, *figures, _omitted_note(content, sides), table]
+    parts += [_differences_table(content)] if sides else []
     # No <section>: reveal.js turns each section into a slide.
     return f'<div class="hv-still">{"".join(parts)}</div>'
 
@@ -31,6 +46,83 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
 def initial_run(content: Content) -> RunContent:
     """Return the run that a player of ``content`` shows first."""
     return content["runs"][content["initial_state"].get("shown", 0)]
+
+
+def list_sides(content: Content) -> list[int]:
+    """Return the indices of the runs that are shown as pictures; empty if there is only one run.
+
+    They are the initial run and its baseline, and of a what-if also the runs with one hook off, ``MAX_SIDES`` at most.
+    """
+    if len(content["runs"]) < 2:
+        return []
+    initial = content["initial_state"].get("shown", 0)
+    baseline = content["runs"][initial]["baseline"]
+    alone = [run for off, run in content["combinations"].items() if "," not in off]
+    chosen = [*([0] if content["combinations"] else []), *([] if baseline is None else [baseline]), initial, *alone]
+    return list(dict.fromkeys(chosen))[:MAX_SIDES]
+
+
+def _side_figures(content: Content, number: int) -> list[str]:
+    """Return a figure for each pass of a run, with the texts of that run and its name."""
+    views = list_views(content, number)
+    run = content["runs"][number]
+    label = _message_html(run["label"], content)
+    figures = []
+    for index, view in enumerate(views):
+        if not isinstance(view["svg"], int) or view["svg"] < 0:
+            continue
+        name = say("page.pass", number=index + 1, count=len(views)) if len(views) > 1 else ""
+        caption = " · ".join(filter(None, (label, name)))
+        svg = fill_texts(content["svgs"][view["svg"]], _side_texts(content, view))
+        picture = _add_label(set_size(svg))
+        figures.append(f'<figure data-run="{number}"><figcaption>{caption}</figcaption>{picture}</figure>')
+    return figures
+
+
+def list_views(content: Content, number: int) -> list[ViewChunk]:
+    """Return the views of a run, one for each pass."""
+    views = [chunk for name, chunk in content["chunks"].items() if name.startswith(f"run{number}/")]
+    return [cast(ViewChunk, view) for view in views if isinstance(view, dict)]
+
+
+def _side_texts(content: Content, view: ViewChunk) -> dict[str, str]:
+    """Return the final texts of a view; texts that only other runs have are empty."""
+    drawn = (other for number in range(len(content["runs"])) for other in list_views(content, number))
+    names = {name for other in drawn if other["svg"] == view["svg"] for name in other["texts"]}
+    own = {name: translate(steps[-1][1], content["words"]) for name, steps in view["texts"].items() if steps}
+    return dict.fromkeys(names, "") | own
+
+
+def _omitted_note(content: Content, sides: Sequence[int]) -> str:
+    count = len(content["runs"])
+    return f"<p>{say('page.omitted', count=count)}</p>" if 0 < len(sides) < count else ""
+
+
+def _differences_table(content: Content) -> str:
+    """Return the steps in which the initial run differs from its baseline, with the sentences of both."""
+    initial = content["initial_state"].get("shown", 0)
+    run = content["runs"][initial]
+    if run["baseline"] is None:
+        return ""
+    baseline = content["runs"][run["baseline"]]
+    pairs = enumerate(zip(baseline["word_indices"] or (), run["word_indices"] or (), strict=False), 1)
+    different = [(step, pair) for step, pair in pairs if pair[0] != pair[1]]
+    rows = "".join(
+        f"<tr><td>{step}</td>{''.join(f'<td>{_sentence_html(content, index)}</td>' for index in pair)}</tr>"
+        for step, pair in different[:MAX_DIFFERENCES]
+    )
+    labels = "".join(f'<th scope="col">{_message_html(side["label"], content)}</th>' for side in (baseline, run))
+    head = f'<th scope="col">{say("player.col_step")}</th>{labels}'
+    caption = say("page.differences", count=f"{len(different):,}", shown=min(len(different), MAX_DIFFERENCES))
+    table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="hv-scroll">{table}</div>' if different else f"<p>{say('page.no_difference')}</p>"
+
+
+def _sentence_html(content: Content, index: int) -> str:
+    """Return the sentence of a step, by the index of its words among the words of all runs."""
+    number, place = divmod(index, content["chunk_size"])
+    chunk = cast(StepsChunk, content["chunks"][f"steps{number}"])
+    return _message_html(chunk["steps"][place]["sentence"], content)
 
 
 def _message_html(message: Message, content: Content) -> str:

@@ -157,7 +157,7 @@ def test_each_pass_has_a_picture_with_its_number() -> None:
     assert len(parsed.all("svg")) == 2
 
 
-def test_a_what_if_page_shows_only_the_pictures_of_its_first_run(tmp_path: Path) -> None:
+def test_a_what_if_page_shows_each_run_with_its_name(tmp_path: Path) -> None:
     def run() -> None:
         net, x = torch.nn.Identity(), leaf(2.0)
         net.register_forward_hook(lambda module, args, output: output * 3)
@@ -167,7 +167,9 @@ def test_a_what_if_page_shows_only_the_pictures_of_its_first_run(tmp_path: Path)
     assert len(experiment.content()["svgs"]) == 2, "one with the hook, one without"
     experiment.to_html(tmp_path / "whatif.html")
     parsed = ParsedPage((tmp_path / "whatif.html").read_text(encoding="utf-8"))
-    assert (len(parsed.all("svg")), parsed.all("figcaption")) == (1, [])
+    captions = [words for _, words in parsed.all("figcaption")]
+    assert len(captions) == len(parsed.all("svg")) == 2
+    assert captions[0] == "With every hook on" and captions[1].startswith("Without")
 
 
 # -- size
@@ -201,6 +203,7 @@ def test_the_content_security_policy_allows_only_the_embedded_script_and_style(p
         "default-src": "'none'",
         "script-src": f"{digest(run[0])} {digest(unpack(packed))}",
         "style-src": digest(parsed_page.all("style")[0][1]),
+        "img-src": "data:",
         "base-uri": "'none'",
         "form-action": "'none'",
     }

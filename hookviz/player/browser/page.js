@@ -51,10 +51,13 @@ function svgMarkup(shown) {
  * first draw the page. In a frame the answer is no, since an element of the outer page may have the focus.
  */
 function isKeyboardFree() {
-  if (globalThis.top !== globalThis.self || document.querySelector("[autofocus]")) return false;
+  if (globalThis.top !== globalThis.self || isEmbedded() || document.querySelector("[autofocus]")) return false;
   const holder = document.activeElement;
   return holder === null || holder === document.body || holder === document.documentElement;
 }
+
+/** Returns whether the page is to be shown inside another one, without title, hint and foot: its address ends in `?embed`. */
+const isEmbedded = () => new URLSearchParams(location.search).has("embed");
 
 /**
  * Resolves when the player shows its first picture, which may have to be unpacked first; rejects if the player fails.
@@ -121,5 +124,6 @@ function startPlayer(still, live, state) {
   return ready;
 }
 
+if (document.querySelector("main.hv-page") && isEmbedded()) document.documentElement.classList.add("hv-embed");
 // Not through document.currentScript: some notebooks move the scripts of an output and run them elsewhere.
 document.querySelectorAll(":not(.hv-starts) > .hv-still:has(~ .hv-state)").forEach(replaceStaticPicture);

@@ -16,7 +16,10 @@ import { makePictures } from "./side_by_side.js";
 import { namePlayer, numberPlayers } from "./player_names.js";
 import { Predict } from "./predict.js";
 import { Room } from "./room.js";
+import { followPrinting } from "./printing.js";
+import { makeShareMenu } from "./share_menu.js";
 import { followLinks } from "./step_links.js";
+import { followSwipes } from "./swipe.js";
 import { makeSwitches } from "./switches.js";
 import { followTheme } from "./theme.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
@@ -74,7 +77,8 @@ function batch(act) {
 function makeRoot(model) {
   const label = new Language(model.get("content").words).say("player.player");
   // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
-  const quiet = { "data-lm-suppress-shortcuts": true };
+  // reveal.js would turn the slide on a swipe, which steps here.
+  const quiet = { "data-lm-suppress-shortcuts": true, "data-prevent-swipe": true };
   return makeElement("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
 
@@ -135,16 +139,19 @@ function buildPlayer(root, model, loaded, signal) {
     ...[predict, room, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(language.say(key)));
-  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane]);
+  const share = makeShareMenu(context, panel);
+  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane, share.pane]);
   driver.rules.push(predict, breakpoints);
   help.fill(actions);
   root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
   predict.score.append(room.button);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
-  followLinks(root, driver.goTo, signal);
+  followSwipes(root, act, signal);
   paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
   switches.showFlipMessage();
+  followLinks(context, panel);
+  followPrinting(context);
 }
 
 /** Movements after which a large trace opens the box that holds the step. */

@@ -50,12 +50,12 @@ export function makeViewMenu(context, panel) {
 }
 
 /**
- * Closes the menu on Escape and on a press elsewhere.
+ * Closes the menu on Escape, on a press elsewhere, and when another menu opens.
  * @param {HTMLDetailsElement} pane
  * @param {HTMLElement} root
  * @param {AbortSignal} signal
  */
-function closeOnLeaving(pane, root, signal) {
+export function closeOnLeaving(pane, root, signal) {
   listen(pane, "keydown", (event) => {
     if (event.key !== "Escape" || !pane.open) return;
     event.stopPropagation();
@@ -64,6 +64,12 @@ function closeOnLeaving(pane, root, signal) {
   }, signal);
   listen(root, "pointerdown", (event) => {
     if (!pane.contains(event.target)) pane.open = false;
+  }, signal);
+  // All menus open at the same place.
+  listen(pane, "toggle", () => {
+    for (const other of pane.open ? root.querySelectorAll(".hv-controls > details[open]") : []) {
+      if (other !== pane) other.removeAttribute("open");
+    }
   }, signal);
 }
 

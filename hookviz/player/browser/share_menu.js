@@ -1,0 +1,120 @@
+// The share menu: copies a link to the step, code that embeds the page, and the picture.
+
+import { makeElement, makeTextButton } from "./dom.js";
+import { drawPng, exportPictures } from "./picture_export.js";
+import { addressOfStep, ownsAddress } from "./step_links.js";
+import { closeOnLeaving } from "./view_menu.js";
+
+/** @import { Context } from "./types" */
+
+/** The size of an embedded player, in pixels. */
+const FRAME = { width: 720, height: 560 };
+
+/**
+ * Makes the menu. Where the player has no address, as in a notebook's output, it offers the picture alone.
+ * @param {Context} context
+ * @param {{ showMessage: (text: string) => void }} panel
+ */
+export function makeShareMenu(context, panel) {
+  const { language, root, signal } = context;
+  const pane = makeElement("details", "hv-share");
+  const menu = makeElement("div", "hv-share-menu", "", { role: "group", "aria-label": language.say("player.share") });
+  /** @type {[string, () => Promise<string>][]} */
+  const entries = [
+    ["share_png", () => copyPng(context)],
+    ["share_svg", () => copySvg(context)],
+  ];
+  if (ownsAddress(root)) {
+    entries.unshift(
+      ["share_link", () => copyText(context, linkToStep(context), "link")],
+      ["share_embed", () => copyText(context, embedCode(context), "embed")],
+    );
+  }
+  pane.append(makeElement("summary", "hv-button", language.say("player.share")), menu);
+  menu.append(...entries.map(([name, act]) => makeTextButton(language.say(`player.${name}`), () => {
+    pane.open = false;
+    act().then((text) => panel.showMessage(text), () => panel.showMessage(language.say("player.share_failed")));
+  }, signal)));
+  closeOnLeaving(pane, root, signal);
+  return { pane };
+}
+
+/**
+ * Returns the address of the page with the step that is shown; `?embed` is left out.
+ * @param {Context} context
+ */
+function linkToStep(context) {
+  const url = new URL(location.href);
+  url.searchParams.delete("embed");
+  url.hash = addressOfStep(context);
+  return url.href;
+}
+
+/** @param {Context} context */
+function embedCode(context) {
+  const url = new URL(linkToStep(context));
+  const src = `${url.origin === "null" ? "file://" : url.origin}${url.pathname}?embed${url.search.replace("?", "&")}${url.hash}`;
+  const frame = makeElement("iframe", "", "", { src, ...FRAME, loading: "lazy", title: document.title });
+  return frame.outerHTML;
+}
+
+/**
+ * Copies a text, and returns the message about it; where the clipboard is closed, the message holds the text.
+ * @param {Context} context
+ * @param {string} text
+ * @param {"link" | "embed"} name
+ */
+async function copyText({ language }, text, name) {
+  const isLocal = location.protocol === "file:" ? ` ${language.say("player.share_local")}` : "";
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    return language.say("player.share_refused", { text }) + isLocal;
+  }
+  return language.say(`player.copied_${name}`) + isLocal;
+}
+
+/**
+ * Returns the picture of the run that is shown; in a split view its baseline stands before it.
+ * @param {HTMLElement} root
+ */
+function shownPicture(root) {
+  const pictures = exportPictures(root);
+  return pictures[pictures.length - 1];
+}
+
+/** @param {Context} context */
+async function copyPng({ root, language, driver }) {
+  const png = drawPng(shownPicture(root));
+  try {
+    // A promise, not the picture: Safari allows copying only while it handles the click.
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+  } catch {
+    return download(await png, `step-${driver.position().step + 1}.png`, language);
+  }
+  return language.say("player.copied_picture");
+}
+
+/** @param {Context} context */
+async function copySvg({ root, language, driver }) {
+  const { markup } = shownPicture(root);
+  try {
+    await navigator.clipboard.writeText(markup);
+  } catch {
+    return download(new Blob([markup], { type: "image/svg+xml" }), `step-${driver.position().step + 1}.svg`, language);
+  }
+  return language.say("player.copied_svg");
+}
+
+/**
+ * Downloads a picture, and returns the message about it.
+ * @param {Blob} blob
+ * @param {string} name
+ * @param {Context["language"]} language
+ */
+function download(blob, name, language) {
+  const link = makeElement("a", "", "", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  return language.say("player.share_download", { name });
+}

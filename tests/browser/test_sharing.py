@@ -1,0 +1,361 @@
+"""Sharing: links to steps, embedded pages, copied pictures, swipes and paper."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import FrameLocator, Page, expect
+
+import hookviz as hv
+from tests.browser.conftest import note_errors, press
+from tests.scenes import recorded
+
+WIDTH, HEIGHT = 720, 560
+"""The size of the frame in the embed code."""
+TOUCH = """([selector, from, to]) => {
+  const target = document.querySelector(selector);
+  const touch = ([x, y]) => new Touch({ identifier: 1, target, clientX: x, clientY: y });
+  const send = (type, touches, changed) => target.dispatchEvent(new TouchEvent(type, {
+    touches: touches.map(touch), changedTouches: changed.map(touch), bubbles: true, cancelable: true,
+  }));
+  send("touchstart", [from], [from]);
+  send("touchend", [], [to]);
+}"""
+"""Move a finger over an element."""
+
+
+def run_with_three_hooks() -> None:
+    """A pass in which two hooks have the same label."""
+
+    def c_hook(grad: torch.Tensor) -> torch.Tensor:
+        return grad + 2
+
+    def double(grad: torch.Tensor) -> torch.Tensor:
+        return grad * 2
+
+    a, b, d = (torch.tensor(float(number), requires_grad=True) for number in (2, 3, 4))
+    c = a * b
+    c.register_hook(c_hook)
+    c.register_hook(double)
+    d.register_hook(double)
+    (c * d).backward()
+
+
+def record_scaled(factor: float) -> hv.Trace:
+    a, b = (torch.tensor(float(number), requires_grad=True) for number in (2, 3))
+    with hv.record() as trace:
+        c = a * b
+        c.register_hook(lambda grad: grad * factor)
+        (c * 4).backward()
+    return trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shared")
+    recorded().to_html(path / "trace.html")
+    hv.whatif(run_with_three_hooks).to_html(path / "whatif.html")
+    record_scaled(2).diff(record_scaled(3)).to_html(path / "compared.html")
+    frame = f'<iframe src="trace.html?embed#step-5" width="{WIDTH}" height="{HEIGHT}" loading="lazy"></iframe>'
+    (path / "host.html").write_text(f'<input id="field" autofocus>{frame}<p style="height: 2000px">')
+    return path
+
+
+@pytest.fixture
+def visit(new_offline_page: Callable[..., Page], folder: Path) -> Callable[..., Page]:
+    """Open an address in the folder."""
+
+    def visit_it(address: str, width: int = 1280, height: int = 720, **settings: Any) -> Page:
+        page = new_offline_page(**settings)
+        page.set_viewport_size({"width": width, "height": height})
+        note_errors(page)
+        page.goto(f"{folder.as_uri()}/{address}")
+        return page
+
+    return visit_it
+
+
+def visit_with_clipboard(visit: Callable[..., Page], address: str) -> Page:
+    return visit(address, permissions=("clipboard-read", "clipboard-write"))
+
+
+def hash_of(page: Page) -> str:
+    return str(page.evaluate("location.hash"))
+
+
+def share(page: Page, name: str) -> None:
+    page.locator(".hv-share summary").click()
+    page.get_by_role("button", name=name).click()
+
+
+# -- addresses
+
+
+def test_address_opens_a_step_with_a_switch_and_follows_the_steps(visit: Callable[..., Page]) -> None:
+    page = visit("whatif.html#step-7&off=c_hook")
+    off = page.locator("[role=switch][aria-checked=false]")
+    expect(page.locator(".hv-count")).to_have_text("Step 7 of 13")
+    expect(off).to_have_count(1)
+    expect(off).to_contain_text("c_hook")
+    entries = page.evaluate("history.length")
+    press(page, "ArrowRight")
+    assert hash_of(page) == "#step-8&off=c_hook"
+    press(page, "3")
+    expect(off).to_have_count(2)
+    expect(page.locator(".hv-count")).to_have_text("Step 8 of 13")
+    assert hash_of(page) == "#step-8&off=c_hook,double%40d"
+    assert page.evaluate("history.length") == entries
+    page.evaluate("location.hash = '#step-2'")
+    expect(page.locator(".hv-count")).to_have_text("Step 2 of 13")
+    expect(off).to_have_count(0)
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_address_without_a_step_stays_until_one_moves(visit: Callable[..., Page]) -> None:
+    page = visit("trace.html#about")
+    expect(page.locator(".hv-count")).to_have_text("Step 1 of 16")
+    assert hash_of(page) == "#about"
+    press(page, "ArrowRight")
+    assert hash_of(page) == "#step-2"
+
+
+def test_of_an_unknown_step_and_hook_the_nearest_is_shown_and_said(visit: Callable[..., Page]) -> None:
+    page = visit("whatif.html#step-700&off=nothing,double%40d")
+    expect(page.locator(".hv-count")).to_have_text("Step 13 of 13")
+    expect(page.locator(".hv-told")).to_contain_text("step 700, but there are only 13 steps")
+    expect(page.locator(".hv-told")).to_contain_text("a hook that is not here: nothing")
+    expect(page.locator("[role=switch][aria-checked=false]")).to_have_count(1)
+    assert hash_of(page) == "#step-13&off=double%40d"
+
+
+def test_address_does_not_jump_over_an_open_question(visit: Callable[..., Page]) -> None:
+    page = visit("trace.html")
+    expect(page.locator(".hv-count")).to_have_text("Step 1 of 16")
+    press(page, "p", "End")
+    expect(page.locator(".hv-question, .hv-ask").first).to_be_visible()
+    shown = page.locator(".hv-count").inner_text()
+    page.evaluate("location.hash = '#step-16'")
+    page.wait_for_function("location.hash !== '#step-16'")
+    assert page.locator(".hv-count").inner_text() == shown != "Step 16 of 16"
+
+
+def test_link_in_the_text_of_a_page_switches_a_hook(visit: Callable[..., Page]) -> None:
+    page = visit("whatif.html")
+    expect(page.locator(".hv-count")).to_be_visible()
+    page.evaluate("""document.body.insertAdjacentHTML("beforeend", '<a href="#step-5&amp;off=c_hook">there</a>')""")
+    page.get_by_role("link", name="there").click()
+    expect(page.locator(".hv-count")).to_have_text("Step 5 of 13")
+    expect(page.locator("[role=switch][aria-checked=false]")).to_contain_text("c_hook")
+    assert hash_of(page) == "#step-5&off=c_hook"
+
+
+# -- the menu
+
+
+def test_menu_copies_the_link_and_the_embed_code(visit: Callable[..., Page], folder: Path) -> None:
+    page = visit_with_clipboard(visit, "whatif.html#step-7&off=c_hook")
+    expect(page.locator(".hv-count")).to_have_text("Step 7 of 13")
+    share(page, "Copy link to this step")
+    expect(page.locator(".hv-told")).to_contain_text("This page is a file on your computer")
+    address = f"{folder.as_uri()}/whatif.html"
+    assert page.evaluate("navigator.clipboard.readText()") == f"{address}#step-7&off=c_hook"
+    share(page, "Copy embed code")
+    expect(page.locator(".hv-told")).to_contain_text("The code is copied")
+    code = page.evaluate("navigator.clipboard.readText()")
+    assert f'<iframe src="{address}?embed#step-7&amp;off=c_hook" width="720" height="560" loading="lazy" title=' in code
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Page], scheme: str) -> None:
+    page = visit("whatif.html#step-7", permissions=("clipboard-read", "clipboard-write"), color_scheme=scheme)
+    expect(page.locator(".hv-now").first).to_be_visible()
+    share(page, "Copy picture as SVG")
+    expect(page.locator(".hv-told")).to_contain_text("copied as SVG")
+    markup = page.evaluate("navigator.clipboard.readText()")
+    halo, halos = page.evaluate("""() => {
+      const halo = document.querySelector(".hv-now > .hv-halo");
+      const all = [...document.querySelectorAll(".hv-graph .hv-halo")];
+      return [getComputedStyle(halo).stroke, all.filter((one) => getComputedStyle(one).display !== "none").length];
+    }""")
+    assert markup.count(halo) == halos >= 1
+    assert "class=" not in markup and "style=" not in markup and "var(" not in markup
+    share(page, "Copy picture as PNG")
+    expect(page.locator(".hv-told")).to_contain_text("paste it into a slide or a chat")
+    width, height, corner = page.evaluate("""async () => {
+      const [item] = await navigator.clipboard.read();
+      const bitmap = await createImageBitmap(await item.getType("image/png"));
+      const canvas = Object.assign(document.createElement("canvas"), { width: bitmap.width, height: bitmap.height });
+      const context = canvas.getContext("2d");
+      context.drawImage(bitmap, 0, 0);
+      return [bitmap.width, bitmap.height, context.getImageData(2, 2, 1, 1).data[0]];
+    }""")
+    assert width > 600 and height > 400
+    assert (corner > 200) == (scheme == "light")
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_without_a_clipboard_the_text_is_shown_and_the_picture_downloaded(visit: Callable[..., Page]) -> None:
+    page = visit("trace.html#step-3")
+    expect(page.locator(".hv-count")).to_have_text("Step 3 of 16")
+    page.evaluate("""() => {
+      const refuse = () => Promise.reject(new Error("refused"));
+      Object.defineProperty(navigator, "clipboard", { value: { writeText: refuse, write: refuse } });
+    }""")
+    share(page, "Copy link to this step")
+    expect(page.locator(".hv-told")).to_contain_text("trace.html#step-3")
+    for name, file in (("Copy picture as SVG", "step-3.svg"), ("Copy picture as PNG", "step-3.png")):
+        with page.expect_download() as download:
+            share(page, name)
+        assert download.value.suggested_filename == file
+        expect(page.locator(".hv-told")).to_contain_text(f"downloaded as {file}")
+
+
+def test_menu_works_from_the_keyboard_and_only_one_menu_is_open(visit: Callable[..., Page]) -> None:
+    page = visit("trace.html")
+    page.locator(".hv-share summary").focus()
+    press(page, "Enter")
+    expect(page.get_by_role("button", name="Copy embed code")).to_be_visible()
+    page.locator(".hv-view summary").focus()
+    press(page, "Enter")
+    expect(page.locator(".hv-view[open]")).to_have_count(1)
+    expect(page.locator(".hv-share[open]")).to_have_count(0)
+    press(page, "Escape")
+    expect(page.locator(".hv-view[open]")).to_have_count(0)
+
+
+def test_a_frame_without_an_address_offers_the_picture_alone(visit: Callable[..., Page], folder: Path) -> None:
+    page = visit("host.html")
+    page.evaluate("(html) => { document.querySelector('iframe').srcdoc = html; }", (folder / "trace.html").read_text())
+    frame = page.frame_locator("iframe")
+    frame.locator(".hv-share summary").click()
+    expect(frame.get_by_role("button", name="Copy picture as SVG")).to_be_visible()
+    expect(frame.get_by_role("button", name="Copy link to this step")).to_have_count(0)
+
+
+def test_an_output_of_jupyterlab_has_no_address(open_page: Callable[..., Page]) -> None:
+    page = open_page("a_to_e.ipynb")
+    address, player = page.url, page.locator(".hv-player").first
+    player.focus()
+    press(page, "Home", "ArrowRight")
+    expect(player.locator(".hv-count")).to_have_text("Step 2 of 16")
+    assert page.url == address
+    player.locator(".hv-share summary").click()
+    expect(player.locator(".hv-share-menu .hv-button")).to_have_text(["Copy picture as PNG", "Copy picture as SVG"])
+    press(page, "Escape")
+    player.locator(".hv-picture").evaluate(
+        f"(e) => {{ e.id = 'touched'; ({TOUCH})(['#touched', [300, 9], [100, 9]]); }}"
+    )
+    expect(player.locator(".hv-count")).to_have_text("Step 3 of 16")
+
+
+# -- in another page, and by touch
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_embedded_page_fits_its_frame_and_leaves_the_focus_to_its_host(visit: Callable[..., Page], scheme: str) -> None:
+    page = visit("host.html", color_scheme=scheme)
+    frame = page.frame_locator("iframe")
+    expect(frame.locator(".hv-count")).to_have_text("Step 5 of 16")
+    assert page.evaluate("document.activeElement.id") == "field"
+    for hidden in ("h1", ".hv-how", "footer"):
+        expect(frame.locator(hidden)).to_be_hidden()
+    for selector in (".hv-picture", ".hv-sentence", ".hv-bar", ".hv-timeline"):
+        box = frame.locator(selector).evaluate("(e) => e.getBoundingClientRect().toJSON()")
+        assert box["top"] >= 0 and box["left"] >= 0, selector
+        assert box["bottom"] <= HEIGHT and box["right"] <= WIDTH, selector
+    assert not overlapping_controls(frame)
+    press(page, "ArrowRight")
+    expect(frame.locator(".hv-count")).to_have_text("Step 5 of 16")
+    frame.locator(".hv-sentence").click()
+    press(page, "ArrowRight")
+    expect(frame.locator(".hv-count")).to_have_text("Step 6 of 16")
+    frame.get_by_role("button", name="Next step").click()
+    expect(frame.locator(".hv-count")).to_have_text("Step 7 of 16")
+    assert page.evaluate("scrollY") == 0
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def overlapping_controls(frame: FrameLocator) -> list[str]:
+    """The texts of controls that lie on the next one."""
+    found: list[str] = frame.locator(".hv-controls").evaluate("""(pane) => {
+      const all = [...pane.querySelectorAll(".hv-button, .hv-legend > *")];
+      const parts = all.filter((one) => one.checkVisibility());
+      const boxes = parts.map((one) => one.getBoundingClientRect());
+      const besides = (a, b) => a.left >= b.right - 1 || a.top >= b.bottom - 1;
+      const meet = (a, b) => !besides(a, b) && !besides(b, a);
+      const hit = parts.filter((_, i) => boxes.some((box, j) => j > i && meet(boxes[i], box)));
+      return hit.map((one) => one.textContent);
+    }""")
+    return found
+
+
+def test_a_page_that_is_opened_to_be_embedded_never_takes_the_focus(visit: Callable[..., Page]) -> None:
+    page = visit("trace.html?embed")
+    expect(page.locator(".hv-count")).to_be_visible()
+    assert page.evaluate("document.activeElement === document.body")
+    page = visit("trace.html")
+    expect(page.locator(".hv-player")).to_be_focused()
+
+
+def test_swipes_step_but_scrolling_and_the_timeline_do_not(visit: Callable[..., Page]) -> None:
+    page = visit("trace.html", has_touch=True)
+    count = page.locator(".hv-count")
+    expect(count).to_have_text("Step 1 of 16")
+    page.evaluate(TOUCH, [".hv-picture", [400, 300], [250, 310]])
+    expect(count).to_have_text("Step 2 of 16")
+    page.evaluate(TOUCH, [".hv-sentence", [900, 300], [750, 310]])
+    expect(count).to_have_text("Step 3 of 16")
+    page.evaluate(TOUCH, [".hv-picture", [250, 300], [400, 310]])
+    expect(count).to_have_text("Step 2 of 16")
+    for selector, start, end in (
+        (".hv-picture", [400, 300], [300, 100]),
+        (".hv-picture", [400, 300], [390, 300]),
+        (".hv-timeline", [400, 600], [250, 600]),
+    ):
+        page.evaluate(TOUCH, [selector, start, end])
+        expect(count).to_have_text("Step 2 of 16")
+
+
+# -- paper
+
+
+@pytest.mark.parametrize("javascript", [True, False])
+def test_a_printed_comparison_shows_both_sides_and_what_differs(visit: Callable[..., Page], javascript: bool) -> None:
+    page = visit("compared.html", java_script_enabled=javascript)
+    page.emulate_media(media="print")
+    figures = page.locator(".hv-still figure[data-run]")
+    expect(figures.locator("figcaption")).to_have_text(["This trace", "The other trace"])
+    expect(figures.nth(0)).to_contain_text("gradient 8")
+    expect(figures.nth(1)).to_contain_text("gradient 12")
+    expect(figures.nth(0)).not_to_contain_text("gradient 12")
+    table = page.locator(".hv-still table", has_text="Steps that differ")
+    expect(table.locator("tbody tr").first.locator("td").nth(1)).to_contain_text("4 → 8")
+    expect(table.locator("tbody tr").first.locator("td").nth(2)).to_contain_text("4 → 12")
+    assert len(page.pdf()) > 10_000
+
+
+def test_a_printed_whatif_shows_the_run_on_the_screen(visit: Callable[..., Page]) -> None:
+    page = visit("whatif.html#step-8&off=c_hook", color_scheme="dark")
+    expect(page.locator(".hv-count")).to_have_text("Step 8 of 13")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    shown = page.locator(".hv-printed figure")
+    expect(shown).to_have_count(1)
+    expect(shown).to_contain_text("Without c_hook · Step 8 of 13: double on c")
+    assert shown.locator("rect").first.get_attribute("fill") in ("#fff", "#ffffff", "white")
+    visible = page.locator(".hv-still figure[data-run]:visible figcaption")
+    expect(visible).to_have_text(["With every hook on", "Without c_hook"])
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(shown).to_have_count(0)
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_a_printed_whatif_without_javascript_shows_each_hook_off_alone(visit: Callable[..., Page]) -> None:
+    page = visit("whatif.html", java_script_enabled=False)
+    captions = page.locator(".hv-still figure figcaption")
+    expect(captions).to_have_count(4)
+    expect(captions.first).to_have_text("With every hook on")
+    expect(page.locator(".hv-still")).to_contain_text("With JavaScript, the page shows all 8 runs.")
