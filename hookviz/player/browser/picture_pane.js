@@ -5,6 +5,8 @@ import { loadSvg } from "./content.js";
 import { closestTarget, findElement, focusedElement, listen, makeElement, makeTextButton, reportFailure, setAttributes } from "./dom.js";
 import { fitOnResize, scrollTo } from "./fit.js";
 import { makeNormColors } from "./box_colors.js";
+import { Motion } from "./motion.js";
+import { rollPicture } from "./motion_roll.js";
 import { normScale } from "./norm_scale.js";
 import { Picture } from "./picture.js";
 import { isWithin } from "./stepping.js";
@@ -53,6 +55,7 @@ export class PicturePane {
     this.pane = makeElement("div", "hv-views");
     this.head.append(this.trail);
     this.pane.append(this.head, this.graph);
+    this.motion = new Motion(context, options.run, this.graph);
     const current = () => this.current?.picture ?? null;
     this.fit = fitOnResize(this.graph, current, () => this.#letters(), (width) => this.#fitted(width), signal);
     listen(this.graph, "click", (event) => this.#click(event), signal);
@@ -81,10 +84,12 @@ export class PicturePane {
    */
   paint(step) {
     const { steps } = this.options.run;
-    const turned = steps[step].picture !== steps[this.step].picture;
+    const before = this.step;
+    const turned = steps[step].picture !== steps[before].picture;
     this.step = step;
     if (turned || !this.current) this.#showStepPicture();
     this.#paint();
+    if (step !== before) this.motion.play(before, step);
   }
 
   /** @param {number} width of the picture, in pixels */
@@ -159,10 +164,12 @@ export class PicturePane {
     this.current = shown;
     this.graph.classList.toggle("hv-no-lists", !this.context.model.get("nodes"));
     this.graph.append(shown.picture.holder);
+    this.motion.turnTo(shown.picture);
     // The focused element may have been removed with the picture before.
     if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
     this.fit();
+    this.motion.show(rollPicture(root, this.context.model, shown.picture));
     this.options.onShow(shown.bands);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   }
