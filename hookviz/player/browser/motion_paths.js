@@ -15,8 +15,8 @@ const DIGIT = 0.56;
  */
 const LOOKS = {
   "hv-drops": { begin: [1, 0] },
-  "hv-stamp": { begin: [1.6, 0] },
-  "hv-sum": { begin: [1.5, 0.4] },
+  "hv-stamp": { begin: [1.4, 0] },
+  "hv-sum": { begin: [0.7, 0] },
   "hv-sinks": { end: [0.2, 0] },
   "hv-pops": { begin: [0.2, 0] },
   "hv-fades": { end: [1, 0] },
