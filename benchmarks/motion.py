@@ -10,6 +10,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ HEAD = ("trace", "steps played", "with motion", "the slowest paint", "the longes
 MARKS = Path(__file__).with_name("motion_marks.js").read_text(encoding="utf-8")
 SCRIPTS = {"FunctionCall", "EvaluateScript", "RunMicrotasks", "EventDispatch", "TimerFire", "FireAnimationFrame"}
 """The names of events in which scripts run."""
-CATEGORIES = ["blink.user_timing", "devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline"]
+CATEGORIES = ["blink.user_timing", "devtools.timeline", "disabled-by-default-devtools.timeline"]
 
 Event = dict[str, Any]
 Span = tuple[float, float]
@@ -169,7 +170,7 @@ def frame_times(span: Span, frames: Sequence[float], scripts: Sequence[Span]) ->
     limits = [span[0], *(at for at in frames if span[0] < at < span[1]), span[1]]
     return [
         sum(max(0.0, min(end, last) - max(begin, first)) for begin, end in scripts) / 1000
-        for first, last in zip(limits, limits[1:], strict=False)
+        for first, last in pairwise(limits)
     ]
 
 

@@ -29,7 +29,8 @@ NOTE_ANIMATIONS = """() => {
 
 SHOWN_NAMES = """() => noted.map(({ name }) => name)"""
 PILLS = """() => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ text }) => text)"""
-PROPERTIES = """() => [...new Set(noted.flatMap(({ animation }) => animation.effect.getKeyframes().flatMap(Object.keys)))]
+PROPERTIES = """() => noted.flatMap(({ animation }) => animation.effect.getKeyframes().flatMap(Object.keys))
+  .filter((name, i, all) => all.indexOf(name) === i)
   .filter((name) => !["offset", "computedOffset", "easing", "composite"].includes(name)).sort()"""
 ENDS = """(times) => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ animation, pill, text }) => {
   const { delay, duration } = animation.effect.getTiming();
@@ -104,7 +105,7 @@ def are_near(place: list[float], other: tuple[float, float], slack: float = 20) 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_arriving_gradient_travels_from_its_arrow_to_its_box(open_player: Opener, width: int) -> None:
     page = open_player(width=width)
-    go_to(page, "gradient of c", 1)
+    go_to(page, "arrival at c", 1)
     page.evaluate("holds = true")
     press(page, "ArrowRight")
     [[text, begin, end]] = page.evaluate(ENDS, [0, 1])
@@ -141,7 +142,7 @@ def test_only_transform_and_opacity_move_and_nothing_is_left(open_player: Opener
 
 def test_contributions_meet_and_add_up(open_player: Opener) -> None:
     page = open_player("sum")
-    go_to(page, "gradient of x", 1)
+    go_to(page, "arrival at x", 1)
     press(page, "ArrowRight")
     assert page.evaluate(PILLS) == ["3", "3", "3 + 3 = 6"]
 
