@@ -82,7 +82,7 @@ def rest(page: Page) -> None:
 def go_to(page: Page, title: str, before: int) -> None:
     """Go as far as ``before`` steps before the step with this title, and wait until nothing moves."""
     for _ in range(40):
-        if title in page.locator(".hv-live .hv-head-line").inner_text():
+        if title in page.locator(".hv-live .hv-head-line").inner_text().replace("\xa0", " "):
             break
         press(page, "ArrowRight")
     else:
@@ -108,6 +108,7 @@ def test_arriving_gradient_travels_from_its_arrow_to_its_box(open_player: Opener
     go_to(page, "arrival at c", 1)
     page.evaluate("holds = true")
     press(page, "ArrowRight")
+    page.wait_for_timeout(800)  # a picture that is larger than its pane scrolls to the box
     [[text, begin, end]] = page.evaluate(ENDS, [0, 1])
     assert text == "8"
     assert are_near(begin, middle_of(page, ".hv-live .hv-edge-value", "8"))

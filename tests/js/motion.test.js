@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { isForward, planMotion, readNumbers } from "../../hookviz/player/browser/motion_plan.js";
 import { joinArrow, keyframes, numberPoint, samplePath, spread } from "../../hookviz/player/browser/motion_paths.js";
 
-const KINDS = ["seed", "tensor_hook", "compute", "arrive", "tensor_hook", "arrive", "retain_grad", "accumulate", "accumulate", "call", "forward"];
+const KINDS = "seed tensor_hook compute arrive tensor_hook arrive retain_grad accumulate accumulate call forward".split(" ");
 const steps = KINDS.map((kind) => ({ kind, glyph: kind === "tensor_hook" ? "hook" : kind, words: null }));
 
 /** @param {string} value */
@@ -36,7 +36,14 @@ const TEXTS = { e1: "e1-v", e2: "e2-v", e3: "e3-v", r1: "n1-g" };
 
 /** Makes what the plan reads of the player, at one step. */
 const momentAt = (step, changes = {}) => ({
-  view, steps, step, effect: "", read: (message) => (typeof message === "string" ? message : message[0]), textOf: (id) => TEXTS[id] ?? "", ...changes,
+  view,
+  steps,
+  step,
+  effect: "",
+  read: (message) => (typeof message === "string" ? message : message[0]),
+  isDrawn: () => true,
+  textOf: (id) => TEXTS[id] ?? "",
+  ...changes,
 });
 const planAt = (step, changes) => planMotion(momentAt(step, changes));
 const numbers = ({ trips }) => trips.map(({ number }) => number);
@@ -102,7 +109,8 @@ test("a hook: the number goes into the pin, turns there, and comes out as the ho
 });
 
 test("kept, edited and replaced look different", () => {
-  const looks = ["kept", "edited", "replaced"].map((name) => planAt(1, { effect: [`effect.${name}`, {}] }).trips.map(({ look }) => look).join());
+  const plans = ["kept", "edited", "replaced"].map((name) => planAt(1, { effect: [`effect.${name}`, {}] }));
+  const looks = plans.map(({ trips }) => trips.map(({ look }) => look).join());
   assert.equal(new Set(looks).size, 3);
 });
 
@@ -123,9 +131,11 @@ test("what is added to an existing .grad meets it first", () => {
   assert.deepEqual(numbers(planAt(8, { steps: added })), ["2", "7", "2 + 7 = 9"]);
 });
 
-test("the input of a module travels through it and comes out as its output", () => {
-  assert.deepEqual(numbers(planAt(9)), ["5"]);
-  assert.deepEqual(planAt(10).trips.map(({ number, from, to }) => [number, from.text, to.text]), [["5", "m0-i", "m0-a"], ["6", "m0-a", "m0-a"]]);
+test("the seed, and the input and output of a module, come from above", () => {
+  for (const [step, number] of [[0, "1"], [9, "5"], [10, "6"]]) {
+    const [trip, ...others] = planAt(step).trips;
+    assert.deepEqual([trip.number, trip.from.dy < 0, trip.from.text, others], [number, true, trip.to.text, []]);
+  }
 });
 
 test("no pill of any step shows a number of a later step", () => {
@@ -138,6 +148,10 @@ test("no pill of any step shows a number of a later step", () => {
 test("all motion of a step ends before the pause of the step does", () => {
   const ends = steps.flatMap((_, step) => planAt(step).trips.map(({ start, length }) => start + length));
   assert.ok(Math.max(...ends) < 1000 && Math.min(...ends) > 200);
+});
+
+test("a text that the picture does not draw is no place for a pill", () => {
+  assert.deepEqual(planAt(3, { isDrawn: (id) => id !== "n2-g" }).trips, []);
 });
 
 test("other kinds of steps move nothing", () => {
@@ -165,13 +179,16 @@ test("a path of no length stays where it is", () => {
 
 test("a trip joins the arrow next to its number, and leaves it there", () => {
   const arrow = samplePath("M0,0L0,100");
-  const [outwards, inwards] = [joinArrow(arrow, null, { x: 9, y: 50 }), joinArrow(arrow, { x: 9, y: 50 }, { x: 20, y: 110 })];
+  const number = { x: 9, y: 50 };
+  const [outwards, inwards] = [joinArrow(arrow, null, number), joinArrow(arrow, number, { x: 20, y: 110 })];
   assert.ok(near(outwards[0], [0, 0]) && near(outwards.at(-1), [9, 50]) && outwards.every(({ y }) => y < 56));
   assert.ok(near(inwards[0], [9, 50]) && near(inwards.at(-1), [20, 110]) && inwards.every(({ y }) => y > 43));
 });
 
 test("a number is at the end of its text, whichever side the text is anchored at", () => {
-  const [start, middle, end] = ["start", "middle", "end"].map((anchor) => numberPoint({ x: 100, y: 50, size: 10, anchor }, ".grad = 12", "12").x);
+  /** @param {string} anchor */
+  const xAt = (anchor) => numberPoint({ x: 100, y: 50, size: 10, anchor }, ".grad = 12", "12").x;
+  const [start, middle, end] = ["start", "middle", "end"].map(xAt);
   assert.ok(end < 100 && end < middle && middle < start);
   assert.equal(Math.round(start - end), 56, "the width of ten characters");
 });

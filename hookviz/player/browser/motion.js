@@ -5,7 +5,7 @@ import { isForward, planMotion } from "./motion_plan.js";
 import { joinArrow, keyframes, numberPoint, samplePath, spread } from "./motion_paths.js";
 
 /** @import { Picture } from "./picture.js" */
-/** @import { Place, Trip } from "./motion_plan.js" */
+/** @import { Moment, Place, Trip } from "./motion_plan.js" */
 /** @import { Point } from "./motion_paths.js" */
 /** @import { Context, LoadedRun } from "./types" */
 
@@ -178,7 +178,11 @@ export class Motion {
     const effect = this.run.firings.find((firing) => firing.step === step)?.effect ?? "";
     /** @param {string} id */
     const textOf = (id) => elements.get(id)?.closest(".hv-edge, .hv-node")?.querySelector(GRADIENT_TEXTS)?.getAttribute("data-id") ?? "";
-    const plan = planMotion({ view, steps: this.run.steps, step, effect, read: (message) => language.read(message), textOf });
+    /** @type {Omit<Moment, "textOf">} */
+    const moment = {
+      view, steps: this.run.steps, step, effect, read: (message) => language.read(message), isDrawn: (id) => elements.has(id),
+    };
+    const plan = planMotion({ ...moment, textOf });
     const trips = plan.trips.flatMap((trip) => {
       const points = tripPoints(picture, trip);
       return points ? [{ trip, points }] : [];

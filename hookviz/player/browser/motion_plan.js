@@ -28,6 +28,7 @@ import { nearestHookStep, textAt } from "./stepping.js";
  * @property {number} step
  * @property {Message} effect what the hook of the step did; empty if it is not known
  * @property {(message: Message) => string} read
+ * @property {(id: string) => boolean} isDrawn whether the picture has a text; a layer may lack it
  * @property {(id: string) => string} textOf the id of the text with an arrow's gradient, or of the gradient on the box of a pin
  */
 
@@ -88,7 +89,7 @@ const PLANS = {
   arrive: planArrival,
   accumulate: planStamp,
   retain_grad: planStoring,
-  forward: planForward,
+  forward: planDrop,
 };
 
 /**
@@ -102,9 +103,9 @@ const makeTrip = (number, trip) => ({ number, look: "", from: null, to: null, ar
  * Returns the texts that the step writes, apart from those of pins.
  * @param {Moment} moment
  */
-function writtenTexts({ view, step }) {
+function writtenTexts({ view, step, isDrawn }) {
   const onPins = new Set(Object.values(view.pins).map(({ value }) => value));
-  return Object.keys(view.texts).filter((id) => !onPins.has(id) && writes(view, id, step));
+  return Object.keys(view.texts).filter((id) => !onPins.has(id) && isDrawn(id) && writes(view, id, step));
 }
 
 /**
@@ -122,7 +123,10 @@ const writes = (view, id, step) => view.texts[id]?.some(([from]) => from === ste
  */
 const numbersAt = ({ view, read, ...moment }, id, step = moment.step) => readNumbers(textAt(view.texts[id] ?? [], step), read);
 
-/** @param {Moment} moment */
+/**
+ * A number comes from above: the seed, or the input or output of a module.
+ * @param {Moment} moment
+ */
 function planDrop(moment) {
   const [text] = writtenTexts(moment);
   if (!text) return [];
@@ -231,28 +235,6 @@ function planStoring(moment) {
     makeTrip(number, stay(text, { look: "hv-stamp", start: ENTER, length: STAMP, reveals: [text] })),
   ];
 }
-
-/**
- * A module has returned: its input travels through it and comes out as its output.
- * @param {Moment} moment
- */
-function planForward(moment) {
-  const { view, step } = moment;
-  const [output] = writtenTexts(moment);
-  const box = Object.keys(view.steps).find((id) => view.steps[id].includes(step)) ?? "";
-  const input = Object.keys(view.texts).find((id) => isInput(view, id) && view.steps[box]?.some((at) => at < step && writes(view, id, at)));
-  if (!output || !input) return planDrop(moment);
-  return [
-    makeTrip(numbersAt(moment, input).after, { look: "hv-sinks", from: { text: input }, to: { text: output } }),
-    makeTrip(numbersAt(moment, output).after, stay(output, { look: "hv-pops", start: TRIP, length: ENTER, reveals: [output] })),
-  ];
-}
-
-/**
- * @param {View} view
- * @param {string} id
- */
-const isInput = (view, id) => view.texts[id].every(([, message]) => message[0] === "picture.input");
 
 /**
  * A hook runs: the number goes into its pin, and comes out as the hook returned it. An edited number changes on its
