@@ -21,7 +21,8 @@ NOTE_ANIMATIONS = """() => {
   Element.prototype.animate = function (frames, timing) {
     const animation = animate.call(this, frames, timing);
     if (holds) animation.pause();
-    noted.push({ name: this.className, text: this.textContent, frames, timing, animation, pill: this });
+    const text = [...this.querySelectorAll("[data-text]")].map(({ dataset }) => dataset.text).join("");
+    noted.push({ name: this.className, text, frames, timing, animation, pill: this });
     return animation;
   };
 }"""

@@ -1,6 +1,6 @@
 // Motion: after a step is painted, pills with its numbers move over the picture. They are gone when they have arrived.
 
-import { listen, makeElement, onAbort } from "./dom.js";
+import { escapeBidi, listen, makeElement, onAbort } from "./dom.js";
 import { isForward, planMotion } from "./motion_plan.js";
 import { joinArrow, keyframes, numberPoint, samplePath, spread } from "./motion_paths.js";
 
@@ -19,6 +19,13 @@ const arrowPoints = new WeakMap();
 
 /** Whether the user and the page allow motion. */
 export const isMotionWanted = () => !document.hidden && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/**
+ * Makes a text that is only seen: as generated content it is no text of the page, which has the number already.
+ * @param {"span" | "s"} tag
+ * @param {string} text
+ */
+export const makeMotionText = (tag, text) => makeElement(tag, "", "", { "data-text": escapeBidi(text) });
 
 /** A layer over a picture, in the units of its viewBox, with the animations that run on it. */
 export class MotionLayer {
@@ -205,7 +212,9 @@ export class Motion {
  */
 function addPill(layer, { elements }, { number, look, from, start, length, reveals }, points, speed) {
   const pill = makeElement("div", `hv-pill ${look}`);
-  pill.append(makeElement("span", number ? "" : "hv-dot", number));
+  const text = makeMotionText("span", number);
+  text.classList.toggle("hv-dot", !number);
+  pill.append(text);
   layer.ground.append(pill);
   const timing = { delay: start / speed, duration: length / speed, easing: EASING };
   const animation = pill.animate(keyframes(points, from ? look : `hv-starts ${look}`), timing);

@@ -1,7 +1,7 @@
 // Numbers that differ after another run is shown roll: the old one leaves upwards, and the new one comes from below.
 
 import { makeElement } from "./dom.js";
-import { MotionLayer, isMotionWanted } from "./motion.js";
+import { MotionLayer, isMotionWanted, makeMotionText } from "./motion.js";
 
 /** @import { Picture } from "./picture.js" */
 /** @import { Model } from "./types" */
@@ -49,7 +49,7 @@ function readTexts(pane) {
  */
 function newText(text) {
   const nodes = [...text.childNodes].filter((node) => !(node instanceof Element && node.matches(".hv-was")));
-  return nodes.map((node) => node.textContent).join("");
+  return nodes.map((node) => node.textContent).join("").replace(/\s+/g, " ");
 }
 
 /**
@@ -62,7 +62,7 @@ export function rollValues(root, model) {
   const values = [...root.querySelectorAll(VALUES)];
   if (!memory || memory.step !== model.get("step") || memory.values.length !== values.length) return;
   const changed = values.filter((value, i) => value.textContent !== memory.values[i]);
-  const frames = [{ transform: "translateY(.6em)", opacity: 0 }, { transform: "none", opacity: 1 }];
+  const frames = [{ transform: "translateY(.6em)" }, { transform: "none" }];
   for (const value of changed) value.animate(frames, { duration: duration(model), easing: EASING });
 }
 
@@ -99,13 +99,11 @@ function rollText(layer, text, old, milliseconds) {
   const [x, y, size] = ["x", "y", "font-size"].map((name) => Number(text.getAttribute(name)));
   const { fill, fontFamily, fontWeight } = getComputedStyle(text);
   const justifyContent = ALIGNMENTS[text.getAttribute("text-anchor") ?? ""] ?? "flex-start";
-  /** @type {[(Node | string)[], number, number][]} */
-  const both = [[[old], 0, -1], [copyNodes(text), 1, 0]];
+  /** @type {[Element[], number, number][]} */
+  const both = [[[makeMotionText("span", old)], 0, -1], [copyNodes(text), 1, 0]];
   for (const [nodes, from, to] of both) {
     const rolling = makeElement("div", "hv-rolling");
-    const line = makeElement("span");
-    line.append(...nodes);
-    rolling.append(line);
+    rolling.append(...nodes);
     Object.assign(rolling.style, { color: fill, fontFamily, fontWeight, fontSize: `${size}px`, justifyContent });
     layer.ground.append(rolling);
     const frames = [from, to].map((at) => ({ transform: `translate(${x}px, ${y + (at - 0.35) * size}px)`, opacity: at ? 0 : 1 }));
@@ -118,7 +116,5 @@ function rollText(layer, text, old, milliseconds) {
  * @param {Element} text
  */
 function copyNodes(text) {
-  /** @param {ChildNode} node */
-  const copy = (node) => (node instanceof Element ? makeElement("s", "hv-was", node.textContent ?? "") : node.cloneNode());
-  return [...text.childNodes].map(copy);
+  return [...text.childNodes].map((node) => makeMotionText(node instanceof Element ? "s" : "span", node.textContent ?? ""));
 }
