@@ -40,13 +40,18 @@ export class MotionLayer {
     this.ground = makeElement("div", "hv-motion-ground");
     this.scaleTo(ratio);
     this.pane.append(this.ground);
-    picture.holder.append(this.pane);
+    this.holder = picture.holder;
   }
 
   /** @type {Animation[]} */
   animations = [];
   /** @type {Set<Element>} */
   hidden = new Set();
+
+  /** Shows the layer, once everything is on it. */
+  attach() {
+    this.holder.append(this.pane);
+  }
 
   /** @param {number} ratio pixels a unit */
   scaleTo(ratio) {
@@ -135,6 +140,7 @@ export class Motion {
     this.finish();
     this.#layer = layer;
     if (!layer) return;
+    layer.attach();
     Promise.allSettled(layer.animations.map((animation) => animation.finished)).then(() => {
       if (this.#layer === layer) this.finish();
     });
