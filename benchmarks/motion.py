@@ -90,9 +90,11 @@ def play(chrome: Browser, path: Path, first: int) -> list[Event]:
 
 def go_to(page: Page, step: int) -> None:
     """Go to a step, enter the boxes around it, and wait until nothing moves."""
-    for key in ["Home", *["ArrowRight"] * step, "e", "e"]:
+    for key in ["Home", *["ArrowRight"] * step]:
         page.keyboard.press(key)
-    page.wait_for_timeout(1500)
+    for _ in range(2):
+        page.keyboard.press("e")
+        page.wait_for_timeout(1000)
 
 
 def read_events(events: Sequence[Event]) -> Motions:

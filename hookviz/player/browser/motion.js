@@ -231,14 +231,14 @@ function addPill(layer, { elements }, { number, look, from, start, length, revea
 }
 
 /**
- * Lights up the line of the hook's source that returns.
+ * Lights up the line of the hook's source that returns; if none does, the whole source.
  * @param {MotionLayer} layer
  * @param {HTMLElement} root
  * @param {{ start: number, length: number }} time
  * @param {number} speed
  */
 function lightLine(layer, root, { start, length }, speed) {
-  const line = root.querySelector(".hv-panel .hv-marked");
+  const line = root.querySelector(".hv-panel .hv-marked") ?? root.querySelector(".hv-panel .hv-code");
   if (!line) return;
   const timing = { delay: start / speed, duration: length / speed, pseudoElement: "::after" };
   layer.animations.push(line.animate([{ opacity: 0 }, { opacity: 1, offset: 0.3 }, { opacity: 1, offset: 0.6 }, { opacity: 0 }], timing));
