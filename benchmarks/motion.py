@@ -20,13 +20,13 @@ from playwright.sync_api import Browser, Page
 import hookviz as hv
 from benchmarks.cases import CASES
 from benchmarks.opening import record_case
-from benchmarks.tables import make_table, replace_section
+from benchmarks.tables import format_spread, make_table, replace_section
 from tests.browser.lab import browser
 
 SECONDS = 16
 """How long each trace is played."""
 START = "<!-- motion -->\n"
-HEAD = ("trace", "steps played", "with motion", "the slowest paint", "the longest script", "layouts")
+HEAD = ("trace", "steps played", "with motion", "a step is painted after", "the longest script", "layouts")
 MARKS = Path(__file__).with_name("motion_marks.js").read_text(encoding="utf-8")
 SCRIPTS = {"FunctionCall", "EvaluateScript", "RunMicrotasks", "EventDispatch", "TimerFire", "FireAnimationFrame"}
 """The names of events in which scripts run."""
@@ -184,7 +184,8 @@ def make_row(name: str, chrome: Browser) -> list[str]:
         page = Path(folder, "page.html")
         trace.to_html(page)
         motions = read_events(play(chrome, page, first))
-    times = (f"{max(motions.paints):.0f} ms", f"{max(motions.scripts, default=0):.1f} ms")
+    paints = format_spread(motions.paints, lambda number: f"{number:.0f} ms")
+    times = (paints, f"{max(motions.scripts, default=0):.1f} ms")
     return [name, str(motions.steps), str(motions.moving), *times, str(motions.layouts)]
 
 
