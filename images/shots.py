@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 import hookviz as hv  # noqa: E402
+from images.film_strip import make_film_strips  # noqa: E402
 from tests.browser.conftest import SCRIPT  # noqa: E402
 from tests.browser.lab import Lab, browser, chromium, write_notebook  # noqa: E402
 
@@ -165,6 +166,7 @@ def main(folder: Path | None) -> None:
             switched(chrome, target, notebooks)
             vanishing(chrome, target, notebooks)
             moving(chrome, target, notebooks)
+            make_film_strips(chrome, target)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ class PassViews:
             "texts": text_messages({spot: texts for box in boxes for spot, texts in box.texts.items()}, wording),
             "related": {},
             "pins": {},
+            "arrows": {},
             "spans": {box.id: merge_consecutive(box.steps) for box in boxes},
             "links": {inner.id: _linked_view(inner) for inner in self.overview.children(group)},
             "visible_steps": merge_consecutive(self.overview.activity_of(group).steps),

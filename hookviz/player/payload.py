@@ -148,6 +148,8 @@ class View(TypedDict):
     """Step → further elements that are highlighted."""
     pins: dict[str, HookPin]
     """Pin → its hook."""
+    arrows: dict[str, tuple[str, str]]
+    """Arrow → the box at which it starts, and the box to which it points."""
     spans: dict[str, Spans]
     """A box that can be opened → the steps inside."""
     links: dict[str, str]

@@ -9,7 +9,7 @@ import ipywidgets
 import pytest
 import torch
 from scenes import c_hook, leaf, recorded, scene
-from shown import in_english, shown_firings, shown_notes, shown_steps
+from shown import in_english, shown_firings, shown_notes, shown_steps, unpack_chunk
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
@@ -144,6 +144,13 @@ def layers(player: Player) -> list[list[str]]:
     """The SVGs of the layer with hook lists, and those of the layer with tensors."""
     svgs: list[list[str]] = unpack(player.content["layers"])
     return svgs
+
+
+def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(player: Player) -> None:
+    trace, view = recorded(), unpack_chunk(player.content, "0/")
+    sent = {(ids.node_id(start), ids.node_id(end)) for (start, _), (end, _) in trace.edges.items()}
+    assert {*view["arrows"].values()} == sent
+    assert {*view["arrows"]} <= ids_in(player.content["svgs"][0])
 
 
 def test_the_layers_contain_every_id_marked_by_the_frames(player: Player) -> None:

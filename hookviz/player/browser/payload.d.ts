@@ -117,6 +117,8 @@ export interface View {
   related: { [key: string]: string[] };
   /** Pin → its hook. */
   pins: { [key: string]: HookPin };
+  /** Arrow → the box at which it starts, and the box to which it points. */
+  arrows: { [key: string]: [string, string] };
   /** A box that can be opened → the steps inside. */
   spans: { [key: string]: [number, number][] };
   /** Element → the name of the picture that a click on it opens. */
@@ -135,6 +137,7 @@ export interface ViewChunk {
   texts: { [key: string]: [number, Message][] };
   related: { [key: string]: string[] };
   pins: { [key: string]: HookPin };
+  arrows: { [key: string]: [string, string] };
   spans: { [key: string]: [number, number][] };
   links: { [key: string]: string };
   visible_steps: [number, number][];

@@ -6,6 +6,8 @@ import { closestTarget, findElement, focusedElement, listen, makeElement, makeTe
 import { LARGEST_WHOLE, MARGIN } from "./camera.js";
 import { makeNormColors } from "./box_colors.js";
 import { makeLens, makeMinimap } from "./minimap.js";
+import { Motion } from "./motion.js";
+import { rollPicture } from "./motion_roll.js";
 import { normScale } from "./norm_scale.js";
 import { Picture } from "./picture.js";
 import { makePictureTools } from "./picture_tools.js";
@@ -65,6 +67,7 @@ export class PicturePane {
     view.append(this.graph, fade, ...this.#overlays.slice(0, 2).map((overlay) => overlay.pane));
     this.stage.append(view, this.tools.pane);
     this.pane.append(this.head, this.stage);
+    this.motion = new Motion(context, options.run, this.graph);
     listen(this.graph, "click", (event) => this.#click(event), signal);
     listen(this.graph, "focusin", (event) => this.#revealFocused(event), signal);
     listen(context.root, "fullscreenchange", () => this.viewport.refresh(), signal);
@@ -106,12 +109,14 @@ export class PicturePane {
    */
   paint(step) {
     const { steps } = this.options.run;
-    const turned = steps[step].picture !== steps[this.step].picture;
-    const [isMove, isJumpToHook] = [step !== this.step, Math.abs(step - this.step) > 1 && steps[step].glyph === "hook"];
+    const before = this.step;
+    const turned = steps[step].picture !== steps[before].picture;
     this.step = step;
     if (turned || !this.current) this.#showStepPicture();
     this.#paint();
-    if (isMove && this.current) this.follow(isJumpToHook);
+    if (step === before) return;
+    this.motion.play(before, step);
+    if (this.current) this.follow(Math.abs(step - before) > 1 && steps[step].glyph === "hook");
   }
 
   /**
@@ -240,6 +245,7 @@ export class PicturePane {
     this.current = shown;
     this.graph.classList.toggle("hv-no-lists", !this.context.model.get("nodes"));
     this.graph.append(shown.picture.holder);
+    this.motion.turnTo(shown.picture);
     // The focused element may have been removed with the picture before.
     if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
@@ -247,6 +253,7 @@ export class PicturePane {
     shown.picture.paint(this.step);
     this.viewport.show(shown.picture);
     this.#paint();
+    this.motion.show(rollPicture(root, this.context.model, shown.picture));
     this.options.onShow(shown.bands);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   }

@@ -8,7 +8,7 @@ import { hasLayers } from "./picture_pane.js";
 /** @import { Actions, Context } from "./types" */
 
 /** @type {[number, string][]} */
-const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"]];
+const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"], [4, "speed_four"]];
 /** @type {["tensors" | "nodes" | "norms" | "large" | "full", string][]} */
 const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["norms", "C"], ["large", "L"], ["full", "F"]];
 

@@ -1,0 +1,266 @@
+"""The motion of steps in a page: which pills move, where they begin and end, and when nothing moves."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from scenes import leaf, recorded
+
+import hookviz as hv
+from tests.browser.conftest import press
+from tests.unit.test_whatif import a_to_e
+
+Opener = Callable[..., Page]
+
+NOTE_ANIMATIONS = """() => {
+  window.noted = [];
+  window.holds = false;
+  const { animate } = Element.prototype;
+  Element.prototype.animate = function (frames, timing) {
+    const animation = animate.call(this, frames, timing);
+    if (holds) animation.pause();
+    const text = [...this.querySelectorAll("[data-text]")].map(({ dataset }) => dataset.text).join("");
+    noted.push({ name: this.className, text, frames, timing, animation, pill: this });
+    return animation;
+  };
+}"""
+"""Notes every animation that starts, and keeps it at its beginning while ``window.holds``."""
+
+SHOWN_NAMES = """() => noted.map(({ name }) => name)"""
+PILLS = """() => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ text }) => text)"""
+PROPERTIES = """() => noted.flatMap(({ animation }) => animation.effect.getKeyframes().flatMap(Object.keys))
+  .filter((name, i, all) => all.indexOf(name) === i)
+  .filter((name) => !["offset", "computedOffset", "easing", "composite"].includes(name)).sort()"""
+ENDS = """(times) => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ animation, pill, text }) => {
+  const { delay, duration } = animation.effect.getTiming();
+  return [text, ...times.map((part) => {
+    animation.currentTime = delay + (duration - 0.01) * part;
+    const { x, y, width, height } = pill.firstChild.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+  })];
+})"""
+"""The text of each pill, and its middle at the beginning and at the end of its trip."""
+
+AT_REST = ".hv-live :is(.hv-motion, .hv-awaited)"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("motion")
+    recorded().to_html(folder / "index.html")
+    hv.whatif(a_to_e).to_html(folder / "whatif.html")
+    x = leaf(3.0)
+    with hv.record(names={"x": x}) as trace:
+        (x * x).backward()
+    trace.to_html(folder / "sum.html")
+    return folder
+
+
+@pytest.fixture
+def open_player(open_file: Opener) -> Opener:
+    """Open a page at its first step, when nothing moves, with its animations noted."""
+
+    def open_it(name: str = "index", width: int = 1280, **settings: Any) -> Page:
+        page = open_file(name, width, **settings)
+        page.evaluate(NOTE_ANIMATIONS)
+        page.locator(".hv-live .hv-player").focus()
+        press(page, "Home")
+        rest(page)
+        return page
+
+    return open_it
+
+
+def rest(page: Page) -> None:
+    """Wait until nothing moves, and steps are no longer counted as fast; forget what has moved."""
+    expect(page.locator(AT_REST)).to_have_count(0)
+    page.wait_for_timeout(250)
+    page.evaluate("noted.length = 0")
+
+
+def go_to(page: Page, title: str, before: int) -> None:
+    """Go as far as ``before`` steps before the step with this title, and wait until nothing moves."""
+    for _ in range(40):
+        if title in page.locator(".hv-live .hv-head-line").inner_text().replace("\xa0", " "):
+            break
+        press(page, "ArrowRight")
+    else:
+        raise AssertionError(f"There is no step {title!r}.")
+    press(page, *["ArrowLeft"] * before)
+    rest(page)
+
+
+def middle_of(page: Page, selector: str, text: str) -> tuple[float, float]:
+    """The right end of the first text in the picture that ends with ``text``, and the middle of its height."""
+    boxes = [one.bounding_box() for one in page.locator(selector).all() if one.text_content().endswith(text)]  # type: ignore[union-attr]
+    assert boxes and boxes[0]
+    return boxes[0]["x"] + boxes[0]["width"], boxes[0]["y"] + boxes[0]["height"] / 2
+
+
+def are_near(place: list[float], other: tuple[float, float], slack: float = 20) -> bool:
+    return abs(place[0] - other[0]) < slack and abs(place[1] - other[1]) < slack
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_arriving_gradient_travels_from_its_arrow_to_its_box(open_player: Opener, width: int) -> None:
+    page = open_player(width=width)
+    go_to(page, "arrival at c", 1)
+    page.evaluate("holds = true")
+    press(page, "ArrowRight")
+    page.wait_for_timeout(800)  # a picture that is larger than its pane scrolls to the box
+    [[text, begin, end]] = page.evaluate(ENDS, [0, 1])
+    assert text == "8"
+    assert are_near(begin, middle_of(page, ".hv-live .hv-edge-value", "8"))
+    assert are_near(end, middle_of(page, ".hv-live .hv-now .hv-grad", "gradient 8"))
+
+
+def test_hook_takes_the_number_into_its_pin_and_gives_it_back_changed(open_player: Opener) -> None:
+    page = open_player()
+    go_to(page, "tensor hook ① on c", 1)
+    page.evaluate("holds = true")
+    press(page, "ArrowRight")
+    pin = middle_of(page, ".hv-live .hv-now .hv-pin-value", "8 → 10")
+    gradient = middle_of(page, ".hv-live .hv-now .hv-grad", "gradient 10")
+    inwards, outwards, *_ = page.evaluate(ENDS, [0, 1])
+    assert (inwards[0], outwards[0]) == ("8", "10")
+    assert are_near(inwards[1], gradient) and are_near(inwards[2], pin, 40)
+    assert are_near(outwards[1], pin, 40) and are_near(outwards[2], gradient)
+    assert page.locator(".hv-live .hv-awaited").all_text_contents() == ["gradient 10", "8 → 10"]
+    assert any("hv-marked" in name for name in page.evaluate(SHOWN_NAMES)), "the line of the hook lights up"
+
+
+def test_only_transform_and_opacity_move_and_nothing_is_left(open_player: Opener) -> None:
+    page = open_player()
+    for _ in range(6):
+        press(page, "ArrowRight")
+        expect(page.locator(AT_REST)).to_have_count(0)
+        page.wait_for_timeout(200)
+    assert len(page.evaluate(PILLS)) > 6
+    assert page.evaluate(PROPERTIES) == ["opacity", "transform"]
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_contributions_meet_and_add_up(open_player: Opener) -> None:
+    page = open_player("sum")
+    go_to(page, "arrival at x", 1)
+    press(page, "ArrowRight")
+    assert page.evaluate(PILLS) == ["3", "3", "3 + 3 = 6"]
+
+
+def test_fast_steps_leave_one_motion_at_most(open_player: Opener) -> None:
+    page = open_player()
+    page.evaluate("holds = true")
+    press(page, "ArrowRight")
+    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
+    for _ in range(3):
+        page.wait_for_timeout(200)
+        press(page, "ArrowRight")
+        assert page.locator(".hv-live .hv-motion").count() <= 1
+    press(page, *["ArrowRight"] * 4)
+    expect(page.locator(AT_REST)).to_have_count(0)
+
+
+def test_back_jumps_and_repeated_keys_move_nothing(open_player: Opener) -> None:
+    page = open_player()
+    for keys in (["End"], ["ArrowLeft"], ["["], ["Home"]):
+        press(page, *keys)
+        page.wait_for_timeout(250)
+    assert page.evaluate(PILLS) == []
+    press(page, "]")
+    page.wait_for_function(f"({PILLS})().length > 0")
+
+
+def test_with_reduced_motion_nothing_moves(open_player: Opener) -> None:
+    page = open_player(reduced_motion="reduce")
+    for _ in range(5):
+        press(page, "ArrowRight")
+        page.wait_for_timeout(200)
+    assert page.evaluate("noted.length") == 0
+    expect(page.locator(".hv-live .hv-count")).to_have_text("Step 6 of 16")
+
+
+def test_out_of_sight_nothing_moves(open_player: Opener) -> None:
+    page = open_player()
+    page.evaluate("document.body.style.paddingTop = '3000px'")
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(300)
+    for _ in range(3):
+        page.evaluate(
+            "document.querySelector('.hv-player').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}))"
+        )
+        page.wait_for_timeout(200)
+    assert page.evaluate("noted.length") == 0
+    assert page.locator(".hv-live .hv-count").text_content() == "Step 4 of 16"
+
+
+@pytest.mark.parametrize("event", ["pointerdown", "resize", "visibilitychange", "pause", "scroll"])
+def test_motion_ends_at_once(open_player: Opener, event: str) -> None:
+    page = open_player()
+    page.evaluate("holds = true")
+    press(page, "Space" if event == "pause" else "ArrowRight")
+    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
+    actions: dict[str, Callable[[], object]] = {
+        "pointerdown": lambda: page.locator(".hv-live .hv-sentence").dispatch_event("pointerdown"),
+        "resize": lambda: page.set_viewport_size({"width": 1200, "height": 800}),
+        "visibilitychange": lambda: page.evaluate("document.dispatchEvent(new Event('visibilitychange'))"),
+        "pause": lambda: press(page, "Space"),
+        "scroll": lambda: page.evaluate("document.body.style.paddingTop = '3000px'"),
+    }
+    actions[event]()
+    expect(page.locator(AT_REST)).to_have_count(0)
+
+
+def test_speed_shortens_the_motion(open_player: Opener) -> None:
+    page = open_player()
+    durations = []
+    for speed in (1, 4):
+        page.locator(f".hv-live [data-speed='{speed}']").dispatch_event("click")
+        press(page, "Home")
+        rest(page)
+        press(page, "]")
+        page.wait_for_function("noted.length > 0")
+        durations.append(page.evaluate("noted.map(({ timing }) => timing.delay + timing.duration)"))
+    assert [time / 4 for time in durations[0]] == durations[1]
+
+
+def test_while_predicting_pills_show_what_the_picture_shows(open_player: Opener) -> None:
+    page = open_player()
+    press(page, "p")
+    for _ in range(12):
+        if page.locator(".hv-live .hv-ask").count():
+            press(page, "Escape")
+            page.locator(".hv-live .hv-ask button").last.click()
+        else:
+            page.locator(".hv-live .hv-player").focus()
+            press(page, "ArrowRight")
+        page.wait_for_timeout(200)
+        shown = page.locator(".hv-live .hv-graph svg").text_content() or ""
+        assert all(part in shown for text in page.evaluate(PILLS) for part in text.split(" "))
+    assert len(page.evaluate(PILLS)) > 3
+
+
+def test_side_by_side_both_pictures_move(open_player: Opener) -> None:
+    page = open_player("whatif")
+    press(page, "1", "s")
+    expect(page.locator(".hv-live .hv-graph")).to_have_count(2)
+    rest(page)
+    press(page, "ArrowRight")
+    expect(page.locator(".hv-live .hv-motion")).to_have_count(2)
+
+
+def test_numbers_that_a_switch_changes_roll(open_player: Opener) -> None:
+    page = open_player("whatif")
+    press(page, "End")
+    rest(page)
+    page.evaluate("holds = true")
+    press(page, "1")
+    expect(page.locator(".hv-live .hv-rolling").first).to_be_attached()
+    rolled = page.evaluate("noted.filter(({ name }) => name === 'hv-rolling').map(({ text }) => text)")
+    assert ".grad = 20" in rolled and rolled[rolled.index(".grad = 20") + 1].endswith("16")
+    assert "gradient 2" not in rolled, "what stays does not roll"
+    assert page.evaluate(PROPERTIES) == ["opacity", "transform"]
+    assert page.locator(".hv-live .hv-now .hv-grad").text_content() == ".grad = 20 16"
+    page.evaluate("noted.forEach(({ animation }) => animation.finish())")
+    expect(page.locator(AT_REST)).to_have_count(0)

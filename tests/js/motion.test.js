@@ -1,0 +1,201 @@
+// The motion of steps: which pills move at which step of the a … e example, and along which points.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { isForward, planMotion, readNumbers } from "../../hookviz/player/browser/motion_plan.js";
+import { joinArrow, keyframes, numberPoint, samplePath, spread } from "../../hookviz/player/browser/motion_paths.js";
+
+const KINDS = "seed tensor_hook compute arrive tensor_hook arrive retain_grad accumulate accumulate call forward".split(" ");
+const steps = KINDS.map((kind) => ({ kind, glyph: kind === "tensor_hook" ? "hook" : kind, words: null }));
+
+/** @param {string} value */
+const gradient = (value) => ["picture.gradient", { value }];
+const change = (before, after) => ["value.change", { before, after }];
+
+const view = {
+  steps: { n3: [0, 1, 2], e1: [2], e2: [2], e3: [2], n2: [3, 4], n1: [5, 6, 7, 8], m0: [9, 10] },
+  texts: {
+    "n3-g": [[0, gradient("1")], [1, gradient("2")]],
+    "p0-v": [[1, change("1", "2")]],
+    "e1-v": [[2, "8"]], "e2-v": [[2, "3"]], "e3-v": [[2, "4"]],
+    "n2-g": [[3, gradient("8")], [4, gradient("8")]],
+    "p1-v": [[4, change("8", "8")]],
+    "n1-g": [[5, gradient("7")], [7, ["picture.grad", { value: "7" }]], [8, ["picture.grad", { value: "9" }]]],
+    "r1-v": [[6, ["picture.grad", { value: "7" }]]],
+    "m0-i": [[9, ["picture.input", { value: "5" }]]],
+    "m0-a": [[10, ["picture.output", { value: "6" }]]],
+  },
+  pins: { p0: { hook: 0, value: "p0-v" }, p1: { hook: 1, value: "p1-v" }, r1: { hook: -1, value: "r1-v" } },
+  arrows: { e1: ["n3", "n2"], e2: ["n3", "n1"], e3: ["n3", "n1"] },
+  spans: {},
+};
+Object.assign(view.steps, { p0: [1], p1: [4], r1: [6] });
+
+const TEXTS = { e1: "e1-v", e2: "e2-v", e3: "e3-v", r1: "n1-g" };
+
+/** Makes what the plan reads of the player, at one step. */
+const momentAt = (step, changes = {}) => ({
+  view,
+  steps,
+  step,
+  effect: "",
+  read: (message) => (typeof message === "string" ? message : message[0]),
+  isDrawn: () => true,
+  textOf: (id) => TEXTS[id] ?? "",
+  ...changes,
+});
+const planAt = (step, changes) => planMotion(momentAt(step, changes));
+const numbers = ({ trips }) => trips.map(({ number }) => number);
+
+test("only a move to the next step or the next hook moves anything", () => {
+  const moves = [[0, 1], [1, 4], [2, 4], [1, 0], [4, 1], [0, 4], [0, 2], [3, 3]];
+  assert.deepEqual(moves.map(([from, to]) => isForward(steps, from, to)), [true, true, true, false, false, false, false, false]);
+});
+
+test("numbers are read from their texts", () => {
+  const read = (message) => String(message);
+  assert.deepEqual(readNumbers(gradient("8"), read), { before: "8", after: "8" });
+  assert.deepEqual(readNumbers(change("8", "10"), read), { before: "8", after: "10" });
+  assert.deepEqual(readNumbers("12", read), { before: "12", after: "12" });
+});
+
+test("a node sends its gradients to the numbers on its arrows, which appear when the pills are there", () => {
+  const { trips } = planAt(2);
+  assert.deepEqual(trips.map(({ arrow, number, to, reveals }) => [arrow, number, to.text, reveals]), [
+    ["e1", "8", "e1-v", ["e1-v"]], ["e2", "3", "e2-v", ["e2-v"]], ["e3", "4", "e3-v", ["e3-v"]],
+  ]);
+});
+
+test("one gradient arrives from the number on its arrow", () => {
+  const [trip, ...others] = planAt(3).trips;
+  assert.deepEqual([trip.number, trip.from.text, trip.arrow, trip.to.text, trip.reveals], ["8", "e1-v", "e1", "n2-g", ["n2-g"]]);
+  assert.deepEqual(others, []);
+});
+
+test("without a number on the arrow a gradient travels all the way when it arrives, and not when it is sent", () => {
+  const bare = { ...view, texts: { ...view.texts, "e1-v": [] } };
+  const [trip] = planAt(3, { view: bare }).trips;
+  assert.deepEqual([trip.number, trip.from, trip.arrow], ["8", null, "e1"]);
+  assert.ok(!planAt(2, { view: bare }).trips.some(({ arrow }) => arrow === "e1"));
+});
+
+test("what is sent to a closed box travels as a dot", () => {
+  const bare = { ...view, texts: { ...view.texts, "e1-v": [] }, spans: { n2: [[3, 4]] } };
+  assert.deepEqual(planAt(2, { view: bare }).trips.map(({ number, arrow }) => [number, arrow])[0], ["", "e1"]);
+});
+
+test("several gradients arrive at the same time, and then their sum appears", () => {
+  const { trips } = planAt(5);
+  assert.deepEqual(numbers({ trips }), ["3", "4", "3 + 4 = 7"]);
+  const [one, other, sum] = trips;
+  assert.equal(one.start + one.length, other.start + other.length);
+  assert.equal(sum.start, one.start + one.length);
+  assert.deepEqual(trips.map(({ reveals }) => reveals), [[], [], ["n1-g"]]);
+});
+
+test("of more gradients than the panel lists, those with the same numbers arrive", () => {
+  const words = { gradients: [], after: "4" };
+  const counted = steps.map((step, i) => (i === 5 ? { ...step, words } : step));
+  assert.deepEqual(planAt(5, { steps: counted }).trips.map(({ arrow }) => arrow), ["e3"]);
+});
+
+test("a hook: the number goes into the pin, turns there, and comes out as the hook returned it", () => {
+  const { trips, light } = planAt(1, { effect: ["effect.replaced", {}] });
+  const inwards = trips.find(({ to }) => to.text === "p0-v");
+  const outwards = trips.find(({ to, from }) => to.text === "n3-g" && from.text === "p0-v");
+  assert.deepEqual([inwards.number, inwards.from.text, outwards.number, outwards.reveals], ["1", "n3-g", "2", ["n3-g"]]);
+  assert.ok(inwards.start + inwards.length <= light.start && light.start < outwards.start);
+});
+
+test("kept, edited and replaced look different", () => {
+  const plans = ["kept", "edited", "replaced"].map((name) => planAt(1, { effect: [`effect.${name}`, {}] }));
+  const looks = plans.map(({ trips }) => trips.map(({ look }) => look).join());
+  assert.equal(new Set(looks).size, 3);
+});
+
+test("without a known effect, equal numbers count as kept", () => {
+  const kept = planAt(4, { effect: ["effect.kept", {}] });
+  assert.deepEqual(planAt(4), kept);
+  assert.deepEqual([...new Set(numbers(kept))], ["8"]);
+});
+
+test("retain_grad takes the gradient of its box, and .grad is stamped", () => {
+  const [trip, stamp] = planAt(6).trips;
+  assert.deepEqual([trip.number, trip.from.text, stamp.look, stamp.reveals], ["7", "n1-g", "hv-stamp", ["r1-v"]]);
+  assert.deepEqual(planAt(7).trips.map(({ look, number }) => [look, number]), [["hv-stamp", "7"]]);
+});
+
+test("what is added to an existing .grad meets it first", () => {
+  const added = steps.map((step, i) => (i === 8 ? { ...step, words: { before: "2", after: "9", gradients: [] } } : step));
+  assert.deepEqual(numbers(planAt(8, { steps: added })), ["2", "7", "2 + 7 = 9"]);
+});
+
+test("the seed, and the input and output of a module, come from above", () => {
+  for (const [step, number] of [[0, "1"], [9, "5"], [10, "6"]]) {
+    const [trip, ...others] = planAt(step).trips;
+    assert.deepEqual([trip.number, trip.from.dy < 0, trip.from.text, others], [number, true, trip.to.text, []]);
+  }
+});
+
+test("no pill of any step shows a number of a later step", () => {
+  for (const [step] of steps.entries()) {
+    const past = Object.fromEntries(Object.entries(view.texts).map(([id, texts]) => [id, texts.filter(([at]) => at <= step)]));
+    assert.deepEqual(planAt(step), planAt(step, { view: { ...view, texts: past } }), `step ${step}`);
+  }
+});
+
+test("all motion of a step ends before the pause of the step does", () => {
+  const ends = steps.flatMap((_, step) => planAt(step).trips.map(({ start, length }) => start + length));
+  assert.ok(Math.max(...ends) < 1000 && Math.min(...ends) > 200);
+});
+
+test("a text that the picture does not draw is no place for a pill", () => {
+  assert.deepEqual(planAt(3, { isDrawn: (id) => id !== "n2-g" }).trips, []);
+});
+
+test("other kinds of steps move nothing", () => {
+  assert.deepEqual(planAt(0, { steps: [{ kind: "exception", glyph: "exception" }] }).trips, []);
+});
+
+const near = ({ x, y }, [otherX, otherY], slack = 0.01) => Math.hypot(x - otherX, y - otherY) <= slack;
+
+test("points on a path have equal distances, from its beginning to its end", () => {
+  const points = samplePath("M10,0C10,0 10,100 10,100 10,130 40,130 60,130");
+  assert.ok(near(points[0], [10, 0]) && near(points.at(-1), [60, 130]));
+  const gaps = points.slice(1).map((point, i) => Math.hypot(point.x - points[i].x, point.y - points[i].y));
+  assert.ok(Math.max(...gaps) - Math.min(...gaps) < 0.8, String(gaps));
+});
+
+test("points on straight lines, also of negative and short numbers", () => {
+  const points = samplePath("M-7.5,-10L-7.5,-3 -.5,-3");
+  assert.ok(near(points[0], [-7.5, -10]) && near(points.at(-1), [-0.5, -3]));
+  assert.ok(points.some((point) => near(point, [-7.5, -3], 0.6)));
+});
+
+test("a path of no length stays where it is", () => {
+  assert.ok(spread([{ x: 3, y: 4 }, { x: 3, y: 4 }]).every((point) => near(point, [3, 4])));
+});
+
+test("a trip joins the arrow next to its number, and leaves it there", () => {
+  const arrow = samplePath("M0,0L0,100");
+  const number = { x: 9, y: 50 };
+  const [outwards, inwards] = [joinArrow(arrow, null, number), joinArrow(arrow, number, { x: 20, y: 110 })];
+  assert.ok(near(outwards[0], [0, 0]) && near(outwards.at(-1), [9, 50]) && outwards.every(({ y }) => y < 56));
+  assert.ok(near(inwards[0], [9, 50]) && near(inwards.at(-1), [20, 110]) && inwards.every(({ y }) => y > 43));
+});
+
+test("a number is at the end of its text, whichever side the text is anchored at", () => {
+  /** @param {string} anchor */
+  const xAt = (anchor) => numberPoint({ x: 100, y: 50, size: 10, anchor }, ".grad = 12", "12").x;
+  const [start, middle, end] = ["start", "middle", "end"].map(xAt);
+  assert.ok(end < 100 && end < middle && middle < start);
+  assert.equal(Math.round(start - end), 56, "the width of ten characters");
+});
+
+test("keyframes move transform and opacity alone, and a pill that sinks ends small", () => {
+  const frames = keyframes(spread([{ x: 0, y: 0 }, { x: 30, y: 0 }]), "hv-replaced hv-sinks");
+  assert.ok(frames.every((frame) => Object.keys(frame).join() === "transform,opacity"));
+  assert.deepEqual([frames[0].opacity, frames.at(-1).opacity], [1, 0]);
+  assert.match(frames.at(-1).transform, /^translate\(30px, 0px\) scale\(0\.2\)$/);
+});
