@@ -446,7 +446,7 @@ def test_markup_in_a_file_is_escaped_in_html_pages(text: str, tmp_path: Path) ->
     trace = load_data(hostile(json.loads(saved("modules")), text), tmp_path)
     for html in (page(trace, text), trace._repr_mimebundle_()["text/html"], trace.firings._repr_html_()):
         markup = MarkupCollector(html)
-        assert markup.tags <= HARMLESS_TAGS and markup.active == [] and markup.scripts <= 2
+        assert markup.tags <= HARMLESS_TAGS and markup.active == [] and markup.scripts <= 3
     for table in (trace.troubles, trace.quiz(), trace.why(len(trace.rows) - 3)):
         assert MarkupCollector(table._repr_html_()).tags <= HARMLESS_TAGS
 
