@@ -34,7 +34,7 @@ def test_arrow_keys_step_to_c_hook_and_show_its_values(page: Page, player: Locat
     expect(panel).to_contain_text("c_hook on c replaced the gradient: 8 → 10.")
     expect(panel.locator(".hv-card")).to_have_text(["before8", "after10"])
     expect(panel).to_contain_text(re.compile(r"In \[\d+\], line 1"))
-    expect(panel).to_contain_text("return grad + 2")
+    expect(player.locator(".hv-program [aria-current]")).to_contain_text("return grad + 2")
 
 
 def test_bracket_keys_step_from_hook_to_hook(page: Page, player: Locator) -> None:

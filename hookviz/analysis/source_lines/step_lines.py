@@ -113,26 +113,24 @@ class StepLines:
         return self._assigned[key]
 
     def _find_assignment(self, start: LineRow, name: str) -> tuple[int, int] | None:
+        """Return (source, line) of the assignment to ``name`` that the pass at ``start`` sees, if it is certain."""
         cells = dict(start.names)
-        program, source = self._program(start.source), self._trace.sources[start.source]
-        if program is None or cells.get(name, start.source) is None:
-            return None
-        relative = start.line - source.line + 1
-        scope = program.local_scope(relative, name)
-        if scope is not None:
-            line = program.local_assignment(name, relative, scope, known_outside=name in cells or not source.whole)
-            return None if line is None else (start.source, line + source.line - 1)
         cell = cells.get(name, start.source)
-        if cell is None or not source.whole:  # the rest of the file is not known
-            return None
-        program = self._program(cell)
-        before = relative if cell == start.source and not self._is_in_function(start) else None
-        line = None if program is None else program.module_assignment(name, before)
-        return None if line is None else (cell, line + self._trace.sources[cell].line - 1)
-
-    def _is_in_function(self, start: LineRow) -> bool:
         program, source = self._program(start.source), self._trace.sources[start.source]
-        return program is not None and program.is_in_function(start.line - source.line + 1)
+        if program is None or cell is None:
+            return None
+        running = start.line - source.line + 1
+        scope = program.local_scope(running, name)
+        if scope is not None:
+            known_outside = name in cells or not source.whole
+            line = program.local_assignment(name, running, scope, known_outside=known_outside)
+            return None if line is None else (start.source, line + source.line - 1)
+        program = self._program(cell)
+        if program is None or not source.whole:  # the rest of the file is not known
+            return None
+        has_run = cell != start.source or program.is_in_function(running)
+        line = program.module_assignment(name, before=None if has_run else running)
+        return None if line is None else (cell, line + self._trace.sources[cell].line - 1)
 
     def _program(self, source: int) -> Program | None:
         if source not in self._programs:

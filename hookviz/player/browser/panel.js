@@ -1,6 +1,6 @@
 // The panel: the words of a step.
 
-import { CodePane } from "./code_pane.js";
+import { CodePane, splitLines } from "./code_pane.js";
 import { escapeBidi, focusedElement, makeElement, makeShape } from "./dom.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "./stepping.js";
@@ -260,6 +260,5 @@ export function makeHookSource(hook, language) {
  * @param {number | null} mark
  */
 export function sourceLines(source, first, mark) {
-  const lines = source.replace(/\s+$/, "").split("\n");
-  return lines.map((text, i) => ({ number: first + i, text, marked: first + i === mark }));
+  return splitLines(source).map((text, i) => ({ number: first + i, text, marked: first + i === mark }));
 }
