@@ -128,7 +128,7 @@ def test_hook_takes_the_number_into_its_pin_and_gives_it_back_changed(open_playe
     assert are_near(inwards[1], gradient) and are_near(inwards[2], pin, 40)
     assert are_near(outwards[1], pin, 40) and are_near(outwards[2], gradient)
     assert page.locator(".hv-live .hv-awaited").all_text_contents() == ["gradient 10", "8 → 10"]
-    assert any("hv-marked" in name for name in page.evaluate(SHOWN_NAMES)), "the line of the hook lights up"
+    assert "hv-program-line" in page.evaluate(SHOWN_NAMES), "the line of the hook lights up"
 
 
 def test_only_transform_and_opacity_move_and_nothing_is_left(open_player: Opener) -> None:

@@ -68,7 +68,7 @@ export const splitLines = (text) => text.replace(/\s+$/, "").split("\n");
 /** @param {SourceText} source */
 function makeLines({ text, first_line: first }) {
   return splitLines(text).map((line, i) => {
-    const item = makeElement("li");
+    const item = makeElement("li", "hv-program-line");
     item.append(makeShape(ARROW, "hv-code-arrow"), makeElement("span", "hv-line-number", String(first + i)), makeElement("code", "", line));
     return item;
   });

@@ -58,6 +58,7 @@ export class Panel {
     const kept = [this.keysNote, this.told, this.more];
     for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     if (this.told.textContent) this.told.textContent = "";
+    this.told.classList.remove("hv-right");
     const { head, lines } = this.#makeWords(step, words);
     this.pane.prepend(head);
     this.told.after(...lines.filter((line) => line.hasChildNodes()));

@@ -64,11 +64,16 @@ export class Picture {
   }
 
   /**
-   * Shows a step. The first time the picture is visible, values at the right of a label are aligned.
+   * Shows a step.
    * @param {number} step
    */
   paint(step) {
     this.#paint(step);
+    this.#align();
+  }
+
+  /** Aligns the values at the right of a label, the first time that the picture is visible. */
+  #align() {
     if (!this.#unaligned.length || !this.svg.getBoundingClientRect().width) return;
     this.#unaligned.splice(0).forEach(alignRight);
   }
@@ -86,6 +91,7 @@ export class Picture {
     this.#scale = scale;
     this.svg.style.width = `${this.size.width * scale}px`;
     this.svg.style.height = `${this.size.height * scale}px`;
+    this.#align();
     return true;
   }
 

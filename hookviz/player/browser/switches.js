@@ -2,6 +2,7 @@
 
 import { flipSwitch, switchesOff } from "./comparison.js";
 import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
+import { describeFlip } from "./flip_result.js";
 
 /** @import { Switch } from "./payload" */
 /** @import { Actions, Context } from "./types" */
@@ -30,7 +31,7 @@ export function makeSwitches(context, panel) {
   const act = (index) => {
     if (!switches[index]) return;
     const { shown, resetsOthers } = flipSwitch(combinations, model.get("shown"), index);
-    root.dataset.message = resetsOthers ? "player.flip_alone" : "";
+    root.dataset.flipped = resetsOthers ? "alone" : "one";
     driver.setTraits({ shown, flipped: true });
   };
   const split = () => driver.setTraits({ split: !model.get("split") });
@@ -44,10 +45,15 @@ export function makeSwitches(context, panel) {
     const pin = closestTarget(event, ".hv-switch-pin");
     if (pin) act(switches.findIndex(({ hooks }) => hooks.includes(Number(pin.dataset.hook))));
   }, signal);
-  /** Shows the message of the last flip, once the player is rebuilt. */
+  /** Says what the last flip changed, once the player is rebuilt; not while predicting, since that is asked. */
   const showFlipMessage = () => {
-    if (root.dataset.message) panel.showMessage(language.say(root.dataset.message));
-    root.dataset.message = "";
+    const { flipped } = root.dataset;
+    delete root.dataset.flipped;
+    if (!flipped) return;
+    const note = flipped === "alone" ? language.say("player.flip_alone") : "";
+    const result = model.get("predict") ? "" : describeFlip(context.run, context.baseline, language);
+    const text = [note, result].filter(Boolean).join(" ");
+    if (text) panel.showMessage(text);
   };
   /** @type {Actions} */
   const actions = {};

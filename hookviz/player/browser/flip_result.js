@@ -1,0 +1,53 @@
+// What a flipped switch changes in the end: the gradients that are written, before and after. The node tests run this file.
+
+/** @import { Language } from "./language.js" */
+/** @import { Message } from "./payload" */
+/** @import { LoadedRun } from "./types" */
+
+/** @typedef {{ on: string, was: string, now: string }} Change */
+
+/** The most gradients that the sentence lists, and the longest value that it shows. */
+const [MAX_CHANGES, MAX_LENGTH] = [4, 24];
+
+/**
+ * Returns a sentence about the gradients that differ from the baseline; empty if their values are not here.
+ * @param {LoadedRun} run
+ * @param {LoadedRun | null} baseline
+ * @param {Language} language
+ */
+export function describeFlip(run, baseline, language) {
+  if (!baseline) return "";
+  const [now, was] = [run, baseline].map((one) => finalGradients(one, language));
+  const changes = [...now].filter(([on, value]) => was.has(on) && was.get(on) !== value);
+  if (!now.size) return "";
+  const label = language.read(run.label);
+  if (!changes.length) return language.say("player.flip_none", { label });
+  const texts = changes.slice(0, MAX_CHANGES).map(([on, value]) => describeChange({ on, was: was.get(on) ?? "", now: value }, language));
+  if (changes.length > MAX_CHANGES) texts.push(language.say("player.flip_more", { count: changes.length - MAX_CHANGES }));
+  return language.say("player.flip_result", { label, changes: texts.join(", ") });
+}
+
+/**
+ * Returns the name of each tensor whose `.grad` is written → its last value.
+ * @param {Pick<LoadedRun, "steps">} run
+ * @param {Language} language
+ */
+export function finalGradients({ steps }, language) {
+  /** @type {Map<string, string>} */
+  const values = new Map();
+  for (const { kind, words } of steps) {
+    if (kind !== "accumulate" || !words || typeof words.title === "string" || words.after === null) continue;
+    const { on } = /** @type {{ [name: string]: Message }} */ (words.title[1]);
+    if (on) values.set(language.read(on), language.read(words.after));
+  }
+  return values;
+}
+
+/**
+ * @param {Change} change
+ * @param {Language} language
+ */
+function describeChange({ on, was, now }, language) {
+  const isShort = [was, now].every((value) => value.length <= MAX_LENGTH && !value.includes("\n"));
+  return isShort ? language.say("player.flip_change", { on, was, now }) : language.say("player.flip_differs", { on });
+}
