@@ -172,7 +172,7 @@ def test_print_keeps_all_columns_and_does_not_shrink_a_tall_picture(page: Callab
     assert box and box["x"] + box["width"] <= 760
     opened_page = page("modules", 760, 1100)
     opened_page.emulate_media(media="print")
-    picture_box = opened_page.locator(".hv-still svg").bounding_box()
+    picture_box = opened_page.locator(".hv-still svg").first.bounding_box()
     assert picture_box and picture_box["height"] > 900
 
 

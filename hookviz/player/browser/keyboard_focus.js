@@ -1,7 +1,7 @@
 // Keyboard focus: the player has it, or the notebook or page around the player.
 
 import { closestTarget, listen } from "./dom.js";
-import { actionOf } from "./key_bindings.js";
+import { actionOf, digitOf } from "./key_bindings.js";
 import { isFullScreen } from "./full_screen.js";
 
 /** @import { Panel } from "./panel.js" */
@@ -9,6 +9,8 @@ import { isFullScreen } from "./full_screen.js";
 
 /** Programs around a player that have keys of their own. */
 const HOSTS = ".jp-Notebook, .jp-NotebookPanel, .notebook_app, .reveal";
+
+const STEPS = ["next", "previous", "nextHook", "previousHook"];
 
 /**
  * Escape leaves the player. The first press only announces this, so that nobody leaves by accident. When the keys go
@@ -74,12 +76,12 @@ function setInUse(root, isInUse) {
 const isInUse = (root) => Boolean(root.dataset.inUse);
 
 /**
- * Whether this is the only player of a page without keys of its own, was used before, and is on the screen.
+ * Whether this is the only player of a page without keys of its own, and is on the screen.
  * @param {HTMLElement} root
  */
 function isAlone(root) {
   const { top, bottom } = root.getBoundingClientRect();
-  const isSeen = bottom > 0 && top < innerHeight && Boolean(root.dataset.used);
+  const isSeen = bottom > 0 && top < innerHeight;
   return isSeen && !root.closest(HOSTS) && document.querySelectorAll(".hv-player").length === 1;
 }
 
@@ -134,11 +136,11 @@ export function handleKeys(root, dialog, act, signal) {
 function handleStrayKeys(root, act, signal) {
   /**
    * @param {KeyboardEvent} event
-   * @param {string[]} left actions that belong to the page
+   * @param {(action: string) => boolean} isTaken whether the player takes the key of an action, and not the page
    */
-  const take = (event, left) => {
+  const take = (event, isTaken) => {
     const action = actionOf(event);
-    if (!action || left.includes(action)) return;
+    if (!action || !isTaken(action)) return;
     event.preventDefault();
     root.focus({ preventScroll: true });
     act(action);
@@ -147,13 +149,20 @@ function handleStrayKeys(root, act, signal) {
   window.addEventListener("keydown", (event) => {
     if (!isStray(event) || !isInUse(root)) return;
     event.stopImmediatePropagation();
-    take(event, ["leave"]);
+    take(event, (action) => action !== "leave");
   }, { capture: true, signal });
   // After all listeners of the page, whose keys come first.
   listen(window, "keydown", (event) => {
-    if (isStray(event) && !event.defaultPrevented && isAlone(root)) take(event, ["leave", "escape"]);
+    if (!isStray(event) || event.defaultPrevented || !isAlone(root)) return;
+    take(event, (action) => isStep(action) || (Boolean(root.dataset.used) && !["leave", "escape"].includes(action)));
   }, signal);
 }
+
+/**
+ * Whether an action steps or flips a switch. A player that was not used yet takes only these keys: the others may scroll the page.
+ * @param {string} action
+ */
+const isStep = (action) => STEPS.includes(action) || digitOf(action) > 0;
 
 /** @param {KeyboardEvent} event */
 const isStray = ({ target, key }) => key !== "Tab" && (target === document.body || target === document.documentElement);

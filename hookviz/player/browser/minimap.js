@@ -29,7 +29,8 @@ export function makeMinimap(viewport) {
   };
   const paint = () => {
     const { picture, size, camera } = viewport;
-    pane.toggleAttribute("hidden", !picture || viewport.isWhole);
+    const isNeeded = picture !== null && !viewport.isWhole;
+    if (pane.hasAttribute("hidden") === isNeeded) pane.toggleAttribute("hidden", !isNeeded);
     if (!picture || viewport.isWhole) return;
     if (picture !== drawn) draw(picture);
     const scale = mapScale(picture.size, size);
@@ -65,8 +66,9 @@ export function makeLens(viewport) {
     const { picture } = viewport;
     const box = viewport.letters < SMALLEST_WHOLE ? picture?.current : null;
     const rect = picture?.currentRect;
-    pane.hidden = !picture || !box || !rect;
-    if (!picture || !box || !rect || pane.hidden) return;
+    const isNeeded = Boolean(box && rect);
+    if (pane.hidden === isNeeded) pane.hidden = !isNeeded;
+    if (!picture || !box || !rect) return;
     pane.replaceChildren(enlarge(box, rect, picture, viewport));
     pane.classList.toggle("hv-at-start", liesAtEnd(rect, viewport));
   };

@@ -163,11 +163,12 @@ export class PicturePane {
     if (!this.current) return;
     const { width, height } = this.current.picture.size;
     const frame = /** @type {HTMLElement | null} */ (this.graph.closest(".hv-frame"));
+    if (!frame) return;
     const fitted = `min(${width * LARGEST_WHOLE}px, (var(--hv-limit) - ${2 * MARGIN}px) * ${width / height})`;
     // The pictures of groups have different widths: the panel keeps its width.
-    frame?.style.setProperty("--hv-picture", this.head.hidden && !this.viewport.isTooLarge ? fitted : "100%");
-    this.stage.style.setProperty("--hv-slope", String(height / width));
-    this.stage.style.setProperty("--hv-largest", `${height * LARGEST_WHOLE}px`);
+    setProperty(frame, "--hv-picture", this.head.hidden && !this.viewport.isTooLarge ? fitted : "100%");
+    setProperty(this.stage, "--hv-slope", String(height / width));
+    setProperty(this.stage, "--hv-largest", `${height * LARGEST_WHOLE}px`);
   }
 
   #paintOverlays() {
@@ -381,6 +382,16 @@ export const hasLayers = ({ content }) => Boolean(content.layers && canUnpack())
  * @param {Element} box
  */
 const linkOf = ({ view }, box) => view.links[box.getAttribute("data-id") ?? ""];
+
+/**
+ * Sets a property of the style unless it has that value: setting it would make the browser lay out the page anew.
+ * @param {HTMLElement} element
+ * @param {string} name
+ * @param {string} value
+ */
+function setProperty(element, name, value) {
+  if (element.style.getPropertyValue(name) !== value) element.style.setProperty(name, value);
+}
 
 /**
  * Returns the name of the picture inside the closed box that holds a step; undefined if there is none.

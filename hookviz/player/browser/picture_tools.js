@@ -24,11 +24,19 @@ export function makePictureTools(viewport, language, signal) {
   const note = makeElement("p");
   pane.append(toggle, out, closer, note);
   const paint = () => {
-    pane.hidden = !viewport.isTooLarge;
-    label.textContent = language.say(viewport.showsWhole ? "player.readable" : "player.whole");
-    note.textContent = pane.hidden ? "" : language.say(noteKey(viewport));
+    if (pane.hidden === viewport.isTooLarge) pane.hidden = !viewport.isTooLarge;
+    setText(label, language.say(viewport.showsWhole ? "player.readable" : "player.whole"));
+    setText(note, pane.hidden ? "" : language.say(noteKey(viewport)));
   };
   return { pane, paint };
+}
+
+/**
+ * @param {Element} element
+ * @param {string} text
+ */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 /**

@@ -4,6 +4,7 @@ import { flipSwitch, switchesOff } from "./comparison.js";
 import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { describeFlip } from "./flip_result.js";
 
+/** @import { Panel } from "./panel.js" */
 /** @import { Switch } from "./payload" */
 /** @import { Actions, Context } from "./types" */
 
@@ -20,7 +21,7 @@ export function switchState({ model, content }) {
 /**
  * Makes a row with a switch for each hook. The pins in the picture flip the switches, too.
  * @param {Context} context
- * @param {{ showMessage: (text: string) => void }} panel
+ * @param {Panel} panel
  */
 export function makeSwitches(context, panel) {
   const { model, language, driver, root, content, signal } = context;
@@ -53,7 +54,7 @@ export function makeSwitches(context, panel) {
     const note = flipped === "alone" ? language.say("player.flip_alone") : "";
     const result = model.get("predict") ? "" : describeFlip(context.run, context.baseline, language);
     const text = [note, result].filter(Boolean).join(" ");
-    if (text) panel.showMessage(text);
+    if (text) panel.showMessage(text, `${text} ${panel.liveRegion.textContent}`);
   };
   /** @type {Actions} */
   const actions = {};

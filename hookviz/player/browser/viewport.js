@@ -169,12 +169,16 @@ export class Viewport {
   #set(camera, isSmooth) {
     const { picture } = this;
     if (!picture) return;
-    this.camera = limitPosition(camera, picture.size, this.size);
-    const { scale, x, y } = this.camera;
+    const next = limitPosition(camera, picture.size, this.size);
+    const { scale, x, y } = next;
+    const isMoved = x !== this.camera.x || y !== this.camera.y || !picture.holder.style.transform;
+    this.camera = next;
     // Not by a transform: Chromium would leave the letters at the places that they have at the scale before.
     const isScaled = picture.resize(scale);
-    picture.holder.classList.toggle("hv-gliding", isSmooth && !isScaled && !prefersReducedMotion());
-    picture.holder.style.transform = `translate(${x}px, ${y}px)`;
+    if (isMoved || isScaled) {
+      picture.holder.classList.toggle("hv-gliding", isSmooth && !isScaled && !prefersReducedMotion());
+      picture.holder.style.transform = `translate(${x}px, ${y}px)`;
+    }
     this.#paintFade();
     this.options.onChange();
   }
@@ -183,6 +187,7 @@ export class Viewport {
     if (!this.picture) return;
     const hidden = hiddenEdges(this.camera, this.picture.size, this.size);
     const edges = /** @type {(keyof typeof FADE)[]} */ (Object.keys(FADE)).filter((edge) => hidden[edge]);
+    if (this.fade.dataset.hidden === edges.join(" ")) return;
     this.fade.dataset.hidden = edges.join(" ");
     this.fade.style.boxShadow = edges.map((edge) => `inset ${FADE[edge]} var(--hv-paper)`).join(", ");
     // A finger scrolls the page in the directions in which the picture cannot be panned.
