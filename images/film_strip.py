@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, FloatRect, Page
 
 import hookviz as hv
 
-SIZE = (860, 620)
+SIZE = (960, 720)
 FRAMES: list[tuple[int, list[float]]] = [(3, [140, 300]), (4, [180, 400, 550, 900])]
 """(step, milliseconds after the next step at which frames are taken): the gradient of c arrives, and c_hook gets it."""
 COLUMNS, GAP = 2, 16

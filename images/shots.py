@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator, Page, expect
 from torch import nn
 
 HERE = Path(__file__).parent
@@ -128,6 +128,11 @@ def vanishing(chrome: Browser, target: Path, made: Path) -> None:
     trace.to_html(made / "large.html")
     with played(chrome, made / "large.html", (1100, 860)) as player:
         player.press("End")
+        here = player.locator(".hv-here")
+        while here.inner_text() != "the whole pass":
+            around = player.locator(".hv-trail button").last.inner_text()
+            player.press("u")
+            expect(here).to_have_text(around)
         (target / "large.png").write_bytes(still(player))
 
 
