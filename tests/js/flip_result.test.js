@@ -9,7 +9,7 @@ import { Language } from "../../hookviz/player/browser/language.js";
 const language = new Language({
   "kind.accumulate": "{on}.grad is written",
   "player.flip_result": "{label}: {changes}.",
-  "player.flip_change": "{on}.grad {was} → {now}",
+  "player.flip_change": "{on}.grad is {now} instead of {was}",
   "player.flip_differs": "{on}.grad differs",
   "player.flip_more": "and {count} more",
   "player.flip_none": "{label}: every .grad stays the same.",
@@ -22,7 +22,7 @@ const run = (label, gradients) => ({
 
 test("the sentence lists the gradients that differ in the end", () => {
   const [before, after] = [run("all on", [["a", "30"], ["b", "20"]]), run("Without f", [["a", "24"], ["b", "20"]])];
-  assert.equal(describeFlip(after, before, language), "Without f: a.grad 30 → 24.");
+  assert.equal(describeFlip(after, before, language), "Without f: a.grad is 24 instead of 30.");
   assert.equal(describeFlip(before, before, language), "all on: every .grad stays the same.");
   assert.equal(describeFlip(after, null, language), "");
 });

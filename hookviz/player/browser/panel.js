@@ -2,6 +2,7 @@
 
 import { CodePane, splitLines } from "./code_pane.js";
 import { escapeBidi, focusedElement, makeElement, makeShape } from "./dom.js";
+import { describeFlip } from "./flip_result.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "./stepping.js";
 
@@ -41,6 +42,8 @@ export class Panel {
     this.moreLines = makeElement("div");
     this.more.append(makeElement("summary", "", context.language.say("player.more")), this.moreLines);
     this.pane.append(this.keysNote, this.told, this.more);
+    /** What the switches that are off change in the end; empty if none is off. */
+    this.flipResult = context.content.switches.length ? describeFlip(context.run, context.baseline, context.language) : "";
     /** The words, which scroll, and below them the code, which stays. */
     this.column = makeElement("div", "hv-column");
     this.column.append(this.pane, this.code.pane);
@@ -110,7 +113,9 @@ export class Panel {
     const sentence = language.read(words.sentence);
     const before = baseline?.steps[step].words;
     const head = makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title));
+    const isStart = step === 0 && run.steps.length > 1 && !baseline;
     const lines = [
+      makeElement("p", "hv-flip", this.flipResult),
       makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, sentence),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(readCards(words, language), before ? readCards(before, language) : []),
@@ -118,7 +123,7 @@ export class Panel {
       makeReasons(run.steps[step], words, language),
       ...(hook === null ? [] : makeHookName(content.hooks[hook], language)),
       makeElement("p", "hv-next", language.read(words.next_hook)),
-      makeElement("p", "hv-start", step === 0 && run.steps.length > 1 ? language.say("player.start") : ""),
+      makeElement("p", "hv-start", isStart ? language.say("player.start") : ""),
     ];
     return { head, lines };
   }

@@ -2,7 +2,6 @@
 
 import { flipSwitch, switchesOff } from "./comparison.js";
 import { addKeyHint, closestTarget, escapeBidi, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
-import { describeFlip } from "./flip_result.js";
 
 /** @import { Panel } from "./panel.js" */
 /** @import { Switch } from "./payload" */
@@ -46,15 +45,12 @@ export function makeSwitches(context, panel) {
     const pin = closestTarget(event, ".hv-switch-pin");
     if (pin) act(switches.findIndex(({ hooks }) => hooks.includes(Number(pin.dataset.hook))));
   }, signal);
-  /** Says what the last flip changed, once the player is rebuilt; not while predicting, since that is asked. */
+  /** Announces what the last flip changed, once the player is rebuilt; the panel shows it as long as the switch is off. */
   const showFlipMessage = () => {
     const { flipped } = root.dataset;
     delete root.dataset.flipped;
-    if (!flipped) return;
-    const note = flipped === "alone" ? language.say("player.flip_alone") : "";
-    const result = model.get("predict") ? "" : describeFlip(context.run, context.baseline, language);
-    const text = [note, result].filter(Boolean).join(" ");
-    if (text) panel.showMessage(text, `${text} ${panel.liveRegion.textContent}`);
+    if (flipped === "alone") panel.showMessage(language.say("player.flip_alone"));
+    if (flipped && panel.flipResult) panel.announce(`${panel.flipResult} ${panel.liveRegion.textContent}`);
   };
   /** @type {Actions} */
   const actions = {};
