@@ -26,8 +26,8 @@ HIDDEN_PARTS = """player => {
     return now && (inner.bottom < outer.top + 20 || inner.top > outer.bottom - 20
       || inner.right < outer.left + 20 || inner.left > outer.right - 20);
   };
-  // The source may scroll; the sentence and the values must be visible without scrolling, each row whole.
-  const told = (panel) => [...panel.querySelectorAll(".hv-sentence, .hv-values")].every(
+  // The words may scroll above the code, and a shadow says so; the sentence must be visible, and each row be whole.
+  const told = (panel) => [...panel.querySelectorAll(".hv-sentence")].every(
     (part) => part.getBoundingClientRect().bottom <= panel.getBoundingClientRect().bottom)
     && [...panel.querySelectorAll(".hv-value")].every((part) => part.textContent.includes("\\n") || !wide(part));
   const cut = (part) => {

@@ -22,6 +22,8 @@ SMALL_TEXTS = """() => {
     const element = walker.currentNode.parentElement;
     if (!walker.currentNode.textContent.trim() || element.closest("aside, script, style")) continue;
     if (!element.getClientRects().length) continue;
+    // Pictures are as large as the slide has room for them.
+    if (element.closest(".hv-graph, .hv-lens")) continue;
     const drawn = element.closest("svg") ? element.getScreenCTM().a : 1;
     if (parseFloat(getComputedStyle(element).fontSize) * drawn < 17.9) found.push(walker.currentNode.textContent);
   }

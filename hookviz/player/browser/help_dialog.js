@@ -47,6 +47,7 @@ export function makeHelpDialog({ language, signal }) {
  */
 function place(dialog) {
   const around = dialog.parentElement?.getBoundingClientRect();
+  dialog.style.setProperty("--hv-around", `${around?.width ?? innerWidth}px`);
   const half = dialog.offsetWidth / 2 + 12;
   if (around) dialog.style.left = `${Math.max(half, Math.min(innerWidth - half, around.left + around.width / 2))}px`;
   const list = findElement(dialog, ".hv-help-list");

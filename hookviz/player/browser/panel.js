@@ -41,12 +41,24 @@ export class Panel {
     this.more = makeElement("details", "hv-more");
     this.moreLines = makeElement("div");
     this.more.append(makeElement("summary", "", context.language.say("player.more")), this.moreLines);
-    this.pane.append(this.keysNote, this.told, this.more);
-    /** What the switches that are off change in the end; empty if none is off. */
-    this.flipResult = context.content.switches.length ? describeFlip(context.run, context.baseline, context.language) : "";
+    /** What the switches that are off change in the end. */
+    this.flip = makeElement("p", "hv-flip");
+    this.pane.append(this.keysNote, this.told, this.flip, this.more);
+    context.driver.onChange("change:predict", () => this.#paintFlip());
+    this.#paintFlip();
     /** The words, which scroll, and below them the code, which stays. */
     this.column = makeElement("div", "hv-column");
     this.column.append(this.pane, this.code.pane);
+  }
+
+  /** What the switches that are off change in the end; empty if none is off, and while one predicts it. */
+  get flipResult() {
+    const { content, run, baseline, language, model } = this.context;
+    return content.switches.length && !model.get("predict") ? describeFlip(run, baseline, language) : "";
+  }
+
+  #paintFlip() {
+    this.flip.textContent = this.flipResult;
   }
 
   /** @param {number} step */
@@ -58,13 +70,13 @@ export class Panel {
     this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
     // What stays is not moved: it would lose the focus and its scroll position.
     /** @type {Element[]} */
-    const kept = [this.keysNote, this.told, this.more];
+    const kept = [this.keysNote, this.told, this.flip, this.more];
     for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     if (this.told.textContent) this.told.textContent = "";
     this.told.classList.remove("hv-right");
     const { head, lines } = this.#makeWords(step, words);
     this.pane.prepend(head);
-    this.told.after(...lines.filter((line) => line.hasChildNodes()));
+    this.flip.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);
     this.code.paint(words.code);
     this.pane.scrollTop = 0;
@@ -115,7 +127,6 @@ export class Panel {
     const head = makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title));
     const isStart = step === 0 && run.steps.length > 1 && !baseline;
     const lines = [
-      makeElement("p", "hv-flip", this.flipResult),
       makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, sentence),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(readCards(words, language), before ? readCards(before, language) : []),

@@ -28,6 +28,8 @@ import { makeViewMenu } from "./view_menu.js";
 
 /** @import { Actions, Context, Model, LoadedContent } from "./types" */
 
+/** Up to this width, in pixels, the style sheet puts all parts below each other. */
+const PHONE_WIDTH = 700;
 /** The space below the buttons, in pixels. */
 const BAR_PADDING = 10;
 /** Traits whose change rebuilds the player. */
@@ -244,5 +246,6 @@ function layOut(pictures, panel, firings, below, signal) {
 function essentialHeight(bar) {
   const parts = [.../** @type {NodeListOf<HTMLElement>} */ (bar.querySelectorAll(".hv-controls > :not(.hv-legend)"))];
   const bottom = Math.max(...parts.map((part) => part.offsetTop + part.offsetHeight));
-  return findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
+  const isPhone = bar.offsetWidth <= PHONE_WIDTH;
+  return isPhone && findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
 }
