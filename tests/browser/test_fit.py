@@ -242,7 +242,8 @@ def test_side_by_side_keeps_its_rows_on_the_screen(open_at: Opener, screen: tupl
 
 def test_values_stay_at_the_right_of_their_boxes_when_a_switch_is_flipped(open_at: Opener) -> None:
     page = open_at("whatif", (1280, 720))
-    gaps = """pane => [...pane.querySelectorAll(".hv-node")].filter((node) => node.querySelector(".hv-grad")?.textContent)
+    gaps = """pane => [...pane.querySelectorAll(".hv-node")]
+      .filter((node) => node.querySelector(".hv-grad")?.textContent)
       .map((node) => node.querySelector(".hv-box").getBoundingClientRect().right
         - node.querySelector(".hv-grad").getBoundingClientRect().right)"""
     press(page, "End", "1")

@@ -102,6 +102,9 @@ def test_switching_a_hook_off_keeps_the_step_and_the_focus(open_file: Any) -> No
     expected = "With every hook on: c_hook on c replaced the gradient: 8 → 10."
     assert page.locator(".hv-beside").inner_text() == expected
     assert expected in page.locator(".hv-heard").inner_text()
+    result = "Without c_hook: a.grad is 24 instead of 30, b.grad is 16 instead of 20."
+    expect(page.locator(".hv-flip")).to_have_text(result)
+    assert result in page.locator(".hv-heard").inner_text()
     page.keyboard.press("End")
     assert page.locator(".hv-count").inner_text() == "Step 16 of 16", "the player still has the keyboard"
 
