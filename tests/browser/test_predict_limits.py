@@ -209,7 +209,7 @@ def test_a_large_trace_hides_the_norms_of_later_steps(open_file: Opener) -> None
       return pixels.some((part) => part > 0);
     }"""
     expect(page.locator(".hv-scale b").first).to_be_visible()
-    assert page.evaluate(colours)
+    page.wait_for_function(colours)  # the timeline is drawn once it is laid out
     press(page, "p")
     page.wait_for_function(f"!({colours})()")
     expect(page.locator(".hv-scale")).to_be_hidden()

@@ -19,11 +19,11 @@ const TICK = "M-6,0L-2,5L6,-5";
 export const makeTick = () => makeShape(TICK, "hv-check");
 
 /**
- * Makes a region. Not a section element: reveal.js turns each section into a slide.
+ * Makes a part with a name. Not a landmark, of which a page with several players would have several with the same name.
  * @param {string} name
  * @param {string} label
  */
-export const makeRegion = (name, label) => makeElement("div", name, "", { role: "region", "aria-label": label, tabindex: 0 });
+export const makeRegion = (name, label) => makeElement("div", name, "", { role: "group", "aria-label": label, tabindex: 0 });
 
 export class Panel {
   /** @param {Context} context */

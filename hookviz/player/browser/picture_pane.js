@@ -53,7 +53,7 @@ export class PicturePane {
     this.options = options;
     this.step = driver.position().step;
     this.scale = normScale(options.run.steps);
-    this.trail = makeElement("nav", "hv-trail", "", { "aria-label": language.say("player.trail") });
+    this.trail = makeElement("div", "hv-trail", "", { role: "group", "aria-label": language.say("player.trail") });
     this.head = makeElement("div", "hv-top");
     this.graph = makeElement("div", "hv-graph hv-art");
     this.pane = makeElement("div", "hv-views");
