@@ -1,6 +1,6 @@
 // The code pane: the user's own lines, with an arrow on the one that runs.
 
-import { escapeBidi, makeElement, makeShape } from "./dom.js";
+import { escapeBidi, makeElement, makeShape, onAbort } from "./dom.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { SourceText, StepWords } from "./payload" */
@@ -10,7 +10,7 @@ const ARROW = "M-7,0H3M-1,-6L7,0L-1,6z";
 
 export class CodePane {
   /** @param {Context} context */
-  constructor({ content, language }) {
+  constructor({ content, language, signal }) {
     this.language = language;
     this.sources = content.sources ?? [];
     const label = language.say("player.code");
@@ -26,6 +26,10 @@ export class CodePane {
     // The same height in every step: that of the longest text, as far as the panel has room.
     const longest = Math.max(0, ...this.sources.map(({ text }) => splitLines(text).length));
     this.pane.style.setProperty("--hv-lines", String(longest));
+    // The list gets its height once it is visible, and another one in a smaller window.
+    const observer = new ResizeObserver(() => this.#reveal());
+    observer.observe(this.list);
+    onAbort(signal, () => observer.disconnect());
   }
 
   /** The text that is shown. */
@@ -43,6 +47,10 @@ export class CodePane {
     this.note.textContent = escapeBidi(this.language.read(note));
     const { first_line: first } = this.sources[index];
     [...this.list.children].forEach((item, i) => markLine(item, first + i === line));
+    this.#reveal();
+  }
+
+  #reveal() {
     const current = this.list.querySelector("[aria-current]");
     if (current) reveal(this.list, /** @type {HTMLElement} */ (current));
   }
@@ -85,14 +93,15 @@ function markLine(item, isMarked) {
 }
 
 /**
- * Scrolls a list so that a line is in view with a line around it; the page does not move.
+ * Scrolls a list so that a line is in view, with a line around it if there is room; the page does not move.
  * @param {HTMLElement} list
  * @param {HTMLElement} item
  */
 function reveal(list, item) {
   const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
-  const above = inner.top - inner.height - outer.top;
-  const below = inner.bottom + inner.height - outer.bottom;
+  const around = Math.max(0, Math.min(inner.height, (outer.height - inner.height) / 2));
+  const above = inner.top - around - outer.top;
+  const below = inner.bottom + around - outer.bottom;
   if (above < 0) list.scrollTop += above;
   else if (below > 0) list.scrollTop += below;
 }
