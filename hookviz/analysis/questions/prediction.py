@@ -88,14 +88,20 @@ def _ask_number(step: Step, steps: Sequence[Step]) -> Question | None:
     inputs, outputs = list_numbers(step.before), list_numbers(step.after)
     if step.kind in STEP_HOOK_KINDS or step.row.subject != "gradient" or inputs is None or outputs is None:
         return None
-    reasons: list[list[str]] = []
-    answers: list[Numbers] = [outputs]
-    for wrong, text in _list_mistakes(step, steps, inputs, outputs):
-        is_new = len(wrong) == len(outputs) and not any(are_near(wrong, other) for other in answers)
-        if is_new and len(reasons) < _MAX_MISTAKES:
-            answers.append(wrong)
-            reasons.append([format_numbers(wrong), text])
+    reasons = choose_mistakes(outputs, _list_mistakes(step, steps, inputs, outputs), _MAX_MISTAKES)
     return {"text": _write_question(step), "answer": format_numbers(outputs), "reasons": reasons}
+
+
+def choose_mistakes(answer: Numbers, mistakes: Iterable[tuple[Numbers, str]], most: int) -> list[list[str]]:
+    """Return (numbers, reason) of the first ``most`` mistakes that differ from the answer and from each other."""
+    reasons: list[list[str]] = []
+    known: list[Numbers] = [answer]
+    for wrong, reason in mistakes:
+        is_new = len(wrong) == len(answer) and not any(are_near(wrong, other) for other in known)
+        if is_new and len(reasons) < most:
+            known.append(wrong)
+            reasons.append([format_numbers(wrong), reason])
+    return reasons
 
 
 def _write_question(step: Step) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from hookviz.analysis.questions.grading import Numbers, are_near
-from hookviz.analysis.questions.prediction import Question, format_numbers, list_numbers
+from hookviz.analysis.questions.prediction import Question, choose_mistakes, format_numbers, list_numbers
 from hookviz.support.messages import join, say
 from hookviz.trace import Step
 from hookviz.trace.sentences import format_values
@@ -62,13 +62,7 @@ def _ask(off: Mapping[str, Step], on: Mapping[str, Step], name: str, labels: Seq
     answer, before = list_numbers(off[name].after), list_numbers(on[name].after)
     if answer is None or before is None or (len(answer) == len(before) and are_near(answer, before)):
         return None
-    reasons: list[list[str]] = []
-    known: list[Numbers] = [answer]
-    for wrong, reason in _list_mistakes(off, on, name, labels):
-        is_new = len(wrong) == len(answer) and not any(are_near(wrong, other) for other in known)
-        if is_new and len(reasons) < _MAX_MISTAKES:
-            known.append(wrong)
-            reasons.append([format_numbers(wrong), reason])
+    reasons = choose_mistakes(answer, _list_mistakes(off, on, name, labels), _MAX_MISTAKES)
     text = say("ask.off" if len(labels) == 1 else "ask.off.many", hooks=join("join.list", labels), on=name)
     return {"text": text, "answer": format_numbers(answer), "reasons": reasons}
 
