@@ -4,9 +4,7 @@ It plays the player of three traces at the speed 1×, from the first tenth of th
 that are closed at first.
 """
 
-import importlib.metadata
 import json
-import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +18,7 @@ from playwright.sync_api import Browser, Page
 import hookviz as hv
 from benchmarks.cases import CASES
 from benchmarks.opening import record_case
-from benchmarks.tables import format_spread, make_table, replace_section
+from benchmarks.tables import format_spread, make_table, report
 from tests.browser.lab import browser
 
 SECONDS = 16
@@ -193,11 +191,7 @@ def main(names: Sequence[str]) -> None:
     """Print the table of the traces called ``names``; without names, measure all and write it into the page, too."""
     with browser() as chrome:
         table = make_table(HEAD, [make_row(name, chrome) for name in names or TRACES])
-    setting = f"torch {importlib.metadata.version('torch')}, Python {platform.python_version()}, {SECONDS} s each."
-    section = f"{table}\n\n{setting}\n"
-    print(section)
-    if not names:
-        replace_section(Path(__file__).with_name("README.md"), START, section)
+    report(table, f"{SECONDS} s each", None if names else Path(__file__).with_name("README.md"), START)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
 """Measure how fast large traces open and play, and how much is sent: ``python -m benchmarks.opening``."""
 
-import importlib.metadata
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -18,7 +16,7 @@ from playwright.sync_api import Browser
 import hookviz as hv
 from benchmarks.cases import CASES, Case, chain, scalar
 from benchmarks.peers.workloads import WORKS
-from benchmarks.tables import format_spread, make_table, replace_section
+from benchmarks.tables import format_spread, make_table, report
 from benchmarks.timing import cpu_seconds
 from tests.browser.lab import browser
 
@@ -113,11 +111,7 @@ def main(names: Sequence[str]) -> None:
     """Print the table of the traces called ``names``; without names, measure all and write it into the page, too."""
     with browser() as chrome:
         table = make_table(HEAD, [make_row(name, chrome) for name in names or TRACES])
-    setting = f"torch {importlib.metadata.version('torch')}, Python {platform.python_version()}, {ROUNDS} rounds."
-    section = f"{table}\n\n{setting}\n"
-    print(section)
-    if not names:
-        replace_section(Path(__file__).with_name("README.md"), START, section)
+    report(table, f"{ROUNDS} rounds", None if names else Path(__file__).with_name("README.md"), START)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Format measurements, and write tables into the pages that show them."""
 
+import importlib.metadata
+import platform
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -56,3 +58,12 @@ def replace_section(path: Path, start: str, text: str) -> None:
     if not (mark and end):
         raise ValueError(f"{path.name} has no {start.strip()} with an {END} behind it")
     path.write_text(f"{before}{start}{text}{END}{after}", encoding="utf-8")
+
+
+def report(table: str, repetition: str, page: Path | None, start: str) -> None:
+    """Print ``table`` with its setting; if ``page`` is given, write both into its section beginning with ``start``."""
+    setting = f"torch {importlib.metadata.version('torch')}, Python {platform.python_version()}, {repetition}."
+    section = f"{table}\n\n{setting}\n"
+    print(section)
+    if page is not None:
+        replace_section(page, start, section)
