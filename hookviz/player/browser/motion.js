@@ -34,8 +34,7 @@ export class MotionLayer {
    * @param {number} ratio pixels a unit
    */
   constructor(picture, ratio) {
-    const transform = picture.svg.querySelector("g")?.getAttribute("transform") ?? "";
-    [, this.x = "0", this.y = "0"] = /translate\(([-\d.]+)[ ,]+([-\d.]+)\)/.exec(transform) ?? [];
+    [, this.x = "0", this.y = "0"] = /translate\(([-\d.]+)[ ,]+([-\d.]+)\)/.exec(picture.origin) ?? [];
     this.pane = makeElement("div", "hv-motion", "", { "aria-hidden": true });
     this.ground = makeElement("div", "hv-motion-ground");
     this.scaleTo(ratio);

@@ -149,7 +149,8 @@ export class Panel {
     if (!lines.length && this.more.contains(focusedElement(root))) root.focus({ preventScroll: true });
     if (this.more.hidden === lines.length > 0) this.more.hidden = !lines.length;
     this.moreLines.replaceChildren(...lines);
-  }}
+  }
+}
 
 /**
  * @param {string} count

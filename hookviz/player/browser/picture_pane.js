@@ -188,7 +188,6 @@ export class PicturePane {
     this.current.color(this.step, Boolean(this.context.model.get("norms")));
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.currentRect);
-    this.#paintOverlays();
   }
 
   /** Shows the picture of the step's pass; a picture of several passes stays if it contains the step. */

@@ -17,7 +17,7 @@ const FRAME = { width: 720, height: 560 };
  */
 export function makeShareMenu(context, panel) {
   const { language, root, signal } = context;
-  const pane = makeElement("details", "hv-share");
+  const pane = makeElement("details", "hv-share hv-drawer");
   const menu = makeElement("div", "hv-share-menu", "", { role: "group", "aria-label": language.say("player.share") });
   /** @type {[string, () => Promise<string>][]} */
   const entries = [

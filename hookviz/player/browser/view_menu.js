@@ -18,7 +18,7 @@ const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["norms", "C"], ["large", "L
  */
 export function makeViewMenu(context, panel) {
   const { model, language, root, driver, signal } = context;
-  const pane = makeElement("details", "hv-view");
+  const pane = makeElement("details", "hv-view hv-drawer");
   const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": language.say("player.view") });
   /** @param {"tensors" | "nodes"} name */
   const toggleLayer = (name) => {

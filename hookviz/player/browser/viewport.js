@@ -82,12 +82,12 @@ export class Viewport {
   }
 
   /**
-   * Makes a part of the picture visible.
+   * Makes a part of the picture visible, and notifies the options' owner, as every change of the camera does.
    * @param {Rect | null} part in points
    */
   reveal(part) {
-    if (!part || !this.picture || !this.size.width) return;
-    this.#set(reveal(this.camera, part, this.size), true);
+    if (part && this.picture && this.size.width) this.#set(reveal(this.camera, part, this.size), true);
+    else this.options.onChange();
   }
 
   /** Shows the whole picture, or if it is whole, the part of the step at a readable size. */
