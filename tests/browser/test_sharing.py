@@ -197,6 +197,28 @@ def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Pa
     assert page.errors == []  # type: ignore[attr-defined]
 
 
+def test_copied_picture_of_a_split_view_holds_both_sides(visit: Callable[..., Page]) -> None:
+    page = visit_with_clipboard(visit, "whatif.html#step-7&off=c_hook")
+    expect(page.locator(".hv-count")).to_have_text("Step 7 of 13")
+    press(page, "s")
+    expect(page.locator(".hv-graph .hv-svg")).to_have_count(2)
+    share(page, "Copy picture as SVG")
+    expect(page.locator(".hv-told")).to_contain_text("copied as SVG")
+    sides = page.evaluate("""async () => {
+      const markup = await navigator.clipboard.readText();
+      const joined = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
+      const [width, height] = ["width", "height"].map((name) => Number(joined.getAttribute(name)));
+      return [...joined.querySelectorAll(":scope > svg")].map((side, i) => ({
+        caption: joined.querySelectorAll(":scope > text")[i].textContent,
+        isInside: Number(side.getAttribute("x")) + Number(side.getAttribute("width")) <= width
+          && Number(side.getAttribute("y")) + Number(side.getAttribute("height")) <= height,
+      }));
+    }""")
+    assert [side["isInside"] for side in sides] == [True, True]
+    assert [side["caption"] for side in sides] == ["With every hook on", "Without c_hook"]
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
 def test_without_a_clipboard_the_text_is_shown_and_the_picture_downloaded(visit: Callable[..., Page]) -> None:
     page = visit("trace.html#step-3")
     expect(page.locator(".hv-count")).to_have_text("Step 3 of 16")

@@ -1,8 +1,7 @@
 // The picture of the step as a document of its own: its styles are written into the SVG as attributes, so that it looks the same elsewhere.
 
-import { findElement, setAttributes } from "./dom.js";
+import { findElement, makeSvgElement, setAttributes } from "./dom.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 /** Property → its initial value, which is not written. @type {{ [property: string]: string }} */
 const PROPERTIES = {
   fill: "",
@@ -21,10 +20,12 @@ const PROPERTIES = {
 const TEXT_PROPERTIES = ["font-family", "font-size", "font-weight", "text-decoration"];
 /** Room around the picture for the halos, in the picture's units. */
 const MARGIN = 12;
+/** The height of the caption above a picture that is joined with another one, in the picture's units. */
+const CAPTION = 24;
 /** Pixels of a PNG per unit of the picture. */
 const PNG_SCALE = 2;
 
-/** @typedef {{ markup: string, width: number, height: number }} ExportedSvg */
+/** @typedef {{ element: SVGSVGElement, markup: string, width: number, height: number }} ExportedSvg */
 
 /**
  * Returns the pictures of a player: one, or in a split view the baseline's and that of the run.
@@ -46,12 +47,49 @@ function exportSvg(root, shown) {
   const size = { width: width + 2 * MARGIN, height: height + 2 * MARGIN };
   const corner = { x: x - MARGIN, y: y - MARGIN };
   for (const name of [...copy.getAttributeNames()]) if (!["font-family", "role", "aria-label"].includes(name)) copy.removeAttribute(name);
-  setAttributes(copy, { ...size, viewBox: `${corner.x} ${corner.y} ${size.width} ${size.height}` });
-  const paper = document.createElementNS(SVG, "rect");
-  const color = getComputedStyle(findElement(root, ".hv-frame")).getPropertyValue("--hv-paper") || "white";
-  setAttributes(paper, { ...corner, ...size, fill: color });
-  copy.prepend(paper);
-  return { markup: new XMLSerializer().serializeToString(copy), ...size };
+  return finish(root, copy, { ...corner, ...size });
+}
+
+/**
+ * Puts a background behind a picture, and writes the picture as text.
+ * @param {HTMLElement} root
+ * @param {SVGSVGElement} element
+ * @param {{ x: number, y: number, width: number, height: number }} area
+ * @returns {ExportedSvg}
+ */
+function finish(root, element, { x, y, width, height }) {
+  setAttributes(element, { width, height, viewBox: `${x} ${y} ${width} ${height}` });
+  element.prepend(makeSvgElement("rect", "", { x, y, width, height, fill: colorOf(root, "--hv-paper", "white") }));
+  return { element, markup: new XMLSerializer().serializeToString(element), width, height };
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {string} name of a property of the style
+ * @param {string} fallback
+ */
+const colorOf = (root, name, fallback) => getComputedStyle(findElement(root, ".hv-frame")).getPropertyValue(name) || fallback;
+
+/**
+ * Puts the pictures of a split view into one, each below its caption.
+ * @param {HTMLElement} root
+ * @param {ExportedSvg[]} pictures
+ * @param {string[]} captions
+ * @returns {ExportedSvg}
+ */
+export function joinPictures(root, pictures, captions) {
+  const joined = makeSvgElement("svg", "", { "font-family": "sans-serif" });
+  const ink = colorOf(root, "--hv-ink", "black");
+  let [width, height] = [0, 0];
+  pictures.forEach((picture, i) => {
+    const caption = makeSvgElement("text", "", { x: width + MARGIN, y: CAPTION - 8, "font-size": 14, "font-weight": 700, fill: ink });
+    caption.textContent = captions[i];
+    setAttributes(picture.element, { x: width, y: CAPTION });
+    joined.append(caption, picture.element);
+    width += picture.width;
+    height = Math.max(height, CAPTION + picture.height);
+  });
+  return finish(root, joined, { x: 0, y: 0, width, height });
 }
 
 /**

@@ -1,7 +1,7 @@
 // The share menu: copies a link to the step, code that embeds the page, and the picture.
 
 import { makeElement, makeTextButton } from "./dom.js";
-import { drawPng, exportPictures } from "./picture_export.js";
+import { drawPng, exportPictures, joinPictures } from "./picture_export.js";
 import { addressOfStep, ownsAddress } from "./step_links.js";
 import { closeOnLeaving } from "./view_menu.js";
 
@@ -75,17 +75,19 @@ async function copyText({ language }, text, name) {
 }
 
 /**
- * Returns the picture of the run that is shown; in a split view its baseline stands before it.
- * @param {HTMLElement} root
+ * Returns the picture that is shown; in a split view, both in one.
+ * @param {Context} context
  */
-function shownPicture(root) {
+function shownPicture({ root, run, baseline, language }) {
   const pictures = exportPictures(root);
-  return pictures[pictures.length - 1];
+  if (pictures.length === 1) return pictures[0];
+  return joinPictures(root, pictures, [baseline ?? run, run].map(({ label }) => language.read(label)));
 }
 
 /** @param {Context} context */
-async function copyPng({ root, language, driver }) {
-  const png = drawPng(shownPicture(root));
+async function copyPng(context) {
+  const { language, driver } = context;
+  const png = drawPng(shownPicture(context));
   try {
     // A promise, not the picture: Safari allows copying only while it handles the click.
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
@@ -96,8 +98,9 @@ async function copyPng({ root, language, driver }) {
 }
 
 /** @param {Context} context */
-async function copySvg({ root, language, driver }) {
-  const { markup } = shownPicture(root);
+async function copySvg(context) {
+  const { language, driver } = context;
+  const { markup } = shownPicture(context);
   try {
     await navigator.clipboard.writeText(markup);
   } catch {
