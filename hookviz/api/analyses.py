@@ -1,4 +1,4 @@
-"""The analyses of a trace: ``troubles``, ``diff``, ``why`` and ``quiz``."""
+"""The analyses of a trace: ``troubles``, ``unfired``, ``diff``, ``why`` and ``quiz``."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from hookviz.analysis.findings import Trouble
     from hookviz.analysis.formulas.reasons import Reason
     from hookviz.analysis.questions.quiz import Quiz
+    from hookviz.analysis.unfired import UnfiredHook
     from hookviz.api.comparison import Comparison
     from hookviz.api.trace import Trace
     from hookviz.support.table import Table
@@ -37,6 +38,28 @@ class TraceAnalyses:
         from hookviz.analysis.findings import find_troubles
 
         return find_troubles(self._trace)
+
+    @property
+    def unfired(self) -> "Table[UnfiredHook]":
+        """The registered hooks that did not fire, each with the cause and what to do; then those that fired oddly.
+
+        A hook is listed that was registered, before or during the recording, on a module, parameter, tensor or
+        optimizer that hookviz knows: of the models that ``record`` was given, of what was called, of the graphs, and of
+        the variables of the code around ``record``. The cause is one that the recording proves (``is_proven``); if it
+        proves none, the sentence says what is left. A hook that fired is listed if it fired early, without a gradient,
+        or again in a recomputation. An empty table says how many hooks there were.
+
+        >>> import torch, hookviz
+        >>> layer = torch.nn.Linear(1, 1)
+        >>> handle = layer.register_forward_hook(print)
+        >>> with hookviz.record(layer) as trace:
+        ...     layer.forward(torch.ones(1)).backward()
+        >>> [(row.name, row.on, row.cause) for row in trace.unfired]
+        [('print', 'layer', 'bypassed')]
+        """
+        from hookviz.analysis.unfired import list_unfired_hooks
+
+        return list_unfired_hooks(self._trace)
 
     def diff(self, other: "Trace") -> "Comparison":
         """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.

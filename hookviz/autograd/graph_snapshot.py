@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -101,7 +102,7 @@ class GraphSnapshot:
             places = (self.place_of(*edge) for edge in node.next_functions)
             self.partly_observed.update(place for place in places if place is not None and place[0] in self.out_edges)
 
-    @property
+    @cached_property
     def lowest_sequence(self) -> int:
         """The smallest sequence number of an observed node; AccumulateGrad nodes have the largest possible one."""
         return min((node._sequence_nr() for node in self.nodes), default=0)

@@ -166,11 +166,11 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "picture/tensor_layer.py", "recorder/torch_patches.py",
+    "picture/tensor_layer.py", "recorder/hooked_objects.py", "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute(
     "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
-    "autograd/graph_snapshot.py", "recorder/torch_patches.py",
+    "autograd/graph_snapshot.py", "recorder/hooked_objects.py", "recorder/torch_patches.py",
 )  # fmt: skip
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
@@ -340,7 +340,7 @@ _attribute("torch._guards.TracingContext", "try_get", "2.2", "compiled")
 fx_is_tracing = _function("torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled")
 """Whether ``torch.fx`` traces in this thread, outside of the compiler."""
 _attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/module_hooks.py",
-                           "recorder/call_tracker.py")  # fmt: skip
+                           "recorder/compiled_regions.py")  # fmt: skip
 DYNAMO = "torch._dynamo.eval_frame"
 """The module that runs compiled functions; torch loads it when it is first needed."""
 COMPILE_SWITCH = _lazy(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
@@ -350,7 +350,7 @@ COMPILE_WRAPPER = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "compile_
 COMPILE_BEGINS = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
-_attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/call_tracker.py")
+_attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/compiled_regions.py")
 TRACE_RULES = "torch._dynamo.trace_rules"
 _lazy(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
 _lazy(f"{TRACE_RULES}.add", "2.3", "compiled")

@@ -10,7 +10,8 @@ import torch
 from hookviz.autograd import module_tree
 from hookviz.recorder.argument_probe import ArgumentProbe
 from hookviz.recorder.call_log import CallLog
-from hookviz.recorder.compiled_regions import is_recomputing
+from hookviz.recorder.compiled_regions import is_recomputing, runs_compiled
+from hookviz.recorder.grad_modes import grad_mode, requires_grad
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.module_call import Module, ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
@@ -42,7 +43,7 @@ class CallTracker:
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
         """The running calls of each thread, the innermost last."""
-        self._ran_compiled = False
+        self.ran_compiled = False
         """Whether compiled code has run; hookviz cannot observe the calls in it."""
         self._models = [
             (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
@@ -80,7 +81,8 @@ class CallTracker:
             stack[-1].has_children = True
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
-        self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed))
+        takes_grad = requires_grad([item for _, item in labelled])
+        self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad))
         self.session.attempt(self.code.add_call, call.index)
         if not stack:
             self.owners.node_owners.mark_inputs(item for _, item in labelled)
@@ -101,8 +103,21 @@ class CallTracker:
         if not call.forward_logged:
             call.log_forward(outputs)
         call.finish_hooks(outputs)
-        self.owners.node_owners.mark_outputs((item for _, item in labelled_leaves("output", result)), call.first_node)
+        items = [item for _, item in labelled_leaves("output", result)]
+        self._note_result(call.index, result, items)
+        self.owners.node_owners.mark_outputs(items, call.first_node)
         self.session.exceptions.leave(call.earlier_exception)
+
+    def _note_result(self, index: int, result: Any, items: Sequence[Any]) -> None:
+        """Note whether what a call returned requires grad, and its class if torch runs no backward hooks there."""
+        returned = None if isinstance(result, (torch.Tensor, tuple)) else type(result).__name__
+        row = self.trace.calls[index]
+        self.trace.calls[index] = row._replace(gives_grad=requires_grad(items), returned=returned)
+
+    def calls_of(self, module: Module) -> int:
+        """Return how often a module was called in the whole recording."""
+        number = self.modules.find_number(module)
+        return 0 if number is None else self._counts[number]
 
     def call_raised(self, call: ModuleCall, error: BaseException) -> None:
         """Record that an exception leaves the call. Hooks with ``always_call=True`` have run by now."""
@@ -155,15 +170,13 @@ class CallTracker:
 
         The step gets the name of the compiled module, or else of the compiled function.
         """
-        self._ran_compiled = True
+        self.ran_compiled = True
         call = self.innermost()
         if call is None:
             self.log.add_step("compiled", None, region=name)
         else:
-            is_compiled_module = call.module._compiled_call_impl or hasattr(call.module, "_orig_mod")
-            self.log.add_step(
-                "compiled", call.index, region=self.trace.call(call.index) if is_compiled_module else name
-            )
+            region = self.trace.call(call.index) if runs_compiled(call.module) else name
+            self.log.add_step("compiled", call.index, region=region)
         self.observers.suspend_shared()
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
@@ -177,7 +190,7 @@ class CallTracker:
         called = self.modules.called_ids()
         for name, modules in self._models if self.module_filter.patterns is None else ():
             if not modules & called:
-                key = "note.uncalled.compiled" if self._ran_compiled else "note.uncalled"
+                key = "note.uncalled.compiled" if self.ran_compiled else "note.uncalled"
                 self.session.notes.say(key, model=name)
         self.module_filter.add_notes(self.session.notes, bool(called))
         self.observers.close()

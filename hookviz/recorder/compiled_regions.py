@@ -71,6 +71,16 @@ def is_compiled(module: torch.nn.Module) -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(_COMPILERS)
 
 
+def runs_compiled(module: torch.nn.Module) -> bool:
+    """Return whether ``module`` runs compiled: by ``module.compile()``, or as the result of ``torch.compile``."""
+    return module._compiled_call_impl is not None or is_compile_wrapper(module)
+
+
+def is_compile_wrapper(module: torch.nn.Module) -> bool:
+    """Return whether ``module`` is what ``torch.compile`` returned for another module."""
+    return hasattr(module, "_orig_mod")
+
+
 def read_region_switch(frame: FrameType) -> str | None:
     """Return the name of the compiled function that torch enters, "" if it leaves one, None otherwise.
 

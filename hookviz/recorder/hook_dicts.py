@@ -48,14 +48,24 @@ def user_hook_entries(hooks: Any) -> list[tuple[Any, Any]]:
 
 def module_hook_dicts(module: torch.nn.Module, name: str) -> Iterator[HookDict]:
     """Yield the hook dicts of a module and of its own parameters."""
-    yield from _hook_dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS})
+    yield from module_own_hook_dicts(module, name)
     for path, parameter in own_parameters(module):
-        yield from _hook_dicts(parameter, f"{name}.{path}", f"{name}.{path}", TENSOR_HOOKS)
+        yield from tensor_hook_dicts(parameter, f"{name}.{path}")
 
 
-def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str) -> Iterator[HookDict]:
-    """Yield the hook dicts of an optimizer."""
-    return _hook_dicts(optimizer, name, name, OPTIMIZER_HOOKS)
+def module_own_hook_dicts(module: torch.nn.Module, name: str, *, empty: bool = False) -> Iterator[HookDict]:
+    """Yield the hook dicts of a module, without those of its parameters; with ``empty``, also those without hooks."""
+    return _hook_dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS}, empty=empty)
+
+
+def tensor_hook_dicts(tensor: torch.Tensor, name: str, *, empty: bool = False) -> Iterator[HookDict]:
+    """Yield the hook dicts of a tensor; with ``empty``, also those without hooks."""
+    return _hook_dicts(tensor, name, name, TENSOR_HOOKS, empty=empty)
+
+
+def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str, *, empty: bool = False) -> Iterator[HookDict]:
+    """Yield the hook dicts of an optimizer; with ``empty``, also those without hooks."""
+    return _hook_dicts(optimizer, name, name, OPTIMIZER_HOOKS, empty=empty)
 
 
 def global_module_hook_dicts() -> Iterator[HookDict]:
@@ -72,11 +82,17 @@ def global_optimizer_hook_dicts() -> Iterator[HookDict]:
 
 
 def _hook_dicts(
-    holder: Any, on: str, code: str, attributes: Mapping[str, str], flags: Mapping[str, Any] | None = None
+    holder: Any,
+    on: str,
+    code: str,
+    attributes: Mapping[str, str],
+    flags: Mapping[str, Any] | None = None,
+    *,
+    empty: bool = False,
 ) -> Iterator[HookDict]:
     for kind, attribute in attributes.items():
         hooks = getattr(holder, attribute, None)
-        if hooks:
+        if hooks or (empty and hooks is not None):
             registered = {
                 "with_kwargs": getattr(holder, f"{attribute}{WITH_KWARGS}", ()),
                 "always_call": getattr(holder, f"{attribute}{ALWAYS_CALLED}", ()),

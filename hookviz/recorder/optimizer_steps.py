@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from collections import UserDict
+from collections import Counter, UserDict
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -52,6 +52,8 @@ class OptimizerTracker:
         self.session, self.trace = session, session.trace
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[OptimizerStep] = []
+        self._counts: Counter[int] = Counter()
+        """Number of an optimizer → how many steps it took."""
 
     def is_following(self) -> bool:
         """Return whether the step that is running or about to run in this thread is recorded."""
@@ -65,6 +67,7 @@ class OptimizerTracker:
         """Record that the step itself is done, before torch runs the hooks after it."""
         if not self._running:  # the recording began inside this step
             return
+        self._counts[self._running[-1].number] += 1
         count = sum(len(group["params"]) for group in optimizer.param_groups)
         self.trace.values.append(object_row(count))
         self._log("optimizer_step", self._running[-1], after=len(self.trace.values) - 1)
@@ -104,6 +107,11 @@ class OptimizerTracker:
             optimizer = reference()
             if optimizer is not None:
                 yield self.trace.optimizers[number].name, optimizer
+
+    def steps_of(self, optimizer: Optimizer) -> int:
+        """Return how many steps an optimizer took in the whole recording."""
+        reference, number = self._numbers.get(id(optimizer), (None, 0))
+        return self._counts[number] if reference is not None and reference() is optimizer else 0
 
     def _hook(self, step: OptimizerStep) -> int:
         kind, shared, key, function, _ = step.entry or ()

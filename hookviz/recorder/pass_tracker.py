@@ -19,6 +19,7 @@ from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
+from hookviz.recorder.hook_inventory import HookInventory
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.node_observers import NodeObservers
 from hookviz.recorder.notes import saved_tensors_are_packed
@@ -46,10 +47,11 @@ class PassTracker:
         scales: ScaleTracker,
         ranks: RankTracker,
         retention: Retention,
+        inventory: HookInventory,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
-        self.scales, self.ranks, self.retention = scales, ranks, retention
+        self.scales, self.ranks, self.retention, self.inventory = scales, ranks, retention, inventory
         self.numbering = NodeNumbers(session.trace)
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
@@ -134,7 +136,9 @@ class PassTracker:
         """Write the graph into the trace, install the observers, and record the seeds."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
-        places = snapshot.capture(roots, self._tensor_names(), self._followed_nodes)
+        names = self._tensor_names()
+        places = snapshot.capture(roots, names, self._followed_nodes)
+        self.session.attempt(self.inventory.pass_begins, snapshot, names, inputs)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
         self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
         self.sweep()

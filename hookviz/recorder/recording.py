@@ -12,6 +12,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.grad_scaler import ScaleTracker
+from hookviz.recorder.hook_inventory import HookInventory
 from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.optimizer_steps import OptimizerTracker
@@ -44,8 +45,17 @@ class Recording:
         self.optimizers = OptimizerTracker(self.session)
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
-        self.retention = Retention(trace, keep, self.session.notes, is_idle=self._is_idle, on_renumber=self._renumber)
-        self.passes = PassTracker(self.session, names, self.calls, self.scales, self.ranks, self.retention)
+        self.inventory = HookInventory(self.session, self.calls, self.optimizers, models)
+        self.retention = Retention(
+            trace,
+            keep,
+            self.session.notes,
+            is_idle=self._is_idle,
+            on_drop=self.inventory.passes_dropped,
+            on_renumber=self._renumber,
+        )
+        followers = (self.calls, self.scales, self.ranks, self.retention, self.inventory)
+        self.passes = PassTracker(self.session, names, *followers)
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers, tuple(models))
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
@@ -83,10 +93,11 @@ class Recording:
     # -- fingerprints and numbers that are outdated
 
     def forget(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Forget the fingerprints of ``tensors``, which are about to get other contents."""
+        """Forget the fingerprints of ``tensors``, which are about to get other contents, and all references to them."""
         for tensor in tensors:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
+            self.inventory.forget(tensor)
 
     def _is_idle(self) -> bool:
         """Return whether neither a pass nor a module call is running in any thread."""
@@ -117,3 +128,4 @@ class Recording:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):
             self.session.attempt(act)
         self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
+        self.session.attempt(self.inventory.close)

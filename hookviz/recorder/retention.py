@@ -40,10 +40,11 @@ class Retention:
         notes: Notes,
         *,
         is_idle: Callable[[], bool],
+        on_drop: Callable[[int], None],
         on_renumber: Callable[[NewNumbers], None],
     ) -> None:
         self.trace, self.keep, self.notes = trace, keep, notes
-        self._is_idle, self._on_renumber = is_idle, on_renumber
+        self._is_idle, self._on_drop, self._on_renumber = is_idle, on_drop, on_renumber
         self._note: Note | None = None
         self._dropped_count = 0
         self._pass_numbers: list[int] = []
@@ -99,6 +100,7 @@ class Retention:
     def _trim(self, excess: int) -> None:
         with Uninterrupted():
             count = self._pass_numbers[excess]
+            self._on_drop(count)
             renumbered = drop_passes(self.trace, count)
             self._pass_numbers = [number - count for number in self._pass_numbers[excess:]]
             self._dropped_count += excess

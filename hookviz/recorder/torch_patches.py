@@ -256,6 +256,8 @@ class _RemovalWatcher(_PassiveWatcher):
 
     def enter(self, handle: RemovableHandle) -> Any:
         """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
+        for recording in tuple(_open_recordings):
+            recording.guard(recording.inventory.removed, handle)
         return handle.hooks_dict_ref()
 
     def leave(self, hooks: Any) -> None:
@@ -294,11 +296,26 @@ def _with_first_argument(notify: Callable[..., None]) -> Notify:
     return lambda recording, _, *arguments: notify(recording, *arguments[:1])
 
 
+def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable[..., None]:
+    """Wrap the method that makes the handle of a new hook. It also runs in every call with full backward hooks."""
+
+    @wraps(make)
+    def make_handle(self: RemovableHandle, *arguments: Any, **options: Any) -> None:
+        make(self, *arguments, **options)
+        recording = recording_here() if active.on else None
+        if recording is not None:
+            recording.inventory.registered(self)
+
+    return make_handle
+
+
 def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.inventory.tensor_hook_added("tensor_hook", tensor._backward_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
 
 
 def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.inventory.tensor_hook_added("post_accumulate_hook", tensor._post_accumulate_grad_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
@@ -420,6 +437,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
         "retain_grad",
         _notify_registration(lambda recording, tensor: recording.passes.late_hooks.retain_grad_called(tensor)),
     ),
+    Replacement(RemovableHandle, "__init__", _observing_handle),
     Replacement(NODE_REGISTRATION, "_register_hook", _observing_node_hook),
     Replacement(Module, "__getstate__", _leaving_observers_out(pickling.clean_module)),
     Replacement(RemovableHandle, "__getstate__", _leaving_observers_out(pickling.clean_handle)),

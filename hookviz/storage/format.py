@@ -14,6 +14,7 @@ from hookviz.trace import (
     StepRow,
     TensorRow,
     TraceData,
+    UnfiredRow,
 )
 
 TraceT = TypeVar("TraceT", bound=TraceData)
@@ -39,5 +40,6 @@ ROW_TYPES: dict[str, Any] = {
     "reasons": ReasonRow,
     "sources": SourceRow,
     "lines": LineRow,
+    "unfired_rows": UnfiredRow,
 }
 """Table of a file → the type of its rows in a trace."""

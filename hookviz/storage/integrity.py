@@ -12,6 +12,7 @@ from typing import Any
 from hookviz.storage.schema import shorten_fault
 from hookviz.support.messages import say
 from hookviz.trace import (
+    EVIDENCE,
     FORWARD_HOOK_KINDS,
     HOOK_KINDS,
     KINDS,
@@ -59,6 +60,7 @@ def find_fault(trace: TraceData) -> str:
         _check_hooks,
         _check_steps,
         _check_lines,
+        _check_unfired,
         _check_reasons,
         _check_values,
     )
@@ -75,6 +77,14 @@ def _check_lines(trace: TraceData) -> Iterator[str]:
         has_sources = _are_indexes_valid((row.source, *(source for _, source in row.names)), sources)
         if not (has_places and has_sources):
             yield say("damaged.row", table="lines", index=index)
+
+
+def _check_unfired(trace: TraceData) -> Iterator[str]:
+    modules = len(trace.modules)
+    for index, row in enumerate(trace.unfired_rows):
+        is_known = row.kind in HOOK_KINDS and all(name in EVIDENCE for name, _ in row.evidence)
+        if not (is_known and _are_indexes_valid(row.module, modules)):
+            yield say("damaged.row", table="unfired_rows", index=index)
 
 
 # -- the passes and their graph

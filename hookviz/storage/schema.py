@@ -14,7 +14,7 @@ from hookviz.storage.format import MAX_NAME_LENGTH, MAX_TEXT_LENGTH
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable, truncate
 from hookviz.trace.reason_rows import Verdict
-from hookviz.trace.rows import Effect, Subject, Synchroniser
+from hookviz.trace.rows import Effect, GradMode, Subject, Synchroniser
 
 MAX_INDEX = 2**53
 """The largest index: JavaScript represents whole numbers exactly up to here."""
@@ -109,6 +109,10 @@ class CallColumns(Struct):
     number: list[Index]
     parent: list[Index | None]
     recomputed: list[bool]
+    mode: list[GradMode] = []
+    takes_grad: list[bool | None] = []
+    gives_grad: list[bool | None] = []
+    returned: list[Name | None] = []
 
 
 FileNote = tuple[Name, tuple[tuple[Name, LongText], ...]]
@@ -172,6 +176,25 @@ class LineColumns(Struct):
     names: list[tuple[tuple[Name, Index | None], ...]] = []
 
 
+class UnfiredColumns(Struct):
+    """Columns of ``UnfiredRow``."""
+
+    kind: list[Name] = []
+    on: list[Name] = []
+    key: list[Int64 | Name] = []
+    name: list[Name] = []
+    file: list[Name | None] = []
+    line: list[Index | None] = []
+    text: list[LongText | None] = []
+    mark: list[Index | None] = []
+    flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]] = []
+    since: list[Index | None] = []
+    until: list[Index | None] = []
+    removed_at: list[Name | None] = []
+    module: list[IndexOrNone] = []
+    evidence: list[tuple[tuple[Name, Name], ...]] = []
+
+
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DIMENSIONS)]
 FileStatistics = tuple[
     FileFloat | None, FileFloat | None, FileFloat | None, FileFloat, Index | None, Index | None, Index | None
@@ -206,6 +229,7 @@ class TraceFile(Struct):
     reasons: ReasonColumns = field(default_factory=ReasonColumns)
     sources: SourceColumns = field(default_factory=SourceColumns)
     lines: LineColumns = field(default_factory=LineColumns)
+    unfired_rows: UnfiredColumns = field(default_factory=UnfiredColumns)
     explained: list[Indexes] = []
     """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index] = []

@@ -7,6 +7,7 @@ from hookviz.trace.reason_rows import ReasonRow
 from hookviz.trace.rows import (
     EFFECTS,
     FORWARD_HOOK_KINDS,
+    GRAD_MODES,
     HOOK_KINDS,
     KINDS,
     MISSING_REASONS,
@@ -25,11 +26,14 @@ from hookviz.trace.rows import (
 )
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
+from hookviz.trace.unfired_rows import EVIDENCE, UnfiredRow
 from hookviz.trace.values import Values
 
 __all__ = [
     "EFFECTS",
+    "EVIDENCE",
     "FORWARD_HOOK_KINDS",
+    "GRAD_MODES",
     "HOOK_KINDS",
     "KINDS",
     "MISSING_REASONS",
@@ -54,5 +58,6 @@ __all__ = [
     "Steps",
     "TensorRow",
     "TraceData",
+    "UnfiredRow",
     "Values",
 ]

@@ -2,17 +2,20 @@
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import SYMBOLS
 from hookviz.trace.rows import BACKWARD_LOCATION, HookRow, StepRow
+from hookviz.trace.unfired_rows import UnfiredRow
 from hookviz.trace.value_rows import ValueRow
 
 if TYPE_CHECKING:
     from hookviz.trace.trace import TraceData
+
+HookRowT = TypeVar("HookRowT", HookRow, UnfiredRow)
 
 
 def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
@@ -40,6 +43,7 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows], sources=[], lines=[])
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
+        copy.unfired_rows = [_without_source(row)._replace(removed_at=None) for row in trace.unfired_rows]
         copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
@@ -49,7 +53,7 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     return copy
 
 
-def _without_source(row: HookRow) -> HookRow:
+def _without_source(row: HookRowT) -> HookRowT:
     name = re.sub(r"\blambda\b.*", "lambda", row.name, flags=re.DOTALL)
     if name != row.name:
         name += ")" * name.count("(")  # the lambda was inside one or more partial(...)

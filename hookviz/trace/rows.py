@@ -62,6 +62,11 @@ Synchroniser = Literal["ddp", "hook", "fsdp", "factor"]
 """What combined a gradient with those of the other ranks: DDP, DDP with a custom communication hook, FSDP, or FSDP with
 a divisor other than the number of ranks."""
 
+GradMode = Literal["grad", "no_grad", "inference", "checkpoint"]
+"""The mode in which a module is called: with a graph, in ``torch.no_grad()``, in ``torch.inference_mode()``, or in the
+first forward of a reentrant checkpoint, which records no graph either."""
+GRAD_MODES: tuple[GradMode, ...] = get_args(GradMode)
+
 NodeOutput = tuple[int, int]
 """(node, output): a gradient arrives at an output of a node, and a tensor is identified by it."""
 
@@ -133,6 +138,14 @@ class CallRow(NamedTuple):
     """The call of the module whose forward made this call."""
     recomputed: bool
     """Whether checkpointing made it during a backward pass."""
+    mode: GradMode = "grad"
+    """Whether torch recorded a graph when the call began."""
+    takes_grad: bool | None = None
+    """Whether one of its inputs requires grad; None if it has no tensors as inputs, or is from an older file."""
+    gives_grad: bool | None = None
+    """Whether one of the tensors that it returned requires grad; None if it returned none."""
+    returned: str | None = None
+    """The class of what it returned, if that is neither a tensor nor a tuple: there torch runs no backward hooks."""
 
 
 class HookRow(NamedTuple):

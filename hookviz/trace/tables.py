@@ -24,6 +24,7 @@ from hookviz.trace.rows import (
     TensorRow,
 )
 from hookviz.trace.tensor_names import TensorNames
+from hookviz.trace.unfired_rows import UnfiredRow
 from hookviz.trace.value_rows import StatisticsMode, ValueRow
 from hookviz.trace.values import Value, Values
 
@@ -61,6 +62,8 @@ class TraceTables:
     """For each pass, the (node, output) pairs at which it starts."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, as indexes of ``hook_rows``."""
+    unfired_rows: list[UnfiredRow] = field(default_factory=list)
+    """The hooks that were registered at some time of the recording and did not fire, with what explains it."""
     sources: list[SourceRow] = field(default_factory=list)
     """The texts of the user's code that ``lines`` refer to."""
     lines: list[LineRow] = field(default_factory=list)

@@ -209,7 +209,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(case: str, tmp_path: Path) ->
 def test_too_deeply_nested_calls_are_refused(tmp_path: Path) -> None:
     data = json.loads(saved("modules"))
     more, count = integrity.MAX_CALL_DEPTH, len(data["calls"]["module"])
-    nested = {"module": [0] * more, "number": [1] * more, "recomputed": [False] * more}
+    nested = {name: cells[:1] * more for name, cells in data["calls"].items()}
     for column, cells in {**nested, "parent": list(range(count - 1, count + more - 1))}.items():
         data["calls"][column] += cells
     assert "lies inside more than 300 others" in refusal_message(data, tmp_path)

@@ -1,0 +1,6 @@
+"""Explain why registered hooks did not fire, or fired otherwise than one would expect."""
+
+from hookviz.analysis.unfired.causes import Cause
+from hookviz.analysis.unfired.hooks import UnfiredHook, list_unfired_hooks
+
+__all__ = ["Cause", "UnfiredHook", "list_unfired_hooks"]

@@ -1,0 +1,290 @@
+"""The causes for which a hook does not fire, each proven by what was recorded.
+
+A rule looks at one hook and returns its cause, or None if the trace does not prove that this is the cause. The rules
+of a kind of hook are tried in order: a rule may rely on those before it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hookviz.analysis.unfired.timeline import Timeline
+from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
+
+
+class Cause(NamedTuple):
+    """Why a hook did not fire."""
+
+    key: str
+    """Its name, and the end of the key of its texts: ``unfired.<key>`` says why, ``unfired.<key>.do`` what to do."""
+    arguments: dict[str, str] = {}  # noqa: RUF012 - a default of a named tuple, which nobody changes
+    step: int | None = None
+    """The step to look at."""
+    is_proven: bool = True
+
+
+Rule = Callable[[UnfiredRow, Timeline], Cause | None]
+
+
+def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
+    """Return why a hook did not fire; if no rule proves a cause, what is left."""
+    family = _family(hook.kind)
+    for rule in (*_RULES[family], _limited):
+        cause = rule(hook, timeline)
+        if cause is not None:
+            return cause
+    return Cause(f"unknown.{family}", {"on": hook.on}, is_proven=False)
+
+
+def _family(kind: str) -> str:
+    if kind in STEP_HOOK_KINDS:
+        return "step"
+    if kind in FORWARD_HOOK_KINDS:
+        return "forward"
+    return "backward" if kind in MODULE_HOOK_KINDS else "tensor"
+
+
+def _limited(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    return Cause("limited", {"on": hook.on}, is_proven=False) if timeline.is_limited else None
+
+
+# -- when it was registered
+
+
+def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It was removed before anything could call it."""
+    steps = timeline.passes_while(hook) if _family(hook.kind) == "tensor" else timeline.calls_while(hook)
+    if hook.until is None or (steps and _family(hook.kind) != "step"):
+        return None
+    return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, hook.until)
+
+
+def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It was registered after the last call of its module."""
+    last = timeline.last_call(hook)
+    if hook.since is None or last is None or timeline.calls_while(hook):
+        return None
+    key = "after_call" if hook.kind in FORWARD_HOOK_KINDS else "after_call.backward"
+    return Cause(key, {"on": hook.on, "step": str(last + 1)}, last)
+
+
+def _registered_after_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It was registered after the last backward pass had begun."""
+    if hook.since is None or not timeline.seeds or timeline.passes_while(hook):
+        return None
+    return Cause("after_pass", {"on": hook.on, "step": str(timeline.seeds[-1] + 1)}, timeline.seeds[-1])
+
+
+def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """No backward pass began in the recording."""
+    return None if timeline.seeds else Cause("no_pass", {"on": hook.on})
+
+
+# -- modules that were not called
+
+
+def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    if not hook.evidence_of("no_forward"):
+        return None
+    return Cause("no_forward", {"on": hook.on, "class": hook.evidence_of("class")})
+
+
+def _compiled(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    is_compiled = hook.evidence_of("compiled") and timeline.has_compiled and not hook.count("called")
+    return Cause("compiled", {"on": hook.on}) if is_compiled else None
+
+
+def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    layer = next((name for name in timeline.fast_paths if hook.on.startswith(f"{name}.")), None)
+    return None if layer is None or hook.count("called") else Cause("fast_path", {"on": hook.on, "layer": layer})
+
+
+def _attention(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    is_projection = hook.evidence_of("caller_class") == "MultiheadAttention" and not hook.count("called")
+    return Cause("attention", {"on": hook.on, "caller": hook.evidence_of("caller")}) if is_projection else None
+
+
+def _bypassed(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """Its code or its weights were used without a call. Both leave the same traces, so that one cause names both."""
+    if hook.count("called"):
+        return None
+    if inner := hook.evidence_of("inner"):
+        return Cause("bypassed.inner", {"on": hook.on, "inner": inner})
+    return Cause("bypassed", {"on": hook.on}) if hook.count("used") else None
+
+
+def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """Its weights belong to a graph from before the recording: it may have been called then."""
+    return Cause("before", {"on": hook.on}) if hook.count("older") and not hook.count("called") else None
+
+
+def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """A hook of all modules, in a recording without calls."""
+    is_idle = "global" in hook.flags and not timeline.has_calls and not timeline.is_limited
+    return Cause("nothing_called", {"on": hook.on}) if is_idle else None
+
+
+def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    if hook.count("called") or timeline.is_limited or "global" in hook.flags:
+        return None
+    if caller := hook.evidence_of("caller"):
+        key = "not_called.compiled" if timeline.has_compiled else "not_called"
+        return Cause(key, {"on": hook.on, "caller": caller}, is_proven=not timeline.has_compiled)
+    key = "never_called.compiled" if timeline.has_compiled else "never_called"
+    return Cause(key, {"on": hook.on}, is_proven=not timeline.has_compiled)
+
+
+# -- modules that were called
+
+
+def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """An exception left the call before the hook's turn."""
+    calls = {timeline.trace.rows[step].call for step in timeline.calls_while(hook)}
+    for step in timeline.exceptions:
+        call = timeline.trace.rows[step].call
+        while call is not None:
+            if call in calls:
+                return Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
+            call = timeline.trace.calls[call].parent
+    return None
+
+
+def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """The module ran without recording a graph."""
+    steps = timeline.calls_while(hook)
+    modes = {timeline.call_at(step).mode for step in steps}
+    if not steps or "grad" in modes:
+        return None
+    mode = next(mode for mode in ("checkpoint", "inference", "no_grad") if mode in modes)
+    return Cause(mode, {"on": hook.on}, steps[-1])
+
+
+def _returned_container(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It returned something in which torch does not look for tensors."""
+    steps = timeline.calls_while(hook)
+    types = {timeline.call_at(step).returned for step in steps}
+    if not steps or None in types:
+        return None
+    return Cause("returned", {"on": hook.on, "type": next(kind for kind in types if kind)}, steps[-1])
+
+
+def _no_gradient_needed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """What it returned does not require grad."""
+    steps = timeline.calls_while(hook)
+    calls = [timeline.call_at(step) for step in steps]
+    if not calls or any(call.gives_grad is not False for call in calls):
+        return None
+    is_frozen = hook.evidence_of("frozen") and not any(call.takes_grad for call in calls)
+    return Cause("no_gradient.frozen" if is_frozen else "no_gradient.cut", {"on": hook.on}, steps[-1])
+
+
+def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """Nothing that it computed belongs to the graph of a pass."""
+    steps = timeline.calls_while(hook)
+    calls = {timeline.trace.rows[step].own_call for step in steps}
+    if not steps or timeline.is_limited or not calls.isdisjoint(timeline.owned_calls):
+        return None
+    return Cause("outside", {"on": hook.on, "root": _root_name(timeline)}, steps[-1])
+
+
+def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """The passes computed only the gradients that were asked for."""
+    passes = hook.count("in_graph") or len(timeline.seeds)
+    if not hook.count("partial") or hook.count("partial") < passes:
+        return None
+    return Cause("partial", {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
+
+
+def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    step = next((step for step in timeline.exceptions if timeline.seeds and step > timeline.seeds[0]), None)
+    return None if step is None else Cause("raised.backward", {"on": hook.on, "step": str(step + 1)}, step)
+
+
+# -- tensors
+
+
+def _gone(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    return Cause("gone", {"on": hook.on}) if hook.evidence_of("gone") else None
+
+
+def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    return Cause("frozen", {"on": hook.on}) if hook.evidence_of("frozen") else None
+
+
+def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    is_stray = hook.evidence_of("parameter") and not hook.count("in_graph")
+    return Cause("stray", {"on": hook.on}) if is_stray else None
+
+
+def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    op = hook.evidence_of("detour")
+    return Cause("detour", {"on": hook.on, "op": op, "root": _root_name(timeline)}) if op else None
+
+
+def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is a parameter of a module that was not called."""
+    module = hook.on.rpartition(".")[0]
+    names = {row.name for row in timeline.trace.modules}
+    is_parameter = hook.evidence_of("leaf") and module and not hook.count("in_graph") and hook.count("passes")
+    if not is_parameter or module in names or not names or timeline.has_compiled:
+        return None
+    return Cause("owner_not_called", {"on": hook.on, "module": module})
+
+
+def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    if hook.count("in_graph") or not hook.count("passes"):
+        return None
+    return Cause("not_in_graph", {"on": hook.on, "root": _root_name(timeline)}, timeline.seeds[-1])
+
+
+def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is a parameter of a module that belongs to the graph without it. Several causes leave the same traces."""
+    module = hook.on.rpartition(".")[0]
+    numbers = {index for index, row in enumerate(timeline.trace.modules) if row.name == module}
+    calls = {call for call in timeline.owned_calls if timeline.trace.calls[call].module in numbers}
+    if not calls or not hook.evidence_of("leaf") or hook.count("in_graph") or not hook.count("passes"):
+        return None
+    return Cause("substituted", {"on": hook.on, "module": module})
+
+
+# -- optimizers
+
+
+def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    step = next((i for i, row in enumerate(timeline.trace.rows) if row.kind == "unscale" and row.found_inf), None)
+    if hook.count("steps") or step is None:
+        return None
+    return Cause("scaler", {"on": hook.on, "step": str(step + 1)}, step)
+
+
+def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    if hook.count("steps") or timeline.is_limited:
+        return None
+    return Cause("no_step", {"on": hook.on})
+
+
+def _after_step(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    return Cause("after_step", {"on": hook.on}) if hook.since is not None and hook.count("steps") else None
+
+
+def _root_name(timeline: Timeline) -> str:
+    """Return the name of the tensor at which the last pass began."""
+    row = timeline.trace.rows[timeline.seeds[-1]] if timeline.seeds else None
+    return "" if row is None else timeline.trace.name(row.node, row.output)
+
+
+_UNCALLED: tuple[Rule, ...] = (
+    _nothing_called, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before, _not_called,
+)  # fmt: skip
+_RULES: dict[str, tuple[Rule, ...]] = {
+    "forward": (_removed, _registered_after_calls, *_UNCALLED, _raised_in_call),
+    "backward": (
+        _removed, _registered_after_calls, *_UNCALLED, _raised_in_call, _no_graph, _returned_container,
+        _no_gradient_needed, _no_pass, _outside_graph, _partial_pass, _raised_in_pass,
+    ),
+    "tensor": (
+        _removed, _gone, _frozen, _no_pass, _registered_after_passes, _stray, _detour, _owner_not_called,
+        _substituted, _not_in_graph, _partial_pass, _raised_in_pass,
+    ),
+    "step": (_removed, _skipped_by_scaler, _no_step, _after_step),
+}  # fmt: skip
+"""Family of hooks → its rules, in order."""

@@ -1,0 +1,86 @@
+"""The table of hooks that did not fire, or fired otherwise than one would expect."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hookviz.analysis.unfired.causes import Cause, find_cause
+from hookviz.analysis.unfired.surprises import find_surprises
+from hookviz.analysis.unfired.timeline import Timeline
+from hookviz.support.messages import join, say
+from hookviz.support.source_code import Source
+from hookviz.support.table import Table
+from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
+
+
+@dataclass(frozen=True)
+class UnfiredHook:
+    """A registered hook that did not fire, or fired otherwise than one would expect.
+
+    ``hookviz.record`` looks at hooks of: the models that it was given; the modules, tensors and optimizers in the
+    variables of the code around it; everything that was called; and the graphs of the passes.
+    """
+
+    hook: Hook
+    fired: int
+    """How often it fired in the whole recording."""
+    cause: str
+    """A name of the cause, such as ``frozen``; see ``hookviz.analysis.unfired.causes``."""
+    sentence: str
+    """Why it did not fire."""
+    advice: str
+    """What to do."""
+    step: int | None
+    """The step to look at, counted from 0; None if there is none."""
+    is_proven: bool
+    """Whether the recording proves the cause; if not, the sentence says what is left."""
+
+    @property
+    def on(self) -> str:
+        """The name of the tensor, module or optimizer."""
+        return self.hook.on
+
+    @property
+    def name(self) -> str:
+        """The name of the hook function."""
+        return self.hook.name
+
+
+def list_unfired_hooks(trace: TraceData) -> Table[UnfiredHook]:
+    """List the hooks that did not fire, then those that fired in a surprising way."""
+    timeline = Timeline(trace)
+    silent = (row for row in trace.unfired_rows if not _may_have_fired(trace, row))
+    rows = [_make_row(row, row.on, 0, find_cause(row, timeline)) for row in silent]
+    firings = Counter(trace.hook_rows[row.hook] for row in trace.rows if row.hook is not None)
+    for hook, cause in find_surprises(trace):
+        on = trace.hook(trace.get_hook_index(hook)).on
+        rows.append(_make_row(hook, on, firings[hook], cause))
+    head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "why", "do", "where")]
+    return Table(rows, head, _cells, nothing=_describe_none(trace, len(firings)))
+
+
+def _may_have_fired(trace: TraceData, row: UnfiredRow) -> bool:
+    """Whether a hook of this name ran without being observed."""
+    notes = (step.note for step in trace.rows if step.kind == "unobserved" and step.note is not None)
+    return any(dict(note.arguments).get("hook") == row.name for note in notes)
+
+
+def _make_row(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) -> UnfiredHook:
+    source = Source(row.name, row.file, row.line, row.text, row.mark)
+    on = on or say("unfired.unnamed")
+    arguments = {**cause.arguments, "on": on, "hook": source.label}
+    sentence, advice = say(f"unfired.{cause.key}", **arguments), say(f"unfired.{cause.key}.do", **arguments)
+    hook = Hook(on, row.kind, source, "", 0, 1, row.flags)
+    return UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, cause.is_proven)
+
+
+def _cells(row: UnfiredHook) -> tuple[str, ...]:
+    kind = say(f"census.{row.hook.kind}")
+    return (row.hook.label, row.on, kind, str(row.fired), row.sentence, row.advice, row.hook.where)
+
+
+def _describe_none(trace: TraceData, fired: int) -> str:
+    """The sentence for a trace without unfired hooks; it says how many hooks there were."""
+    if not fired:
+        return say("unfired.none.registered")
+    limits = [say("unfired.none.limited")] if Timeline(trace).is_limited else []
+    return join("join.sentences", [say("unfired.none", count=fired), *limits])

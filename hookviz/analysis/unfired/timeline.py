@@ -1,0 +1,81 @@
+"""When the modules of a trace were called, when passes began, and what limits what is known of them."""
+
+from bisect import bisect_left
+from functools import cached_property
+
+from hookviz.trace import CallRow, TraceData, UnfiredRow
+
+_LIMITED = ("note.every", "note.only")
+
+
+class Timeline:
+    """The steps of a trace at which hooks could fire."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self.trace = trace
+        self._calls: dict[int, list[int]] = {}
+        """Module → the steps at which it was called."""
+        self.seeds: list[int] = []
+        """The steps at which passes begin."""
+        self.exceptions: list[int] = []
+        for step, row in enumerate(trace.rows):
+            if row.kind == "call":
+                self._calls.setdefault(trace.calls[row.own_call].module, []).append(step)
+            elif row.kind == "seed":
+                self.seeds.append(step)
+            elif row.kind == "exception":
+                self.exceptions.append(step)
+
+    def calls_while(self, hook: UnfiredRow) -> list[int]:
+        """Return the steps at which the module of a hook was called while the hook was registered."""
+        return _between(self._calls.get(-1 if hook.module is None else hook.module, []), hook.since, hook.until)
+
+    def last_call(self, hook: UnfiredRow) -> int | None:
+        """Return the last step at which the module of a hook was called."""
+        calls = self._calls.get(-1 if hook.module is None else hook.module)
+        return calls[-1] if calls else None
+
+    def passes_while(self, hook: UnfiredRow) -> list[int]:
+        """Return the steps at which passes began while a hook was registered."""
+        return _between(self.seeds, hook.since, hook.until)
+
+    def call_at(self, step: int) -> CallRow:
+        """Return the call that begins at a step."""
+        return self.trace.calls[self.trace.rows[step].own_call]
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether any module was called."""
+        return bool(self._calls)
+
+    @cached_property
+    def owned_calls(self) -> set[int]:
+        """The calls that made nodes of the graph of a pass, with all calls around them."""
+        owned: set[int] = set()
+        for node, call in self.trace.owners.items():
+            current: int | None = None if self.trace.ops[node] == "AccumulateGrad" else call
+            while current is not None and current not in owned:
+                owned.add(current)
+                current = self.trace.calls[current].parent
+        return owned
+
+    @cached_property
+    def is_limited(self) -> bool:
+        """Whether only some passes or modules were recorded."""
+        return any(note.key.startswith(_LIMITED) for note in self.trace.remarks)
+
+    @cached_property
+    def fast_paths(self) -> list[str]:
+        """The names of the modules that ran as one kernel."""
+        rows = self.trace.rows
+        return [self.trace.module(self.trace.calls[row.own_call].module) for row in rows if row.kind == "fast_path"]
+
+    @cached_property
+    def has_compiled(self) -> bool:
+        """Whether compiled code ran."""
+        return any(row.kind == "compiled" for row in self.trace.rows)
+
+
+def _between(steps: list[int], since: int | None, until: int | None) -> list[int]:
+    end = len(steps) if until is None else bisect_left(steps, until)
+    return steps[bisect_left(steps, since or 0) : end]

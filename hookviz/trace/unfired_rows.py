@@ -1,0 +1,62 @@
+"""The rows about hooks that did not fire: when each was registered and removed, and what explains its silence."""
+
+from typing import NamedTuple
+
+Evidence = tuple[tuple[str, str], ...]
+"""(name, value) of what the recorder saw of the owner of a hook; ``UnfiredRow.evidence`` lists the names."""
+
+EVIDENCE = (
+    "class",  # the class of the module or optimizer that owns the hook
+    "called",  # the number of calls of the module
+    "no_forward",  # the module is a container without a forward, such as ModuleList
+    "inner",  # the name of an inner module that was called, though the module was not
+    "caller",  # the name of the module around it that was called
+    "caller_class",  # the class of that module
+    "compiled",  # the module, or one around it, runs compiled
+    "used",  # in how many passes a parameter of the module, which was not called, belonged to the graph
+    "older",  # in how many passes it belonged to a graph of which a part was made before the recording
+    "passes",  # the number of passes that began while the hook was registered
+    "in_graph",  # in how many of them its tensor belonged to the graph
+    "partial",  # in how many of these the pass was limited to some tensors: autograd.grad, backward(inputs=...)
+    "leaf",  # its tensor is a leaf
+    "parameter",  # its tensor is a parameter, but not of any module that the recording knows
+    "frozen",  # its tensor does not require grad any more; no parameter of its module does
+    "detour",  # the op that made its tensor from a tensor of the graph; the graph does not use the tensor itself
+    "gone",  # its tensor no longer exists
+    "steps",  # the number of steps of the optimizer
+)
+"""Every name of an evidence."""
+
+
+class UnfiredRow(NamedTuple):
+    """A hook that was registered at some time of a recording and did not fire."""
+
+    kind: str
+    on: str
+    """The name of its tensor, module or optimizer; empty if it is unknown."""
+    key: int | str
+    """The key of the hook in its dict."""
+    name: str
+    file: str | None
+    line: int | None
+    text: str | None
+    mark: int | None
+    """Name, file, line, text and mark are the fields of ``Source``."""
+    flags: tuple[str, ...] = ()
+    since: int | None = None
+    """The number of steps that there were when it was registered; None if it was registered before the recording."""
+    until: int | None = None
+    """The number of steps that there were when it was removed; None if it was still registered at the end."""
+    removed_at: str | None = None
+    """File and line of the code that removed it."""
+    module: int | None = None
+    """The module that owns it, if it was called."""
+    evidence: Evidence = ()
+
+    def evidence_of(self, name: str) -> str:
+        """Return the value of an evidence; empty if there is none."""
+        return dict(self.evidence).get(name, "")
+
+    def count(self, name: str) -> int:
+        """Return the value of an evidence that is a number; 0 if there is none."""
+        return int(self.evidence_of(name) or 0)
