@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from hookviz.analysis.findings import Trouble
     from hookviz.analysis.formulas.reasons import Reason
+    from hookviz.analysis.missing_gradients import MissingGradient
     from hookviz.analysis.questions.quiz import Quiz
     from hookviz.analysis.unfired import UnfiredHook
     from hookviz.api.comparison import Comparison
@@ -60,6 +61,26 @@ class TraceAnalyses:
         from hookviz.analysis.unfired import list_unfired_hooks
 
         return list_unfired_hooks(self._trace)
+
+    @property
+    def missing_gradients(self) -> "Table[MissingGradient]":
+        """The parameters that require grad and that no gradient reached, with the place where its way ends.
+
+        They are parameters of the models that ``record`` was given, and of the modules that were called. The place is
+        found from module call to module call; the line of code is named if the recorded code has only one that can end
+        the way there. A parameter that some pass of the recording reached is not listed.
+
+        >>> import torch, hookviz
+        >>> first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+        >>> with hookviz.record() as trace:
+        ...     second(first(torch.ones(1)).detach()).backward()
+        >>> row = trace.missing_gradients[0]
+        >>> row.parameters, row.place, row.step
+        (('first.weight', 'first.bias'), 'between', 1)
+        """
+        from hookviz.analysis.missing_gradients import list_missing_gradients
+
+        return list_missing_gradients(self._trace)
 
     def diff(self, other: "Trace") -> "Comparison":
         """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.

@@ -106,9 +106,9 @@ class HookInventory:
 
     def pass_begins(self, snapshot: GraphSnapshot, names: Mapping[str, torch.Tensor], inputs: Sequence[Any]) -> None:
         """Note which tensors with hooks are not in the graph of a pass, and which modules without a call are used."""
+        self.modules.pass_begins(snapshot, is_partial=bool(inputs))
         if RemovableHandle.next_id:  # else no hook was registered since Python started
             self.tensors.pass_begins(snapshot, names.values(), is_partial=bool(inputs))
-            self.modules.pass_begins(snapshot, is_partial=bool(inputs))
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget what was seen of a tensor: torch swaps it with another one only if nothing refers to it weakly."""

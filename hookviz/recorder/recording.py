@@ -13,6 +13,7 @@ from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.grad_scaler import ScaleTracker
 from hookviz.recorder.hook_inventory import HookInventory
+from hookviz.recorder.missing_parameters import MissingParameters
 from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.optimizer_steps import OptimizerTracker
@@ -46,6 +47,7 @@ class Recording:
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
         self.inventory = HookInventory(self.session, self.calls, self.optimizers, models)
+        self.missing = MissingParameters(trace, self.calls, self.inventory.modules, models)
         self.retention = Retention(
             trace,
             keep,
@@ -128,4 +130,5 @@ class Recording:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):
             self.session.attempt(act)
         self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
+        self.session.attempt(self.missing.close)
         self.session.attempt(self.inventory.close)

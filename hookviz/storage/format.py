@@ -6,6 +6,7 @@ from hookviz.trace import (
     CallRow,
     HookRow,
     LineRow,
+    MissingRow,
     ModuleRow,
     ReasonRow,
     SavedRow,
@@ -41,5 +42,6 @@ ROW_TYPES: dict[str, Any] = {
     "sources": SourceRow,
     "lines": LineRow,
     "unfired_rows": UnfiredRow,
+    "missing_rows": MissingRow,
 }
 """Table of a file → the type of its rows in a trace."""

@@ -61,6 +61,7 @@ def find_fault(trace: TraceData) -> str:
         _check_steps,
         _check_lines,
         _check_unfired,
+        _check_missing,
         _check_reasons,
         _check_values,
     )
@@ -85,6 +86,12 @@ def _check_unfired(trace: TraceData) -> Iterator[str]:
         is_known = row.kind in HOOK_KINDS and all(name in EVIDENCE for name, _ in row.evidence)
         if not (is_known and _are_indexes_valid(row.module, modules)):
             yield say("damaged.row", table="unfired_rows", index=index)
+
+
+def _check_missing(trace: TraceData) -> Iterator[str]:
+    for index, row in enumerate(trace.missing_rows):
+        if not _are_indexes_valid(row.module, len(trace.modules)):
+            yield say("damaged.row", table="missing_rows", index=index)
 
 
 # -- the passes and their graph

@@ -176,6 +176,14 @@ class LineColumns(Struct):
     names: list[tuple[tuple[Name, Index | None], ...]] = []
 
 
+class MissingColumns(Struct):
+    """Columns of ``MissingRow``."""
+
+    name: list[Name] = []
+    owner: list[Name] = []
+    module: list[IndexOrNone] = []
+
+
 class UnfiredColumns(Struct):
     """Columns of ``UnfiredRow``."""
 
@@ -229,6 +237,7 @@ class TraceFile(Struct):
     reasons: ReasonColumns = field(default_factory=ReasonColumns)
     sources: SourceColumns = field(default_factory=SourceColumns)
     lines: LineColumns = field(default_factory=LineColumns)
+    missing_rows: MissingColumns = field(default_factory=MissingColumns)
     unfired_rows: UnfiredColumns = field(default_factory=UnfiredColumns)
     explained: list[Indexes] = []
     """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""

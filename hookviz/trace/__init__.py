@@ -2,6 +2,7 @@
 
 from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.hooks import Hook
+from hookviz.trace.missing_rows import MissingRow
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import ReasonRow
 from hookviz.trace.rows import (
@@ -45,6 +46,7 @@ __all__ = [
     "HookPlace",
     "HookRow",
     "LineRow",
+    "MissingRow",
     "ModuleRow",
     "NodeOutput",
     "Note",

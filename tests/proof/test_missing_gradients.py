@@ -1,0 +1,137 @@
+"""Parameters without a gradient: the place where the way ends, and the line if only one can end it."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz import Trace
+from tests.proof.unfired_programs import Net, ones
+
+Case = tuple[Callable[[], Trace], str, str, str]
+"""A program, the first parameter without a gradient, the place, and a part of the line that cuts ("" for none)."""
+
+
+def cut_between_two_layers() -> Trace:
+    class Cut(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.a(x)
+            h = h.detach()
+            return self.b(h)  # type: ignore[no-any-return]
+
+    net = Cut()
+    with hv.record(net.a, net.b) as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+def cut_through_numpy() -> Trace:
+    class Cut(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            numbers = self.a(x).tolist()
+            return self.b(torch.Tensor(numbers))  # type: ignore[no-any-return]
+
+    net = Cut()
+    with hv.record(net.a, net.b) as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+def generator_is_detached_before_the_discriminator() -> Trace:
+    generator, discriminator = nn.Linear(2, 2), nn.Linear(2, 1)
+    with hv.record(generator, discriminator) as trace:
+        fake = generator(ones())
+        loss = discriminator(fake.detach()).sum()
+        loss.backward()
+    return trace
+
+
+def head_is_not_used() -> Trace:
+    class Heads(Net):
+        def forward(self, x: torch.Tensor) -> Any:
+            x = self.a(x)
+            return self.b(x), self.extra(x)
+
+    net = Heads()
+    with hv.record(net.a, net.b, net.extra) as trace:
+        net(ones())[0].sum().backward()
+    return trace
+
+
+def part_runs_in_no_grad() -> Trace:
+    encoder, head = nn.Linear(2, 2), nn.Linear(2, 1)
+    with hv.record(encoder, head) as trace:
+        with torch.no_grad():
+            features = encoder(ones())
+        head(features).sum().backward()
+    return trace
+
+
+def branch_is_not_taken() -> Trace:
+    net = Net()
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+def parameter_is_not_used() -> Trace:
+    net = Net()
+    net.deep, net.scale = True, nn.Parameter(ones())
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+def module_has_an_op_without_a_gradient() -> Trace:
+    class Hard(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x).round().argmax(-1, keepdim=True).float()
+
+    hard, head = Hard(2, 2), nn.Linear(1, 1)
+    with hv.record(hard, head) as trace:
+        head(hard(ones())).sum().backward()
+    return trace
+
+
+CASES: list[Case] = [
+    (cut_between_two_layers, ".weight", "between", "h.detach()"),
+    (cut_through_numpy, ".weight", "between", ".tolist()"),
+    (generator_is_detached_before_the_discriminator, "generator.weight", "between", "fake.detach()"),
+    (head_is_not_used, ".weight", "after", ""),
+    (part_runs_in_no_grad, "encoder.weight", "no_grad", ""),
+    (branch_is_not_taken, "net.extra.weight", "uncalled", ""),
+    (parameter_is_not_used, "net.scale", "unused", ""),
+    (module_has_an_op_without_a_gradient, "hard.weight", "inside", ""),
+]
+
+
+@pytest.mark.parametrize(("run", "name", "place", "code"), CASES, ids=[case[0].__name__ for case in CASES])
+def test_way_ends_where_the_program_cuts_it(run: Callable[[], Trace], name: str, place: str, code: str) -> None:
+    rows = [row for row in run().missing_gradients if row.parameters[0].endswith(name)]
+    assert [row.place for row in rows] == [place]
+    if code:
+        assert rows[0].line is not None
+        lines, first = inspect.getsourcelines(run)
+        assert code in lines[rows[0].line - first]
+
+
+def test_parameters_that_got_a_gradient_or_are_frozen_are_not_listed() -> None:
+    net = Net()
+    net.deep = True
+    net.b.requires_grad_(False)
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+    assert list(trace.missing_gradients) == []
+    assert "every parameter" in str(trace.missing_gradients)
+
+
+def test_parameter_that_a_later_pass_reaches_is_not_listed() -> None:
+    net = Net()
+    with hv.record(net, keep=1) as trace:
+        for net.deep in (True, False, False):
+            net(ones()).sum().backward()
+    assert list(trace.missing_gradients) == []
