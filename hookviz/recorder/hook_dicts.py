@@ -50,7 +50,12 @@ def module_hook_dicts(module: torch.nn.Module, name: str) -> Iterator[HookDict]:
     """Yield the hook dicts of a module and of its own parameters."""
     yield from _hook_dicts(module, name, name, {**MODULE_HOOKS, **SAVING_HOOKS})
     for path, parameter in own_parameters(module):
-        yield from _hook_dicts(parameter, f"{name}.{path}", f"{name}.{path}", TENSOR_HOOKS)
+        yield from tensor_hook_dicts(parameter, f"{name}.{path}")
+
+
+def tensor_hook_dicts(tensor: torch.Tensor, name: str) -> Iterator[HookDict]:
+    """Yield the hook dicts of a tensor."""
+    return _hook_dicts(tensor, name, name, TENSOR_HOOKS)
 
 
 def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str) -> Iterator[HookDict]:
