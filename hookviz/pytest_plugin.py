@@ -1,4 +1,4 @@
-"""A pytest plugin: a test that leaves hooks behind fails. It does nothing until it is asked for.
+"""A pytest plugin: a test that leaves hooks behind gets an error. It does nothing until it is asked for.
 
 ``--hookviz-leaks``, or ``hookviz_leaks = true`` in the ini file, checks every test. The mark ``hookviz_leaks`` or the
 fixture ``hookviz_leaks`` checks one test, and the mark ``hookviz_leaks(False)`` leaves one out.
@@ -23,7 +23,7 @@ _MARK_HELP = f"{NAME}(check=True): check that the test leaves no hooks behind; {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that ask for the check of every test."""
-    help_text = "fail each test that leaves PyTorch hooks behind"
+    help_text = "report an error for each test that leaves PyTorch hooks behind"
     parser.getgroup("hookviz").addoption(OPTION, action="store_true", help=help_text)
     parser.addini(NAME, help_text, type="bool", default=False)
 
@@ -58,7 +58,11 @@ _WATCH = pytest.StashKey["_TestWatch"]()
 
 @pytest.fixture
 def hookviz_leaks(request: pytest.FixtureRequest) -> Generator[None, None, None]:
-    """Fail the test if hooks are left behind after it and after the teardown of its own fixtures."""
+    """Report an error if hooks are left behind after the test and the teardown of its own fixtures.
+
+    This fixture is set up first, so its own teardown comes last. By then the test itself has its result, so pytest
+    reports an error at teardown, which fails the run as a failure does.
+    """
     if not _is_checked(request.node, by_default=True):
         yield
         return

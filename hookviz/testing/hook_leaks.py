@@ -88,9 +88,12 @@ class LeakWatch:
         return found
 
     def _find_registered(self, names: Mapping[str, object]) -> list[Hook]:
+        found: dict[tuple[int, Any], Hook] = {}  # a parameter is found by itself and in its module
         with DisableTorchFunction():
             dicts = chain(global_module_hook_dicts(), global_optimizer_hook_dicts(), self._dicts_of_holders(names))
-            found = {identity.plain: hook for identity, hook in hooks_in_dicts(dicts) if self._is_new(identity.key)}
+            for identity, hook in hooks_in_dicts(dicts):
+                if self._is_new(identity.key):
+                    found.setdefault((id(identity.dict()), identity.key), hook)
         return list(found.values())
 
     def _dicts_of_holders(self, names: Mapping[str, object]) -> Iterator[HookDict]:
