@@ -10,12 +10,13 @@ from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.static_checks.function_rules import find_in_function
 from hookviz.static_checks.hook_rules import find_in_hooks
+from hookviz.static_checks.hook_syntax import read_hook
 from hookviz.static_checks.model_rules import find_in_model
 from hookviz.static_checks.registered_hooks import NamedModel
 from hookviz.static_checks.static_finding import StaticFinding, rank_finding
 from hookviz.support.messages import join, say
 from hookviz.support.printable import describe_type, make_printable
-from hookviz.support.source_code import describe_function, find_definition
+from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 
 
@@ -75,8 +76,16 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
         return Checkup(findings, say("doctor.scope.model", **{name: f"{count:,}" for name, count in counts.items()}))
     if not callable(thing) or isinstance(thing, type):
         raise TypeError(say("error.doctor.type", kind=describe_type(thing)))
-    text = "doctor.scope.function" if find_definition(thing)[0] is not None else "doctor.scope.no_source"
-    return Checkup(find_in_function(thing), say(text, name=describe_function(thing).label))
+    return Checkup(find_in_function(thing), _describe_scope(thing))
+
+
+def _describe_scope(function: Callable[..., Any]) -> str:
+    """Say what was looked at of a function, and for which kind of hook it was taken."""
+    name, hook = describe_function(function).label, read_hook(function)
+    if hook is None:
+        return say("doctor.scope.no_source", name=name)
+    kind = say(f"census.{hook.kind}") if hook.kind else say("doctor.kind.unknown")
+    return say("doctor.scope.function", name=name, kind=kind)
 
 
 def _find_in_functions(model: NamedModel) -> Iterator[StaticFinding]:

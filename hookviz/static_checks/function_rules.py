@@ -66,7 +66,7 @@ def _find_edits_in_place(hook: HookSyntax, label: str) -> Iterator[StaticFinding
         is_tuple, depth = role in TUPLES, _count_subscripts(edited)
         parts = {"name": name, "code": _shown(node)}
         if is_tuple and depth == 1 and not isinstance(node, ast.Call):
-            yield make_finding("tuple_item", "error", label, **parts)
+            yield make_finding("tuple_item", hook.worst, label, **parts)
         elif (not is_tuple or depth) and role != "grad_input":
             yield make_finding(f"edits.{role}", "warning", label, **parts)
         else:
@@ -103,7 +103,7 @@ def _find_replaced_output(hook: HookSyntax, label: str) -> Iterator[StaticFindin
         parts = {"code": _shown(value)}
         if isinstance(hook.definition, ast.Lambda) and isinstance(value, ast.Tuple | ast.List):
             if "gradient" in hook.roles.values():
-                yield make_finding("returns_tuple", "error", label, **parts)
+                yield make_finding("returns_tuple", hook.worst, label, **parts)
             elif hook.is_forward:
                 yield make_finding("replaces_output", "warning", label, **parts)
         elif hook.is_forward and _is_method(value, "setdefault"):

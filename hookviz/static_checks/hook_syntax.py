@@ -28,6 +28,8 @@ KINDS_BY_COUNT = {
     4: ("forward_hook",),
 }
 """Number of arguments → the kinds of hooks that are called with as many; with 4, it is registered with_kwargs."""
+_KEYWORD_NAMES = ("kwargs", "kwds", "kw")
+"""Names for the last argument of a forward pre-hook that was registered with_kwargs."""
 _PARAMETER_NAMES = ("p", "param", "parameter", "weight", "w")
 """Names for the only argument of a post-accumulate hook, which is a parameter and not a gradient."""
 
@@ -39,8 +41,20 @@ class HookSyntax:
     definition: Definition
     roles: dict[str, Role]
     """Name of a parameter → what it receives; only of parameters that keep their value in the whole function."""
-    is_forward: bool
-    """Whether it can only be a forward hook."""
+    kind: str
+    """The kind of hook; an empty text if it is unknown."""
+    is_guess: bool
+    """Whether the kind was guessed from the parameters."""
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether it is a forward hook."""
+        return self.kind == "forward_hook"
+
+    @property
+    def worst(self) -> str:
+        """The severity of what certainly fails in a hook of this kind."""
+        return "warning" if self.is_guess else "error"
 
     def own_nodes(self) -> Iterator[ast.AST]:
         """Yield the nodes of the body, without those of functions defined in it."""
@@ -77,7 +91,7 @@ def read_hook(function: Callable[..., Any], kind: str | None = None) -> HookSynt
         roles = {names[1]: "input", names[3]: "output"}
     set_anew = _names_set_in(definition)
     fixed: dict[str, Role] = {name: role for name, role in roles.items() if role and name not in set_anew}
-    return HookSyntax(definition, fixed, known == "forward_hook")
+    return HookSyntax(definition, fixed, known, kind is None)
 
 
 def list_parameters(function: Callable[..., Any]) -> list[str] | None:
@@ -93,6 +107,10 @@ def list_parameters(function: Callable[..., Any]) -> list[str] | None:
 
 def _guess_kind(names: list[str], definition: Definition) -> str:
     """Guess the kind of hook from the number and the names of its parameters; an empty text if it is not clear."""
+    if not names:
+        return ""
+    if any("dict" in name or name == "prefix" for name in names) or names[0].startswith("opt"):
+        return ""  # a hook on saving, loading or the optimizer's step
     backward = any(name.startswith("g") or "grad" in name for name in names[1:])
     if len(names) == 1:
         nodes = ast.walk(definition)
@@ -107,7 +125,8 @@ def _guess_kind(names: list[str], definition: Definition) -> str:
     if len(names) == 2:
         return "full_backward_pre_hook" if backward else "forward_pre_hook"
     if len(names) == 3:
-        return "full_backward_hook" if backward else "" if names[0].startswith("opt") else "forward_hook"
+        pre = names[2] in _KEYWORD_NAMES
+        return "full_backward_hook" if backward else "forward_pre_hook" if pre else "forward_hook"
     return "forward_hook" if len(names) == 4 and not backward else ""
 
 
