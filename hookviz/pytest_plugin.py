@@ -7,6 +7,8 @@ pytest imports this file at every start, in projects without hooks, too: so it i
 texts stand here instead of in the message table.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -57,7 +59,7 @@ _WATCH = pytest.StashKey["_TestWatch"]()
 
 
 @pytest.fixture
-def hookviz_leaks(request: pytest.FixtureRequest) -> Generator[None, None, None]:
+def hookviz_leaks(request: pytest.FixtureRequest) -> Generator[None]:
     """Report an error if hooks are left behind after the test and the teardown of its own fixtures.
 
     This fixture is set up first, so its own teardown comes last. By then the test itself has its result, so pytest
@@ -83,18 +85,14 @@ def _variables_of(request: pytest.FixtureRequest) -> dict[str, object]:
     return {**variables, **request.node.funcargs}
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
-) -> Generator[None, object, object]:
+@pytest.hookimpl(hookwrapper=True)  # not wrapper=True, which older releases of pytest do not know
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Generator[None]:
     """Note which hooks a fixture of several tests registers: they are its own, and it removes them later."""
     watch = request.config.stash.get(_WATCH, None) if fixturedef.scope != "function" else None
-    if watch is None:
-        return (yield)
-    watch.shared_setup_begins()
-    try:
-        return (yield)
-    finally:
+    if watch is not None:
+        watch.shared_setup_begins()
+    yield  # an error of the fixture is not raised here
+    if watch is not None:
         watch.shared_setup_ends()
 
 
@@ -105,7 +103,7 @@ class _TestWatch:
         self._watch = self._load()
 
     @staticmethod
-    def _load() -> "LeakWatch | None":
+    def _load() -> LeakWatch | None:
         if "torch.optim" not in sys.modules:
             return None
         from hookviz.testing.hook_leaks import LeakWatch

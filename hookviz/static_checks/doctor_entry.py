@@ -45,7 +45,7 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
       hooks do with their arguments; parameters with NaN or Inf (each parameter is read once) or with shared memory;
       modules in train and eval mode; frozen parameters.
     - For a function: whether a hook can be called with as many arguments; edits in place; outputs and gradients that it
-      keeps; returned values that are hardly meant. The kind of hook is guessed from the parameters.
+      keeps; returned values that are probably unintended. The kind of hook is guessed from the parameters.
 
     A finding is an error (certainly broken), a warning (a known mistake) or a remark (perhaps intended). What depends
     on a pass, such as whether a hook fires, is not judged: the text below the table says how to record one.

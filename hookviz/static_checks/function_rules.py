@@ -96,7 +96,7 @@ def _count_subscripts(expression: ast.expr) -> int:
 
 
 def _find_replaced_output(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
-    """What a forward hook returns replaces the output; a tuple that a lambda returns is hardly meant to."""
+    """What a forward hook returns replaces the output; a tuple that a lambda returns probably should not."""
     for value in hook.returned():
         if value is None:
             continue

@@ -73,8 +73,8 @@ def _behaviour(function: Any) -> tuple[Any, ...]:
         bound = getattr(function, "__self__", None)
         return (id(function),) if bound is None else (id(bound), getattr(function, "__name__", id(function)))
     # A closure is the same only if it is over the same variables, and defaults if they are the same objects.
-    cells = tuple(map(id, function.__closure__ or ()))
-    return code, cells, tuple(map(id, function.__defaults__ or ())), id(function.__globals__)
+    values = (function.__closure__, function.__defaults__, (function.__kwdefaults__ or {}).values())
+    return code, id(function.__globals__), *(tuple(map(id, each or ())) for each in values)
 
 
 def _find_tied(model: NamedModel) -> Iterator[StaticFinding]:

@@ -391,7 +391,7 @@ def test_hooks_on_saving_keywords_and_steps_may_edit_their_dicts(function: Any) 
     ("function", "kind"),
     [(edits_gradient, "tensor hook"), (keeps_output, "forward hook"), (sets_option, "hook of unknown kind")],
 )
-def test_the_kind_that_a_function_is_taken_for_is_said(function: Any, kind: str) -> None:
+def test_the_table_names_the_kind_that_a_function_is_taken_for(function: Any, kind: str) -> None:
     assert f"taken for a {kind} because of its parameters" in repr(hv.doctor(function))
 
 
@@ -414,7 +414,7 @@ def test_functions_on_a_model_are_judged_by_the_kind_of_their_registration() -> 
     assert [row.kind for row in hv.doctor(layer)] == ["edits.input", "edits.output"]
 
 
-def test_a_container_that_grows_is_said_with_what_is_kept() -> None:
+def test_a_container_that_grows_is_named() -> None:
     assert "calls grows with every call" in hv.doctor(keeps_output)[0].sentence
     assert "grows" not in hv.doctor(keeps_shared)[0].sentence
 
