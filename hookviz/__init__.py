@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
     from hookviz.recorder import record
+    from hookviz.static_checks import doctor
     from hookviz.support.warning import HookvizWarning
     from hookviz.trace import Hook, Step
     from hookviz.trace.values import Value
@@ -31,6 +32,7 @@ __all__ = [
     "Verdict",
     "WhatIf",
     "check",
+    "doctor",
     "draw",
     "hooks",
     "load",
@@ -43,6 +45,7 @@ __version__ = VERSION
 _WITH_TORCH = {
     "WhatIf": "hookviz.what_if",
     "check": "hookviz.course",
+    "doctor": "hookviz.static_checks",
     "draw": "hookviz.hook_listing.drawing",
     "hooks": "hookviz.hook_listing",
     "record": "hookviz.recorder",

@@ -136,10 +136,10 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
     unplaced: list[UnplacedHook] = []
     with DisableTorchFunction():
-        found = [*_hooks_in_dicts(_dicts_of_modules(modules)), *_hooks_on_graphs(roots, unplaced)]
-        found += _hooks_in_dicts(_dicts_of_optimizers(optimizers))
-        found += _hooks_in_dicts(global_module_hook_dicts()) if modules or not things else ()
-        found += _hooks_in_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
+        found = [*hooks_in_dicts(_dicts_of_modules(modules)), *_hooks_on_graphs(roots, unplaced)]
+        found += hooks_in_dicts(_dicts_of_optimizers(optimizers))
+        found += hooks_in_dicts(global_module_hook_dicts()) if modules or not things else ()
+        found += hooks_in_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
     return Census(found, unplaced)
 
 
@@ -160,7 +160,8 @@ def _dicts_of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterato
         )
 
 
-def _hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
+def hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
+    """Yield the user's hooks in ``dicts``, each with its identity."""
     for kept in dicts:
         for place, (key, hook) in enumerate(user_hook_entries(kept.hooks)):
             flags = tuple(flag for flag, keys in kept.flags.items() if keys is None or key in keys)

@@ -11,6 +11,8 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
+Definition = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
+
 
 class Source(NamedTuple):
     """The name and source location of a function."""
@@ -104,9 +106,7 @@ def _dedent(text: str) -> str:
     return "".join(line[indent:] if line[:indent].isspace() else line for line in text.splitlines(True)).rstrip()
 
 
-def _find_definition(
-    lines: tuple[str, ...], code: CodeType
-) -> ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _find_definition(lines: tuple[str, ...], code: CodeType) -> Definition | None:
     """Find the definition that was compiled to ``code``, by its first line; several lambdas differ by their columns."""
     best = None
     for node in _list_definitions(lines):
@@ -118,12 +118,55 @@ def _find_definition(
     return best
 
 
+def find_definition(function: Callable[..., Any]) -> tuple[Definition | None, list[ast.AST]]:
+    """Find the definition of ``function`` in the syntax tree of its file, and the nodes around it, outermost first.
+
+    The definition is None if Python has no source, or if the file has changed since. It never raises.
+
+    >>> find_definition(print)
+    (None, [])
+    >>> definition, around = find_definition(find_definition)
+    >>> definition.name, [type(node).__name__ for node in around]
+    ('find_definition', ['Module'])
+    """
+    try:
+        code = _get_code(_innermost_function(function))
+        lines = () if code is None else tuple(linecache.getlines(code.co_filename))
+        definition = None if code is None else _find_definition(lines, code)
+    except Exception:  # as in describe_function
+        return None, []
+    tree = None if definition is None else _parse_lines(lines)
+    return (None, []) if definition is None or tree is None else (definition, _path_to(tree, definition))
+
+
+def _innermost_function(function: Any) -> Any:
+    """Unwrap decorators and partials."""
+    while isinstance(unwrapped := inspect.unwrap(function), functools.partial):
+        function = unwrapped.func
+    return unwrapped
+
+
+def _path_to(tree: ast.AST, wanted: ast.AST) -> list[ast.AST]:
+    """Return the nodes from ``tree`` down to the parent of ``wanted``."""
+    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    path: list[ast.AST] = []
+    while id(wanted) in parents:
+        wanted = parents[id(wanted)]
+        path.append(wanted)
+    return path[::-1]
+
+
 _PARSE_ATTEMPTS = 3
 
 
 @lru_cache(maxsize=64)
-def _list_definitions(lines: tuple[str, ...]) -> tuple[ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, ...]:
-    tree = _parse_python("".join(lines))
+def _parse_lines(lines: tuple[str, ...]) -> ast.Module | None:
+    return _parse_python("".join(lines))
+
+
+@lru_cache(maxsize=64)
+def _list_definitions(lines: tuple[str, ...]) -> tuple[Definition, ...]:
+    tree = _parse_lines(lines)
     if tree is None:
         return ()
     return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))
@@ -142,7 +185,7 @@ def _parse_python(text: str) -> ast.Module | None:
     return None
 
 
-def _contains_code(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> bool:
+def _contains_code(node: Definition, code: CodeType) -> bool:
     """Whether the instructions of ``code`` lie inside ``node``."""
     positions = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None and column]
     body = node.body if isinstance(node, ast.Lambda) else node

@@ -1,0 +1,105 @@
+"""The public function ``doctor``."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+from torch.nn import Module
+
+from hookviz.autograd import variable_names
+from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
+from hookviz.static_checks.function_rules import find_in_function
+from hookviz.static_checks.hook_rules import find_in_hooks
+from hookviz.static_checks.hook_syntax import read_hook
+from hookviz.static_checks.model_rules import find_in_model
+from hookviz.static_checks.registered_hooks import NamedModel
+from hookviz.static_checks.static_finding import StaticFinding, rank_finding
+from hookviz.support.messages import join, say
+from hookviz.support.printable import describe_type, make_printable
+from hookviz.support.source_code import describe_function
+from hookviz.support.table import Table
+
+
+class Checkup(Table[StaticFinding]):
+    """The findings of ``doctor``, the worst first, and below them what was looked at and what needs a pass."""
+
+    def __init__(self, findings: Iterable[StaticFinding], scope: str) -> None:
+        self._scope = scope
+        head = [say(f"table.{name}") for name in ("severity", "on", "trouble", "what")]
+        nothing = join("join.sentences", [say("doctor.nothing"), scope])
+        super().__init__(sorted(findings, key=rank_finding), head, _cells_of, nothing)
+
+    def __repr__(self) -> str:
+        table = super().__repr__()
+        return f"{table}\n{self._scope}" if len(self) else table
+
+    def _repr_html_(self) -> str:
+        table = super()._repr_html_()
+        return f"{table}<p>{escape(make_printable(self._scope))}</p>" if len(self) else table
+
+
+def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
+    """Check a model with its hooks, or a hook function, by rules that need no pass. Nothing is run or changed.
+
+    - For a model: hooks that cannot fire, are registered twice, share a loop variable or use the legacy API; what the
+      hooks do with their arguments; parameters with NaN or Inf (each parameter is read once) or with shared memory;
+      modules in train and eval mode; frozen parameters.
+    - For a function: whether a hook can be called with as many arguments; edits in place; outputs and gradients that it
+      keeps; returned values that are probably unintended. The kind of hook is guessed from the parameters.
+
+    A finding is an error (certainly broken), a warning (a known mistake) or a remark (perhaps intended). What depends
+    on a pass, such as whether a hook fires, is not judged: the text below the table says how to record one.
+
+    Args:
+        thing: a model, or a function, method or callable object that is, or will be, a hook.
+
+    Returns:
+        A table of findings, the worst first: a list in Python, empty if nothing was found.
+
+    Raises:
+        TypeError: ``thing`` is neither a module nor a function.
+
+    >>> def double(grad):
+    ...     grad *= 2
+    >>> [(finding.severity, finding.kind) for finding in doctor(double)]
+    [('warning', 'edits.gradient')]
+    >>> import torch
+    >>> len(doctor(torch.nn.Linear(2, 2)))
+    0
+    """
+    require_internals()
+    if isinstance(thing, Module):
+        model = NamedModel(thing)
+        with DisableTorchFunction():
+            findings = [*find_in_hooks(model), *_find_in_functions(model), *find_in_model(model)]
+        counts = {"hooks": len(model.hooks), "modules": len(model.modules), "parameters": len(model.parameters)}
+        return Checkup(findings, say("doctor.scope.model", **{name: f"{count:,}" for name, count in counts.items()}))
+    if not callable(thing) or isinstance(thing, type):
+        raise TypeError(say("error.doctor.type", kind=describe_type(thing)))
+    return Checkup(find_in_function(thing), _describe_scope(thing))
+
+
+def _describe_scope(function: Callable[..., Any]) -> str:
+    """Say what was looked at of a function, and for which kind of hook it was taken."""
+    name, hook = describe_function(function).label, read_hook(function)
+    if hook is None:
+        return say("doctor.scope.no_source", name=name)
+    kind = say(f"census.{hook.kind}") if hook.kind else say("doctor.kind.unknown")
+    return say("doctor.scope.function", name=name, kind=kind)
+
+
+def _find_in_functions(model: NamedModel) -> Iterator[StaticFinding]:
+    """Check the functions of a model's hooks, each once for each kind; those of torch itself are left out."""
+    seen: set[tuple[Any, str]] = set()
+    for hook in model.hooks:
+        code = getattr(hook.function, "__code__", None)
+        key = (code or id(hook.function)), hook.kind
+        if key in seen or (code is not None and variable_names.is_library_file(code.co_filename)):
+            continue
+        seen.add(key)
+        yield from find_in_function(hook.function, hook.kind)
+
+
+def _cells_of(finding: StaticFinding) -> Sequence[str]:
+    severity, kind = say(f"trouble.severity.{finding.severity}"), say(f"doctor.what.{finding.kind}")
+    return severity, finding.on, kind, finding.sentence

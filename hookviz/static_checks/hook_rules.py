@@ -1,0 +1,99 @@
+"""Rules about the hooks that are registered on a model."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import torch
+from torch.nn import Module, MultiheadAttention
+
+from hookviz.autograd import module_tree
+from hookviz.static_checks.late_binding import find_late_binding
+from hookviz.static_checks.registered_hooks import CALL_KINDS, NamedModel, RegisteredHook
+from hookviz.static_checks.static_finding import StaticFinding, make_finding
+from hookviz.support.messages import join
+
+
+def find_in_hooks(model: NamedModel) -> Iterator[StaticFinding]:
+    """Find what is wrong with the hooks of a model, whatever their functions do."""
+    rules = (_find_frozen, _find_never_called, _find_legacy, _find_repeated, _find_tied, _find_compiled)
+    yield from chain.from_iterable(rule(model) for rule in rules)
+    yield from find_late_binding(model.hooks)
+
+
+def _find_frozen(model: NamedModel) -> Iterator[StaticFinding]:
+    """Hooks on frozen parameters, and backward hooks on modules in which every parameter is frozen."""
+    for hook in model.hooks:
+        if isinstance(hook.owner, torch.nn.Parameter):
+            if hook.kind in ("tensor_hook", "post_accumulate_hook") and not hook.owner.requires_grad:
+                yield make_finding("frozen_parameter", "warning", hook.on, hook=hook.label)
+        elif hook.kind in ("full_backward_hook", "full_backward_pre_hook"):
+            frozen = [not parameter.requires_grad for parameter in module_tree.all_parameters(hook.owner)]
+            if frozen and all(frozen):
+                yield make_finding("frozen_module", "remark", hook.on, hook=hook.label)
+
+
+def _find_never_called(model: NamedModel) -> Iterator[StaticFinding]:
+    """Hooks on modules that are never called: without a forward, or whose container uses only their parameters."""
+    projections = {
+        id(module.out_proj)
+        for _, module in model.modules
+        if isinstance(module, MultiheadAttention) and type(module).forward is MultiheadAttention.forward
+    }
+    for hook in model.hooks:
+        if hook.kind not in CALL_KINDS or not isinstance(hook.owner, Module):
+            continue
+        kind = type(hook.owner)
+        if kind.forward is Module.forward and "forward" not in vars(hook.owner):
+            yield make_finding("no_forward", "error", hook.on, hook=hook.label, type=kind.__name__)
+        elif id(hook.owner) in projections:
+            yield make_finding("projection", "error", hook.on, hook=hook.label)
+
+
+def _find_legacy(model: NamedModel) -> Iterator[StaticFinding]:
+    for hook in model.hooks:
+        if hook.kind == "backward_hook":
+            yield make_finding("legacy", "warning", hook.on, hook=hook.label)
+
+
+def _find_repeated(model: NamedModel) -> Iterator[StaticFinding]:
+    """Functions that are registered more than once in one dict."""
+    groups: dict[tuple[Any, ...], list[RegisteredHook]] = {}
+    for hook in model.hooks:
+        groups.setdefault((hook.dict_id, *_behaviour(hook.function)), []).append(hook)
+    for first, *others in groups.values():
+        if others:
+            yield make_finding("repeated", "warning", first.on, hook=first.label, count=len(others) + 1)
+
+
+def _behaviour(function: Any) -> tuple[Any, ...]:
+    """A key that two functions share only if they do the same: one function, or one lambda made anew."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__self__"):
+        bound = getattr(function, "__self__", None)
+        return (id(function),) if bound is None else (id(bound), getattr(function, "__name__", id(function)))
+    # A closure is the same only if it is over the same variables, and defaults if they are the same objects.
+    values = (function.__closure__, function.__defaults__, (function.__kwdefaults__ or {}).values())
+    return code, id(function.__globals__), *(tuple(map(id, each or ())) for each in values)
+
+
+def _find_tied(model: NamedModel) -> Iterator[StaticFinding]:
+    """Tensor hooks on a parameter that has several names."""
+    for hook in model.hooks:
+        names = model.parameters.get(id(hook.owner), ([], None))[0]
+        if len(names) > 1 and hook.kind in ("tensor_hook", "post_accumulate_hook"):
+            yield make_finding("tied", "remark", hook.on, hook=hook.label, names=join("join.equals", names))
+
+
+def _find_compiled(model: NamedModel) -> Iterator[StaticFinding]:
+    """Hooks in a module that ``torch.compile`` returned."""
+    compiled = [(name, module) for name, module in model.modules if _is_compiled(module)]
+    for name, module in compiled:
+        inside = {id(inner) for inner in module_tree.all_modules(module)}
+        count = sum(id(hook.owner) in inside and hook.kind in CALL_KINDS for hook in model.hooks)
+        if count:
+            yield make_finding("compiled", "remark", name, count=count)
+
+
+def _is_compiled(module: Module) -> bool:
+    return "_orig_mod" in dict(module_tree.children(module))

@@ -1,0 +1,149 @@
+"""The source of a hook function as a syntax tree, with the roles of its parameters."""
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hookviz.support.source_code import Definition, find_definition
+
+Role = Literal["gradient", "grad_input", "grad_output", "input", "output"]
+TUPLES = ("grad_input", "grad_output", "input")
+"""Roles of parameters that are always tuples."""
+
+_ROLES: dict[str, tuple[Role | None, ...]] = {
+    "tensor_hook": ("gradient",),
+    "forward_pre_hook": (None, "input"),
+    "forward_hook": (None, "input", "output"),
+    "full_backward_pre_hook": (None, "grad_output"),
+    "full_backward_hook": (None, "grad_input", "grad_output"),
+    "backward_hook": (None, "grad_input", "grad_output"),
+}
+"""Kind of hook → the roles of the arguments that it is called with; None for the module."""
+KINDS_BY_COUNT = {
+    1: ("tensor_hook", "post_accumulate_hook", "multi_grad_hook", "node_pre_hook"),
+    2: ("forward_pre_hook", "full_backward_pre_hook", "node_post_hook"),
+    3: ("forward_hook", "full_backward_hook", "step_pre_hook", "step_post_hook"),
+    4: ("forward_hook",),
+}
+"""Number of arguments → the kinds of hooks that are called with as many; with 4, it is registered with_kwargs."""
+_KEYWORD_NAMES = ("kwargs", "kwds", "kw")
+"""Names for the last argument of a forward pre-hook that was registered with_kwargs."""
+_PARAMETER_NAMES = ("p", "param", "parameter", "weight", "w")
+"""Names for the only argument of a post-accumulate hook, which is a parameter and not a gradient."""
+
+
+@dataclass(frozen=True)
+class HookSyntax:
+    """A hook function as its author wrote it."""
+
+    definition: Definition
+    roles: dict[str, Role]
+    """Name of a parameter → what it receives; only of parameters that keep their value in the whole function."""
+    kind: str
+    """The kind of hook; an empty text if it is unknown."""
+    is_guess: bool
+    """Whether the kind was guessed from the parameters."""
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether it is a forward hook."""
+        return self.kind == "forward_hook"
+
+    @property
+    def worst(self) -> str:
+        """The severity of what certainly fails in a hook of this kind."""
+        return "warning" if self.is_guess else "error"
+
+    def own_nodes(self) -> Iterator[ast.AST]:
+        """Yield the nodes of the body, without those of functions defined in it."""
+        body = self.definition.body
+        return _own_nodes(body if isinstance(body, list) else [body])
+
+    def returned(self) -> list[ast.expr | None]:
+        """List what its return statements return; the body of a lambda."""
+        if isinstance(self.definition, ast.Lambda):
+            return [self.definition.body]
+        return [node.value for node in self.own_nodes() if isinstance(node, ast.Return)]
+
+    def role_of(self, expression: ast.AST) -> tuple[str, Role] | None:
+        """Return (name, role) of the parameter whose value ``expression`` is: ``grad``, ``args[0]``, ``grad.data``."""
+        while isinstance(expression, ast.Subscript) or (
+            isinstance(expression, ast.Attribute) and expression.attr == "data"
+        ):
+            expression = expression.value
+        name = expression.id if isinstance(expression, ast.Name) else ""
+        return (name, self.roles[name]) if name in self.roles else None
+
+
+def read_hook(function: Callable[..., Any], kind: str | None = None) -> HookSyntax | None:
+    """Read the source of a hook of a known or unknown kind; None if Python has no source of it."""
+    definition, _ = find_definition(function)
+    if definition is None:
+        return None
+    names = list_parameters(function)
+    if names is None:
+        return None
+    known = kind or _guess_kind(names, definition)
+    roles = dict(zip(names, _ROLES.get(known, ()), strict=False))
+    if known == "forward_hook" and len(names) == 4:  # with_kwargs: (module, args, kwargs, output)
+        roles = {names[1]: "input", names[3]: "output"}
+    set_anew = _names_set_in(definition)
+    fixed: dict[str, Role] = {name: role for name, role in roles.items() if role and name not in set_anew}
+    return HookSyntax(definition, fixed, known, kind is None)
+
+
+def list_parameters(function: Callable[..., Any]) -> list[str] | None:
+    """List the names of the parameters that can be given by position; None if Python does not know them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+
+
+def _guess_kind(names: list[str], definition: Definition) -> str:
+    """Guess the kind of hook from the number and the names of its parameters; an empty text if it is not clear."""
+    if not names:
+        return ""
+    if any("dict" in name or name == "prefix" for name in names) or names[0].startswith("opt"):
+        return ""  # a hook on saving, loading or the optimizer's step
+    backward = any(name.startswith("g") or "grad" in name for name in names[1:])
+    if len(names) == 1:
+        nodes = ast.walk(definition)
+        reads_grad = any(
+            isinstance(n, ast.Attribute)
+            and n.attr == "grad"
+            and isinstance(n.value, ast.Name)
+            and n.value.id == names[0]
+            for n in nodes
+        )
+        return "" if reads_grad or names[0] in _PARAMETER_NAMES else "tensor_hook"
+    if len(names) == 2:
+        return "full_backward_pre_hook" if backward else "forward_pre_hook"
+    if len(names) == 3:
+        pre = names[2] in _KEYWORD_NAMES
+        return "full_backward_hook" if backward else "forward_pre_hook" if pre else "forward_hook"
+    return "forward_hook" if len(names) == 4 and not backward else ""
+
+
+def _own_nodes(statements: list[Any]) -> Iterator[ast.AST]:
+    waiting: list[ast.AST] = list(reversed(statements))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+def _names_set_in(definition: Definition) -> set[str]:
+    """List the names that a function assigns, other than by ``+=`` and the like, which may edit in place."""
+    edited = {id(node.target) for node in ast.walk(definition) if isinstance(node, ast.AugAssign)}
+    return {
+        node.id
+        for node in ast.walk(definition)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del) and id(node) not in edited
+    }

@@ -1,0 +1,87 @@
+"""Find hooks that read a loop variable: all of them see its last value."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hookviz.static_checks.registered_hooks import RegisteredHook
+from hookviz.static_checks.static_finding import StaticFinding, make_finding
+from hookviz.support.printable import make_printable, truncate
+from hookviz.support.source_code import find_definition
+
+MAX_SHOWN_VALUE = 40
+"""Letters of the loop variable's value that the finding shows."""
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def find_late_binding(hooks: Sequence[RegisteredHook]) -> Iterator[StaticFinding]:
+    """Find functions that a loop made several times, and that read the variable of this loop when they run."""
+    made_from: dict[Any, list[RegisteredHook]] = {}
+    for hook in hooks:
+        code = getattr(hook.function, "__code__", None)
+        if code is not None:
+            made_from.setdefault(code, []).append(hook)
+    for group in made_from.values():
+        if len({id(hook.function) for hook in group}) > 1:
+            yield from _find_in_copies(group)
+
+
+def _find_in_copies(hooks: Sequence[RegisteredHook]) -> Iterator[StaticFinding]:
+    """Find loop variables that several hooks, made of one piece of code, share."""
+    for name in _loop_variables_around(hooks[0].function):
+        sharing: dict[int, list[RegisteredHook]] = {}
+        for hook in hooks:
+            variable = _variable_of(hook.function, name)
+            if variable is not None:
+                sharing.setdefault(id(variable), []).append(hook)
+        for group in sharing.values():
+            if len({id(hook.function) for hook in group}) > 1:
+                yield _describe_group(group, name)
+
+
+def _variable_of(function: Any, name: str) -> Any:
+    """Return what keeps the variable ``name`` that a function reads: a closure cell, or its globals; None if neither.
+
+    A parameter of that name, such as in ``lambda grad, name=name: ...``, is the function's own.
+    """
+    code = function.__code__
+    if name in code.co_varnames:
+        return None
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    if name in cells:
+        return cells[name]
+    return function.__globals__ if name in code.co_names and name in function.__globals__ else None
+
+
+def _describe_group(hooks: Sequence[RegisteredHook], name: str) -> StaticFinding:
+    variable = _variable_of(hooks[0].function, name)
+    try:
+        value = repr(variable[name] if isinstance(variable, dict) else variable.cell_contents)
+    except Exception:  # the variable was deleted, or its object cannot be shown
+        value = "?"
+    shown = truncate(make_printable(value), MAX_SHOWN_VALUE)
+    parts = {"hook": hooks[0].label, "count": len(hooks), "name": name, "value": shown}
+    return make_finding("late_binding", "warning", hooks[0].on, **parts)
+
+
+def _loop_variables_around(function: Any) -> list[str]:
+    """List the names that the loops around the definition of ``function``, in the same scope, set anew each time."""
+    definition, around = find_definition(function)
+    if definition is None:
+        return []
+    targets: list[ast.AST] = []
+    for node in reversed(around):
+        if isinstance(node, ast.For | ast.AsyncFor):
+            targets.append(node.target)
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            targets += [generator.target for generator in node.generators]
+        elif isinstance(node, _SCOPES):
+            break
+    names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    read = {node.id for node in ast.walk(_body_of(definition)) if isinstance(node, ast.Name)}
+    return [name for name in dict.fromkeys(names) if name in read]
+
+
+def _body_of(definition: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+    """Return the body without the defaults, which are read when the function is made."""
+    return definition.body if isinstance(definition, ast.Lambda) else ast.Module(definition.body, [])

@@ -1,0 +1,73 @@
+"""The hooks of a model with the functions and the objects that they are registered on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import Module
+
+from hookviz.autograd import module_tree
+from hookviz.recorder.hook_dicts import module_hook_dicts, user_hook_entries
+from hookviz.recorder.module_registry import ModuleRegistry
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.support.source_code import describe_function
+from hookviz.trace import TraceData
+
+CALL_KINDS = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook", "backward_hook")
+"""Kinds of hooks that run only if the module is called."""
+
+
+@dataclass(frozen=True)
+class RegisteredHook:
+    """A hook that is registered now. It refers to live objects, so it is kept only while the rules run."""
+
+    kind: str
+    on: str
+    """The name of the owner."""
+    owner: Module | torch.nn.Parameter
+    function: Any
+    """The function of the user."""
+    with_kwargs: bool
+    dict_id: int
+    """Identifies the dict that keeps it."""
+
+    @property
+    def label(self) -> str:
+        """The short name of its function."""
+        return describe_function(self.function).label
+
+
+class NamedModel:
+    """A model, its modules and parameters by the names that a recording gives them, and its hooks."""
+
+    def __init__(self, root: Module) -> None:
+        registry = ModuleRegistry(TraceData())
+        registry.name_model(root)
+        self.root = root
+        self.modules = [
+            (registry.trace.module(registry.number(module)), module) for module in module_tree.all_modules(root)
+        ]
+        self.name = self.modules[0][0]
+        self.parameters: dict[int, tuple[list[str], torch.nn.Parameter]] = {}
+        """``id`` of a parameter → all its names, and the parameter."""
+        for name, module in self.modules:
+            for own, parameter in module_tree.own_parameters(module):
+                self.parameters.setdefault(id(parameter), ([], parameter))[0].append(f"{name}.{own}")
+        self.hooks = list(self._list_hooks())
+
+    def _list_hooks(self) -> Iterator[RegisteredHook]:
+        seen: set[int] = set()
+        for name, module in self.modules:
+            owners = {f"{name}.{own}": parameter for own, parameter in module_tree.own_parameters(module)}
+            for kept in module_hook_dicts(module, name):
+                if id(kept.hooks) in seen:  # of a parameter with two names
+                    continue
+                seen.add(id(kept.hooks))
+                with_kwargs = kept.flags.get("with_kwargs") or ()
+                for key, hook in user_hook_entries(kept.hooks):
+                    unwrapped = unwrap_hook(hook)
+                    kind = "multi_grad_hook" if unwrapped and unwrapped.kind == "multi_grad_hook" else kept.kind
+                    function = hook if unwrapped is None else unwrapped.function
+                    owner = owners.get(kept.on, module)
+                    yield RegisteredHook(kind, kept.on, owner, function, key in with_kwargs, id(kept.hooks))

@@ -1,0 +1,435 @@
+"""``doctor`` finds known mistakes in a model's hooks and settings, and says nothing of an ordinary model."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+
+calls: list[Any] = []
+
+
+def look(*_: Any) -> None:
+    """A hook that changes nothing."""
+
+
+def findings(net: Any) -> list[tuple[str, str, str]]:
+    """(severity, kind, owner) of each finding; models are named after the variable of this function."""
+    return [(finding.severity, finding.kind, finding.on) for finding in hv.doctor(net)]
+
+
+class Block(nn.Module):
+    """A residual block as in ResNet."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(channels)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.relu(self.norm(self.conv(x)) + x)
+        return y
+
+
+class Encoder(nn.Module):
+    """A small language model as BERT is: embeddings, an encoder, and a head with the weight of the embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(20, 8, padding_idx=0)
+        self.positions = nn.Embedding(10, 8)
+        self.register_buffer("mask", torch.full((4, 4), -torch.inf))
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2)
+        self.head = nn.Linear(8, 20)
+        self.head.weight = self.words.weight
+
+
+ORDINARY: dict[str, Callable[[], nn.Module]] = {
+    "residual": lambda: nn.Sequential(nn.Conv2d(3, 4, 7), Block(4), Block(4), nn.Flatten(), nn.LazyLinear(10)),
+    "transformer": lambda: nn.Transformer(8, 2, 2, 2, 16, batch_first=True),
+    "lstm": lambda: nn.LSTM(4, 8, num_layers=2, bidirectional=True, dropout=0.1),
+    "encoder": Encoder,
+    "weight norm": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(2, 2)),
+    "meta": lambda: nn.Linear(2, 2, device="meta"),
+    "empty": lambda: nn.Sequential(),
+    "half": lambda: nn.Linear(2, 2, dtype=torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+@pytest.mark.parametrize("training", [True, False])
+def test_an_ordinary_model_has_no_findings(name: str, training: bool) -> None:
+    table = hv.doctor(ORDINARY[name]().train(training))
+    assert list(table) == []
+    assert "Nothing was found. Looked at: the hooks (" in repr(table)
+    assert "record a pass" in repr(table) and "record a pass" in table._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["residual", "encoder"])
+def test_ordinary_hooks_have_no_findings(name: str) -> None:
+    model = ORDINARY[name]()
+    kept = {}
+
+    def keep(module: nn.Module, args: Any, output: Any) -> None:
+        kept[module] = output.detach().clone()
+
+    for name, module in model.named_modules():
+        if type(module).forward is not nn.Module.forward and not name.endswith("out_proj"):
+            module.register_forward_hook(keep)
+            module.register_full_backward_hook(look)
+    for parameter in filter(lambda parameter: not nn.parameter.is_lazy(parameter), model.parameters()):
+        parameter.register_hook(lambda grad: grad.clamp(-1, 1))
+    assert {kind for _, kind, _ in findings(model)} <= {"tied"}
+
+
+def test_hooks_on_frozen_parameters_and_modules_are_found() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    net[0].weight.register_hook(look)
+    net[0].register_full_backward_hook(look)
+    net[0].requires_grad_(False)
+    assert findings(net) == [
+        ("warning", "frozen_parameter", "net.0.weight"),
+        ("remark", "frozen_module", "net.0"),
+        ("remark", "partly_frozen", "net"),
+    ]
+
+
+def test_hooks_on_modules_that_are_never_called_are_errors() -> None:
+    net = nn.ModuleDict({"list": nn.ModuleList([nn.Linear(2, 2)]), "attention": nn.MultiheadAttention(4, 2)})
+    net["list"].register_forward_hook(look)
+    net["attention"].out_proj.register_forward_pre_hook(look)
+    net["attention"].out_proj.weight.register_hook(look)
+    assert findings(net) == [
+        ("error", "no_forward", "net.list"),
+        ("error", "projection", "net.attention.out_proj"),
+    ]
+
+
+def test_hooks_that_are_found_to_be_never_called_do_not_fire() -> None:
+    attention = nn.MultiheadAttention(4, 2)
+    attention.out_proj.register_forward_hook(lambda *_: calls.append(1))
+    attention(*[torch.ones(1, 1, 4)] * 3)
+    assert calls == [] and hv.doctor(attention)[0].kind == "projection"
+
+
+def test_a_legacy_backward_hook_is_a_warning() -> None:
+    layer = nn.Linear(2, 2)
+    layer.register_backward_hook(look)
+    assert findings(layer) == [("warning", "legacy", "net")]
+
+
+def test_a_function_registered_twice_is_found_also_if_its_cell_ran_twice() -> None:
+    layer = nn.Linear(2, 2)
+    for _ in range(3):
+        layer.register_forward_hook(lambda module, args, output: None)
+    layer.weight.register_hook(look)
+    layer.weight.register_hook(look)
+    table = hv.doctor(layer)
+    assert [(row.kind, row.on) for row in table] == [("repeated", "layer"), ("repeated", "layer.weight")]
+    assert "3 times" in table[0].sentence and "2 times" in table[1].sentence
+
+
+def test_functions_of_a_factory_are_neither_repeated_nor_bound_late() -> None:
+    def make(name: str) -> Callable[..., None]:
+        return lambda module, args, output: calls.append(name)
+
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    for name, module in net.named_children():
+        module.register_forward_hook(make(name))
+        module.register_forward_hook(make(name + "again"))
+        module.register_forward_hook(functools.partial(look, name))
+        module.register_forward_hook(lambda module, args, output, name=name: calls.append(name))  # type: ignore[misc]
+    assert findings(net) == []
+
+
+def test_hooks_that_share_a_loop_variable_are_found_with_its_value() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    for name, module in net.named_children():
+        module.register_forward_hook(lambda module, args, output: calls.append(name))  # noqa: B023
+    (row,) = hv.doctor(net)
+    assert (row.severity, row.kind, row.on) == ("warning", "late_binding", "net.0")
+    assert "2 hooks λ calls.append(name) read the loop variable name" in row.sentence and "now '1'" in row.sentence
+
+
+def test_a_def_in_a_loop_and_a_comprehension_bind_late_too() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    for number in range(2):
+
+        def scale(grad: torch.Tensor) -> torch.Tensor:
+            return grad * number  # noqa: B023
+
+        net[number].weight.register_hook(scale)
+    _ = [net[i].bias.register_hook(lambda grad: grad * i) for i in range(2)]  # noqa: B023
+    assert [row.kind for row in hv.doctor(net)] == ["late_binding", "late_binding"]
+
+
+def test_a_variable_that_no_loop_sets_is_no_late_binding() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    kept: list[Any] = []
+    for module in net:
+        module.register_forward_hook(lambda module, args, output: kept.append(output.shape))
+    assert findings(net) == []
+
+
+def test_a_hook_on_a_tied_parameter_is_a_remark_with_both_names() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    net[1].weight = net[0].weight
+    net[0].weight.register_hook(look)
+    (row,) = hv.doctor(net)
+    assert row.kind == "tied" and row.sentence.startswith(
+        "net.0.weight = net.1.weight is one parameter: look fires once"
+    )
+
+
+def test_nan_and_inf_in_parameters_are_found_and_other_numbers_untouched() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    with torch.no_grad():
+        net[0].weight[0, 0] = torch.nan
+        net[1].bias[0] = torch.inf
+    before = [parameter.clone() for parameter in net.parameters()]
+    assert findings(net) == [("error", "nan", "net.0.weight"), ("warning", "inf", "net.1.bias")]
+    assert all(torch.equal(a, b) for a, b in zip(before[1:], list(net.parameters())[1:], strict=True))
+
+
+def test_parameters_that_overlap_are_found_and_neighbours_in_one_block_are_not() -> None:
+    block = torch.zeros(8)
+    net = nn.ParameterDict({"a": nn.Parameter(block[:4]), "b": nn.Parameter(block[4:])})
+    assert findings(net) == []
+    net["c"] = nn.Parameter(block[2:6])
+    assert {kind for _, kind, _ in findings(net)} == {"shared_memory"}
+
+
+def test_modules_in_another_mode_than_the_model_are_a_remark() -> None:
+    net = nn.Sequential(nn.BatchNorm1d(2), nn.Dropout(), nn.Linear(2, 2))
+    net[0].eval()
+    net[2].eval()
+    (row,) = hv.doctor(net)
+    assert row.kind == "mixed_modes" and "net is in train mode" in row.sentence and "eval mode: net.0." in row.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiler")
+def test_hooks_in_a_compiled_module_are_a_remark() -> None:
+    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)))
+    assert isinstance(compiled, nn.Module)
+    assert findings(compiled) == []
+    next(compiled.children())[0].register_forward_hook(look)  # type: ignore[index]
+    assert [kind for _, kind, _ in findings(compiled)] == ["compiled"]
+
+
+def edits_gradient(grad: Any) -> None:
+    grad *= 2
+
+
+def edits_after_cloning(grad: Any) -> Any:
+    grad = grad.clone()
+    grad *= 2
+    return grad
+
+
+def edits_item(grad: Any) -> None:
+    grad[0] = 0
+
+
+def edits_parameter(param: Any) -> None:
+    param.grad.mul_(2)
+    param.mul_(0.9)
+
+
+def edits_output(module: Any, args: Any, output: Any) -> None:
+    output.mul_(2)
+
+
+def edits_input(module: Any, args: Any) -> None:
+    args[0].add_(1)
+
+
+def edits_grad_output(module: Any, grad_input: Any, grad_output: Any) -> None:
+    grad_output[0].zero_()
+    grad_input[0].zero_()
+
+
+def assigns_to_tuple(module: Any, grad_input: Any, grad_output: Any) -> None:
+    grad_input[0] = None
+
+
+def takes_none() -> None:
+    """Takes no argument."""
+
+
+def takes_five(a: Any, b: Any, c: Any, d: Any, e: Any) -> None:
+    """Takes too many."""
+
+
+def needs_keyword(grad: Any, *, scale: float) -> None:
+    """Needs a keyword that torch never gives."""
+
+
+def returns_sometimes(grad: Any) -> Any:  # noqa: RET503
+    if grad.sum() > 0:
+        return grad * 2
+
+
+def returns_always(grad: Any) -> Any:
+    if grad.sum() > 0:
+        return grad * 2
+    else:  # noqa: RET505
+        return grad
+
+
+def detaches(module: Any, args: Any, output: Any) -> Any:
+    return output.detach()
+
+
+def keeps_output(module: Any, args: Any, output: Any) -> None:
+    calls.append(output)
+
+
+def keeps_shared(module: Any, args: Any, output: Any) -> None:
+    calls[0] = output.detach().cpu()
+
+
+def keeps_gradient(module: Any, grad_input: Any, grad_output: Any) -> None:
+    module.last = grad_output[0]
+
+
+def keeps_copy(module: Any, args: Any, output: Any) -> None:
+    calls.append(output.detach().clone())
+    calls.append(output.norm().item())
+
+
+def keeps_locally(module: Any, args: Any, output: Any) -> None:
+    seen = {}
+    seen["output"] = output
+
+
+def prints(grad: Any) -> None:
+    print(grad)
+
+
+class Keeper:
+    """A hook that is an object."""
+
+    def __call__(self, module: Any, args: Any, output: Any) -> None:
+        self.output = output
+
+    def method(self, grad: Any) -> None:
+        grad.mul_(2)
+
+
+FUNCTIONS: list[tuple[Any, list[str]]] = [
+    (edits_gradient, ["warning edits.gradient"]),
+    (edits_item, ["warning edits.gradient"]),
+    (edits_after_cloning, []),
+    (edits_parameter, []),
+    (edits_output, ["warning edits.output"]),
+    (edits_input, ["warning edits.input"]),
+    (edits_grad_output, ["warning edits.grad_output"]),
+    (assigns_to_tuple, ["warning tuple_item"]),
+    (takes_none, ["error parameters"]),
+    (takes_five, ["error parameters"]),
+    (needs_keyword, ["error parameters"]),
+    (look, []),
+    (print, []),
+    (functools.partial(takes_five, 1, 2, 3, 4), []),
+    (returns_sometimes, ["remark mixed_returns"]),
+    (returns_always, []),
+    (detaches, ["warning cuts_graph"]),
+    (keeps_output, ["remark keeps_graph"]),
+    (keeps_shared, ["remark keeps_memory"]),
+    (keeps_gradient, ["remark keeps_gradient"]),
+    (keeps_copy, []),
+    (keeps_locally, []),
+    (prints, ["remark prints_only"]),
+    (Keeper(), ["remark keeps_graph"]),
+    (Keeper().method, ["warning edits.gradient"]),
+    (lambda m, i, o: o.detach(), ["warning cuts_graph"]),
+    (lambda m, i, o: calls.append(o.shape), []),
+    (lambda m, i, o: calls.append(o), ["remark keeps_graph"]),
+    (lambda m, i, o: o * 2, []),
+    (lambda m, i, o: (calls.append(1), calls.append(2)), ["warning replaces_output"]),
+    (lambda grad: (calls.append(1), None), ["warning returns_tuple"]),
+    (lambda grad: grad * 2, []),
+    (lambda grad: grad.clamp_(-1, 1), ["warning edits.gradient"]),
+    (lambda m, gi, go: (gi[0] * 2,), []),
+]
+
+
+@pytest.mark.parametrize(("function", "expected"), FUNCTIONS)
+def test_a_hook_function_is_judged_by_its_source(function: Any, expected: list[str]) -> None:
+    table = hv.doctor(function)
+    assert [f"{row.severity} {row.kind}" for row in table] == expected
+    assert "record a pass" in repr(table)
+    assert all("{" not in row.sentence for row in table)
+
+
+def fills_state(module: Any, state_dict: Any, prefix: Any, local_metadata: Any) -> None:
+    state_dict["extra"] = 1
+
+
+def sets_keyword(module: Any, args: Any, kwargs: Any) -> Any:
+    kwargs["scale"] = 2
+    return args, kwargs
+
+
+def sets_option(optimizer: Any, args: Any, kwargs: Any) -> None:
+    kwargs["closure"] = None
+
+
+@pytest.mark.parametrize("function", [fills_state, sets_keyword, sets_option])
+def test_hooks_on_saving_keywords_and_steps_may_edit_their_dicts(function: Any) -> None:
+    assert list(hv.doctor(function)) == []
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [(edits_gradient, "tensor hook"), (keeps_output, "forward hook"), (sets_option, "hook of unknown kind")],
+)
+def test_the_table_names_the_kind_that_a_function_is_taken_for(function: Any, kind: str) -> None:
+    assert f"taken for a {kind} because of its parameters" in repr(hv.doctor(function))
+
+
+def test_what_is_called_an_error_raises() -> None:
+    layer, other = nn.Linear(2, 2), nn.Linear(2, 2)
+    layer.register_full_backward_hook(assigns_to_tuple)
+    other.weight.register_hook(lambda grad: (calls.append(1), None))
+    assert [hv.doctor(model)[0].severity for model in (layer, other)] == ["error", "error"]
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        layer(torch.ones(2, requires_grad=True)).sum().backward()
+    with pytest.raises(TypeError, match="hook returned 'tuple'"):
+        other(torch.ones(2)).sum().backward()
+
+
+def test_functions_on_a_model_are_judged_by_the_kind_of_their_registration() -> None:
+    layer = nn.Linear(2, 2)
+    layer.weight.register_post_accumulate_grad_hook(edits_gradient)
+    layer.register_forward_hook(edits_output)
+    layer.register_forward_pre_hook(lambda module, args, kwargs: args[0].add_(1), with_kwargs=True)
+    assert [row.kind for row in hv.doctor(layer)] == ["edits.input", "edits.output"]
+
+
+def test_a_container_that_grows_is_named() -> None:
+    assert "calls grows with every call" in hv.doctor(keeps_output)[0].sentence
+    assert "grows" not in hv.doctor(keeps_shared)[0].sentence
+
+
+def test_the_worst_finding_comes_first_and_the_table_ends_with_what_needs_a_pass() -> None:
+    net = nn.Sequential(nn.ModuleList([nn.Linear(1, 1)]), nn.Linear(1, 1))
+    net[1].requires_grad_(False)
+    net[0].register_forward_hook(look)
+    table = hv.doctor(net)
+    assert [row.severity for row in table] == ["error", "remark"]
+    assert repr(table).splitlines()[0].split() == ["severity", "on", "problem", "finding"]
+    assert repr(table).splitlines()[-1].startswith("Looked at: the hooks (1), modules (4) and parameters (4)")
+
+
+@pytest.mark.parametrize("thing", [3, torch.ones(2), nn.Linear, None])
+def test_anything_else_is_refused(thing: Any) -> None:
+    with pytest.raises(TypeError, match=r"doctor\(\) takes a model"):
+        hv.doctor(thing)
