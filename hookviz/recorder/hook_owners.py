@@ -48,6 +48,7 @@ class TensorEvidence:
         if sightings is None or sightings.reference() is not tensor:
             sightings = self._sightings[id(tensor)] = TensorSightings(tensor)
         sightings.counts["passes"] += 1
+        sightings.counts["frozen"] += not tensor.requires_grad
         if snapshot.place_of_tensor(tensor) is not None:
             sightings.counts["in_graph"] += 1
             sightings.counts["partial"] += is_partial
@@ -62,12 +63,15 @@ class TensorEvidence:
         """Return what was seen of a tensor."""
         sightings = self._sightings.get(id(tensor))
         facts: Facts = {}
+        is_frozen = not tensor.requires_grad
         if sightings is not None and sightings.reference() is tensor:
-            facts |= {name: count for name, count in sightings.counts.items() if count}
+            counts = sightings.counts
+            facts |= {name: counts[name] for name in ("passes", "in_graph", "partial") if counts[name]}
+            is_frozen = counts["frozen"] == counts["passes"]
             facts |= {"detour": sightings.detour} if sightings.detour else {}
         if tensor.is_leaf:
             facts["leaf"] = "yes"
-        if not tensor.requires_grad:
+        if is_frozen:
             facts["frozen"] = "yes"
         return facts
 

@@ -228,6 +228,36 @@ def global_hook_without_a_call() -> Trace:
     return trace
 
 
+@because("raised.caller", "net.b")
+def exception_comes_before_the_call() -> Trace:
+    net = Net()
+    net.b.register_forward_hook(lost)
+    with suppress(RuntimeError), hv.record(net) as trace:
+        net(ones(1, 3))
+    return trace
+
+
+@because("bypassed.inner", "other")
+def inner_module_is_shared_with_a_model_that_is_called() -> Trace:
+    net = Net()
+    other = nn.Sequential(net.a)
+    other.register_forward_hook(lost)
+    with hv.record() as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+@because("after_call", "all modules")
+def global_hook_comes_after_the_calls() -> Trace:
+    net = Net()
+    with hv.record(net) as trace:
+        loss = net(ones()).sum()
+        handle = nn.modules.module.register_module_forward_hook(lost)
+        loss.backward()
+    handle.remove()
+    return trace
+
+
 # -- called, but without a way back
 
 
@@ -643,6 +673,36 @@ def multi_grad_hook_gets_none_for_an_unused_tensor() -> Trace:
     return trace
 
 
+@because("not_in_graph", "hidden")
+def tensor_is_detached_beside_a_tensor_that_is_used() -> Trace:
+    a = ones(grad=True)
+    hidden = a * 2
+    hidden.register_hook(lost)
+    with hv.record() as trace:
+        (hidden.detach() * a).sum().backward()
+    return trace
+
+
+@because("stray", "weight")
+def parameter_belongs_to_no_module() -> Trace:
+    net, weight = Net(), nn.Parameter(ones())
+    weight.register_hook(lost)
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+@because("substituted", "net.scale")
+def parameter_is_frozen_only_after_the_pass() -> Trace:
+    net = Net()
+    net.scale = nn.Parameter(ones())
+    net.scale.register_hook(lost)
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+        net.scale.requires_grad_(False)
+    return trace
+
+
 # -- optimizers
 
 
@@ -666,6 +726,30 @@ def optimizer_takes_no_step() -> Trace:
     optimizer.register_step_pre_hook(lost)
     with hv.record(net) as trace:
         net(ones()).sum().backward()
+    return trace
+
+
+@because("after_step", "optimizer")
+def step_hook_comes_after_the_step() -> Trace:
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+        optimizer.step()
+        optimizer.register_step_post_hook(lost)
+    return trace
+
+
+@because("no_step", "unused")
+def another_optimizer_takes_the_steps() -> Trace:
+    net = Net()
+    used, unused = (torch.optim.SGD(net.parameters(), 0.1) for _ in range(2))
+    unused.register_step_post_hook(lost)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    with hv.record(net) as trace:
+        scaler.scale(net(ones()).sum() * float("inf")).backward()
+        scaler.step(used)
+        scaler.update()
     return trace
 
 

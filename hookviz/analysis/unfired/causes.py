@@ -123,6 +123,16 @@ def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("nothing_called", {"on": hook.on}) if is_idle else None
 
 
+def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """An exception ended each call of the module around it."""
+    caller, trace = hook.evidence_of("caller"), timeline.trace
+    calls = {index for index, call in enumerate(trace.calls) if trace.module(call.module) == caller}
+    step = timeline.exception_in(calls)
+    if hook.count("called") or step is None:
+        return None
+    return Cause("raised.caller", {"on": hook.on, "caller": caller, "step": str(step + 1)}, step)
+
+
 def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.count("called") or timeline.is_limited or "global" in hook.flags:
         return None
@@ -137,15 +147,10 @@ def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """An exception left the call before the hook's turn."""
-    calls = {timeline.trace.rows[step].call for step in timeline.calls_while(hook)}
-    for step in timeline.exceptions:
-        call = timeline.trace.rows[step].call
-        while call is not None:
-            if call in calls:
-                return Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
-            call = timeline.trace.calls[call].parent
-    return None
+    """An exception left each call before the hook's turn."""
+    calls = {timeline.trace.rows[step].own_call for step in timeline.calls_while(hook)}
+    step = timeline.exception_in(calls)
+    return None if step is None else Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
 
 
 def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -159,8 +164,8 @@ def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _returned_container(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It returned something in which torch does not look for tensors."""
-    steps = timeline.calls_while(hook)
+    """It returned something in which torch does not look for tensors; legacy hooks look into more."""
+    steps = timeline.calls_while(hook) if hook.kind != "backward_hook" else []
     types = {timeline.call_at(step).returned for step in steps}
     if not steps or None in types:
         return None
@@ -195,8 +200,14 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    step = next((step for step in timeline.exceptions if timeline.seeds and step > timeline.seeds[0]), None)
-    return None if step is None else Cause("raised.backward", {"on": hook.on, "step": str(step + 1)}, step)
+    """An exception ended each of the passes."""
+    rows = timeline.trace.rows
+    passes = {rows[step].pass_id for step in timeline.passes_while(hook)}
+    raised = {rows[step].pass_id: step for step in timeline.exceptions if rows[step].call is None}
+    if not passes or not passes <= raised.keys():
+        return None
+    step = raised[max(passes)]
+    return Cause("raised.backward", {"on": hook.on, "step": str(step + 1)}, step)
 
 
 # -- tensors
@@ -216,8 +227,10 @@ def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
 
 
 def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is a view or a copy of a tensor of the graph."""
     op = hook.evidence_of("detour")
-    return Cause("detour", {"on": hook.on, "op": op, "root": _root_name(timeline)}) if op else None
+    is_copy = op.partition("Backward")[0] in _COPYING_OPS
+    return Cause("detour", {"on": hook.on, "op": op, "root": _root_name(timeline)}) if is_copy else None
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -250,7 +263,9 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    step = next((i for i, row in enumerate(timeline.trace.rows) if row.kind == "unscale" and row.found_inf), None)
+    trace, numbers = timeline.trace, timeline.optimizers_named(hook.on)
+    skipped = (i for i, row in enumerate(trace.rows) if row.kind == "unscale" and row.found_inf)
+    step = next((i for i in skipped if trace.rows[i].optimizer in numbers), None)
     if hook.count("steps") or step is None:
         return None
     return Cause("scaler", {"on": hook.on, "step": str(step + 1)}, step)
@@ -262,8 +277,11 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("no_step", {"on": hook.on})
 
 
-def _after_step(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    return Cause("after_step", {"on": hook.on}) if hook.since is not None and hook.count("steps") else None
+def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    numbers, later = timeline.optimizers_named(hook.on), timeline.trace.rows[hook.since or 0 :]
+    has_stepped = any(row.kind == "optimizer_step" and row.optimizer in numbers for row in later)
+    is_late = hook.since is not None and hook.count("steps") and not has_stepped
+    return Cause("after_step", {"on": hook.on}) if is_late else None
 
 
 def _root_name(timeline: Timeline) -> str:
@@ -272,8 +290,15 @@ def _root_name(timeline: Timeline) -> str:
     return "" if row is None else timeline.trace.name(row.node, row.output)
 
 
+_COPYING_OPS = {
+    "Alias", "AsStrided", "Clone", "Diagonal", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice",
+    "Split", "SplitWithSizes", "Squeeze", "T", "ToCopy", "Transpose", "Unbind", "Unfold", "UnsafeView", "Unsqueeze",
+    "View",
+}  # fmt: skip
+"""Ops that make a view or a copy of a tensor."""
 _UNCALLED: tuple[Rule, ...] = (
-    _nothing_called, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before, _not_called,
+    _nothing_called, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before, _caller_raised,
+    _not_called,
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
     "forward": (_removed, _registered_after_calls, *_UNCALLED, _raised_in_call),

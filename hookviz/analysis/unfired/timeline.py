@@ -4,6 +4,7 @@ from bisect import bisect_left
 from functools import cached_property
 
 from hookviz.trace import CallRow, TraceData, UnfiredRow
+from hookviz.trace.traversal import iter_enclosing_calls
 
 _LIMITED = ("note.every", "note.only")
 
@@ -26,14 +27,32 @@ class Timeline:
             elif row.kind == "exception":
                 self.exceptions.append(step)
 
+    def calls_of(self, hook: UnfiredRow) -> list[int]:
+        """Return the steps at which the module of a hook was called; any module for a hook of all modules."""
+        if "global" in hook.flags:
+            return sorted(step for steps in self._calls.values() for step in steps)
+        return self._calls.get(-1 if hook.module is None else hook.module, [])
+
     def calls_while(self, hook: UnfiredRow) -> list[int]:
         """Return the steps at which the module of a hook was called while the hook was registered."""
-        return _between(self._calls.get(-1 if hook.module is None else hook.module, []), hook.since, hook.until)
+        return _between(self.calls_of(hook), hook.since, hook.until)
 
     def last_call(self, hook: UnfiredRow) -> int | None:
         """Return the last step at which the module of a hook was called."""
-        calls = self._calls.get(-1 if hook.module is None else hook.module)
+        calls = self.calls_of(hook)
         return calls[-1] if calls else None
+
+    def exception_in(self, calls: set[int]) -> int | None:
+        """Return the step of the exception in the last of ``calls``, if exceptions ended them all."""
+        ended: dict[int, int] = {}
+        for step in self.exceptions:
+            for call in iter_enclosing_calls(self.trace, self.trace.rows[step].call):
+                ended.setdefault(call, step)
+        return ended[max(calls)] if calls and calls <= ended.keys() else None
+
+    def optimizers_named(self, name: str) -> set[int]:
+        """Return the numbers of the optimizers with a name."""
+        return {index for index, row in enumerate(self.trace.optimizers) if row.name == name}
 
     def passes_while(self, hook: UnfiredRow) -> list[int]:
         """Return the steps at which passes began while a hook was registered."""
@@ -51,13 +70,9 @@ class Timeline:
     @cached_property
     def owned_calls(self) -> set[int]:
         """The calls that made nodes of the graph of a pass, with all calls around them."""
-        owned: set[int] = set()
-        for node, call in self.trace.owners.items():
-            current: int | None = None if self.trace.ops[node] == "AccumulateGrad" else call
-            while current is not None and current not in owned:
-                owned.add(current)
-                current = self.trace.calls[current].parent
-        return owned
+        ops = self.trace.ops
+        makers = {call for node, call in self.trace.owners.items() if ops[node] != "AccumulateGrad"}
+        return {outer for call in makers for outer in iter_enclosing_calls(self.trace, call)}
 
     @cached_property
     def is_limited(self) -> bool:
