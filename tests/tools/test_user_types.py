@@ -46,8 +46,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "program.py").write_text(PROGRAM)
     (folder / "mypy.ini").write_text(CONFIG)
     (folder / "hookviz").symlink_to(ROOT / "hookviz")
-    files = ["--config-file", str(folder / "mypy.ini"), "--cache-dir", str(folder / "cache"), str(folder / "program.py")]
-    output, errors, _ = api.run(files)
+    paths = {"--config-file": "mypy.ini", "--cache-dir": "cache"}
+    options = [text for option, name in paths.items() for text in (option, str(folder / name))]
+    output, errors, _ = api.run([*options, str(folder / "program.py")])
     assert errors == ""
     return output
 
@@ -61,7 +62,7 @@ def revealed(report: str) -> list[str]:
 def test_the_fields_of_a_step_have_precise_types(report: str) -> None:
     step, some_steps, all_steps, kind, before, effect, hook, on, trouble_step, norm = revealed(report)
     assert (step, some_steps, all_steps) == ("Step", "list[Step]", "list[Step]")
-    assert kind.startswith("Literal['call'] | Literal['forward']") or kind.startswith("Literal['call', 'forward'")
+    assert kind.startswith(("Literal['call'] | Literal['forward']", "Literal['call', 'forward'"))
     assert before == "Value | tuple[Value | None, ...] | None"
     assert {"'kept'", "'edited'", "'replaced'", "'ran'"} == set(re.findall(r"'\w+'", effect)) and "None" in effect
     assert (hook, on, trouble_step, norm) == ("Hook | None", "str", "int", "float")
