@@ -1,5 +1,6 @@
 """The listings of a trace for programs and consoles: ``text``, ``to_records`` and ``to_pandas``."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -14,6 +15,47 @@ class TraceListings:
     @property
     def _listed_trace(self) -> "TraceData":
         return cast("TraceData", self)
+
+    def text(self, steps: Iterable[int] | None = None, width: int | None = None) -> str:
+        """Return a timeline as plain text: one line per step, and a heading for each pass.
+
+        A line has the number of the step, counted from 1; the pass, if there are several; what happened; the name of
+        the tensor, node, hook or module, indented by the modules around it; the values before → after; and where the
+        hook is defined. ``print(trace)`` shows the same text, but of a trace with more than 200 steps only the first
+        and the last 100. A line says which steps are left out, and … marks text that had to be shortened.
+
+        Args:
+            steps: the steps to list, counted from 0, such as ``range(100, 200)``; all if None.
+            width: the longest line, in characters, at least 72. If None, the width of the terminal, or 100 without one.
+
+        Raises:
+            IndexError: the trace has no such step.
+            TypeError: ``steps`` or ``width`` does not consist of whole numbers.
+            ValueError: ``width`` is too small.
+
+        >>> import torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as trace:
+        ...     (x * x).backward()
+        >>> print(trace.text(range(2, 5), width=80))
+        Trace: 5 steps, 1 of them hooks, 1 backward pass(es).
+        step  what         name              before → after    hook at
+        … steps 1 to 2 are left out (2)
+        Pass 1 of 1: backward of MulBackward0
+           3  arrive       x                 6
+           4  tensor hook  λ grad * 10 on x  6 → 60, replaced
+           5  write .grad  x                 60
+        print(trace.text()) lists all 5 steps, print(trace.text(steps)) those that you
+        choose.
+        """
+        from hookviz.analysis.text_timeline import write_text
+
+        return write_text(self._listed_trace, steps, width)
+
+    def __str__(self) -> str:
+        from hookviz.analysis.text_timeline import choose_printed_steps, write_text
+
+        return write_text(self._listed_trace, choose_printed_steps(self._listed_trace))
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat dict per step, in order, for any tool that takes plain data.
