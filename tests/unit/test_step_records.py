@@ -1,8 +1,8 @@
 """The flat records of a trace, and its data frame, describe every step."""
 
-import builtins
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -151,14 +151,8 @@ def test_data_frame_of_an_empty_trace_has_the_columns() -> None:
 
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace, real_import = record_scalars(), builtins.__import__
-
-    def refuse(name: str, *arguments: Any, **keywords: Any) -> Any:
-        if name == "pandas":
-            raise ModuleNotFoundError(name)
-        return real_import(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r'pip install pandas"'):
+    trace = record_scalars()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match='pip install pandas"'):
         trace.to_pandas()
     assert len(trace.to_records()) == len(trace.steps)
