@@ -40,7 +40,7 @@ def every_view(path: Path) -> dict[str, Any]:
     return {
         **written,
         "repr": repr(trace),
-        "text": [str(trace), trace.text(width=120)],
+        "text": trace.text(width=120),
         "records": repr(trace.to_records()),
         "notes": trace.notes,
         "steps": [(step.sentence, step.scale, step.effect) for step in trace.steps],
