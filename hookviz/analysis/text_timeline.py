@@ -196,9 +196,10 @@ class _Writer:
         """Name what a step is about: with its hook, and for a node the module that made it."""
         if step.hook is not None:
             return say("timeline.hook", hook=step.hook.label, on=step.on)
-        module = "" if owner is None or step.row.call is not None else self._trace.call(owner)
-        is_known = not module or step.on.startswith(self._trace.module(self._trace.calls[owner or 0].module))
-        return step.on if is_known else say("timeline.within", on=step.on, module=module)
+        if owner is None or step.row.call is not None:
+            return step.on
+        module = self._trace.module(self._trace.calls[owner].module)
+        return step.on if step.on.startswith(module) else say("timeline.within", on=step.on, module=module)
 
     # -- columns
 
@@ -207,7 +208,8 @@ class _Writer:
 
         The place of a hook is shortened first, since its end says most; then the wider one of name and change.
         """
-        widths = [max(map(len, column)) for column in zip(self._head, *(row.cells for row in self._rows), strict=True)]
+        columns = zip(self._head, *(row.cells for row in self._rows), strict=True)
+        widths = [min(max(map(len, column)), self._width) for column in columns]
         name, change, where = range(len(widths) - 3, len(widths))
         surplus = sum(widths) + len(_GAP) * (len(widths) - 1) - self._width
         while surplus > 0:
