@@ -67,6 +67,7 @@ javascript: ready-site
 
 bundle: ready
 	@$(VENV_PYTHON) -m tools.payload_types
+	@$(VENV_PYTHON) -m tools.trace_schema
 	@$(VENV_PYTHON) tools/javascript.py bundle
 
 lessons: ready

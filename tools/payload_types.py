@@ -3,16 +3,14 @@
 ``python -m tools.payload_types`` writes ``hookviz/player/browser/payload.d.ts``; a test checks that it is up to date.
 """
 
-import ast
 import sys
 import types
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from hookviz.player import payload
 from hookviz.support.messages.text import Message
+from tools.docstrings import read_field_docstrings
 
 SOURCE = Path(payload.__file__)
 TARGET = SOURCE.parent / "browser" / "payload.d.ts"
@@ -41,7 +39,7 @@ def write_types() -> str:
 
 def _interface(kind: Any) -> str:
     """Write a TypedDict as an interface."""
-    docstrings = _field_docstrings()
+    docstrings = read_field_docstrings(SOURCE)
     lines = [f"/** {kind.__doc__} */", f"export interface {kind.__name__} {{"]
     for name, hint in get_type_hints(kind, include_extras=True).items():
         optional = name in kind.__optional_keys__
@@ -91,18 +89,6 @@ def _union(parts: tuple[Any, ...]) -> str:
     if message <= set(parts):
         parts = (Message, *(part for part in parts if part not in message))
     return " | ".join(dict.fromkeys(map(_typescript_type, parts)))
-
-
-@cache
-def _field_docstrings() -> dict[tuple[str, str], str]:
-    """(name of a TypedDict, name of a field) → the docstring of the field, if there is one."""
-    tree = ast.parse(SOURCE.read_text(encoding="utf-8"))
-    docstrings = {}
-    for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
-        for field, below in pairwise(kind.body):
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-                docstrings[kind.name, field.target.id] = str(ast.literal_eval(below.value))
-    return docstrings
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.api.analyses import TraceAnalyses
 from hookviz.api.display import Displayable
+from hookviz.api.listings import TraceListings
 from hookviz.support.atomic_files import write_atomically
 from hookviz.trace import TraceData
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from hookviz.trace.reason_rows import Verifier
 
 
-class Trace(TraceAnalyses, Displayable, TraceData):
+class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
     """The events inside ``record()``.
 
     ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.

@@ -12,7 +12,7 @@ from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.pytree import PytreeLeaf
 from hookviz.recorder.session import Session
 from hookviz.support.source_code import describe_function
-from hookviz.trace import Note, StepRow
+from hookviz.trace import Note, StepKind, StepRow
 
 
 class CallLog:
@@ -23,7 +23,7 @@ class CallLog:
 
     def add_step(
         self,
-        kind: str,
+        kind: StepKind,
         call: int | None,
         before: Sequence[PytreeLeaf] | None = None,
         after: Sequence[PytreeLeaf] | None = None,
@@ -50,7 +50,7 @@ class CallLog:
 
         Checkpointing ends calls early with an exception that it catches; such a step has the kind "cut_short".
         """
-        kind = "cut_short" if isinstance(error, StopRecomputation) else "exception"
+        kind: StepKind = "cut_short" if isinstance(error, StopRecomputation) else "exception"
         self.add_step(kind, call, hook=hook, error=exception_text(error))
 
     def add_unobserved(self, call: int, hooks: Sequence[Hook]) -> None:

@@ -12,7 +12,7 @@ from hookviz.autograd.node_marks import NodeMarks
 from hookviz.recorder.function_replacement import Here, Replacement, make_notifier
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
-from hookviz.trace import ScaleRow, StepRow
+from hookviz.trace import ScaleRow, StepKind, StepRow
 
 
 class ScaleTracker:
@@ -67,7 +67,7 @@ class ScaleTracker:
             self._last_scales[id(scaler)] = now
             self._log("rescale", before, now)
 
-    def _log(self, kind: str, before: float, after: float, **fields: Any) -> None:
+    def _log(self, kind: StepKind, before: float, after: float, **fields: Any) -> None:
         values = self.trace.values
         values += [((), "float", "", scale, None, None) for scale in (before, after)]
         number = max(len(self.trace.roots) - 1, 0)  # the step belongs to the previous pass

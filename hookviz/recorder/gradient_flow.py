@@ -8,7 +8,7 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, SentGradient, fingerprint_of, mark_of, value_numbers
 from hookviz.recorder.gradient_probe import GradientProbe
-from hookviz.trace import NodeOutput, StepRow, TraceData
+from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
 from hookviz.trace.compact_rows import StepRows
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
 
@@ -120,7 +120,7 @@ class GradientFlow:
     def _log_change(self, place: NodeOutput, expected: int | None, now: Fingerprint) -> None:
         """Record that a gradient has changed since it was last seen, and the in-place edit that caused it if known."""
         cause = next((step for storage, step in reversed(self._edits) if storage == now.storage), None)
-        kind = "aliased" if cause is not None else "unknown_hook"
+        kind: StepKind = "aliased" if cause is not None else "unknown_hook"
         self._log(kind, *place, before=expected, after=now.value, cause=cause)
 
     def _collect_inputs(self, node: int, gradients: Gradients) -> list[Fingerprint | None]:
@@ -225,6 +225,6 @@ class GradientFlow:
             if node in self._leaves:  # no user code runs in this pass, so ``.grad`` is as it was at the start
                 self._grad_before[node] = self._grads.get(node)
 
-    def _log(self, kind: str, node: int | None, output: int | None = None, **fields: Any) -> int:
+    def _log(self, kind: StepKind, node: int | None, output: int | None = None, **fields: Any) -> int:
         self._rows.append(StepRow(self.number, kind, node, output, **fields))
         return len(self._rows) - 1

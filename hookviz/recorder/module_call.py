@@ -1,7 +1,7 @@
 """One running module call, to which the observers between its hooks report."""
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -10,7 +10,7 @@ from hookviz.recorder.call_log import CallLog
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
 from hookviz.recorder.pytree import PytreeLeaf, labelled_arguments, labelled_leaves
-from hookviz.trace import HookPlace
+from hookviz.trace import HookPlace, StepKind
 
 Module = torch.nn.Module
 
@@ -164,7 +164,8 @@ class ModuleCall:
     ) -> None:
         keys = [key for key, hook in iteration.hooks if not dict_observer.is_observer(hook)]
         place, hook = HookPlace(keys.index(entry[0]), len(keys)), self.log.hook_number(dict_observer, entry, self.index)
-        self.log.add_step(dict_observer.kind, self.index, iteration.last, after, hook=hook, place=place, effect=effect)
+        kind = cast(StepKind, dict_observer.kind)  # the step of a hook has the kind of the hook
+        self.log.add_step(kind, self.index, iteration.last, after, hook=hook, place=place, effect=effect)
 
 
 def _was_raised_through(error: BaseException, hook: Hook) -> bool:

@@ -18,7 +18,7 @@ from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import object_row
 from hookviz.recorder.session import Session
-from hookviz.trace import HookPlace, ModuleRow, StepRow
+from hookviz.trace import HookPlace, ModuleRow, StepKind, StepRow
 
 Hook = Callable[..., Any]
 
@@ -128,7 +128,7 @@ class OptimizerTracker:
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number
 
-    def _log(self, kind: str, step: OptimizerStep, **fields: Any) -> None:
+    def _log(self, kind: StepKind, step: OptimizerStep, **fields: Any) -> None:
         number = max(len(self.trace.roots) - 1, 0)  # a step belongs to the previous pass
         self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **fields))
 

@@ -1,6 +1,6 @@
 """Observes one backward pass: writes what its observers see as steps."""
 
-from typing import Any
+from typing import Any, cast
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
@@ -13,7 +13,7 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.hook_registry import HookRegistry
 from hookviz.recorder.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
-from hookviz.trace import NodeOutput, StepRow, TraceData
+from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
 from hookviz.trace.rows import Subject
 
 SMALL_GRAPH = 256
@@ -97,7 +97,7 @@ class PassObserver(GradientFlow):
             names = self.hooks.tensor_names(entry[1], len(before))
             labels = names, names
         step = self._log(
-            row.kind,
+            cast(StepKind, row.kind),  # the step of a hook has the kind of the hook
             dict_observer.node,
             dict_observer.output,
             hook=hook,

@@ -81,7 +81,7 @@ class CompactRows(list[RowT], Generic[RowT]):
 
 
 _make_row = partial(tuple.__new__, StepRow)  # StepRow._make without Python code: expansion makes thousands of rows
-_DEFAULTS = StepRow(0, "")
+_DEFAULTS = StepRow(0, "call")
 _FROM_EFFECT = _DEFAULTS[StepRow._fields.index("effect") :]
 _AFTER_PARTS = _DEFAULTS[StepRow._fields.index("parts") + 1 :]
 

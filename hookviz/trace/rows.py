@@ -5,31 +5,31 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from hookviz.trace.notes import Note
 
-FORWARD_HOOK_KINDS = ("forward_pre_hook", "forward_hook")
-BACKWARD_HOOK_KINDS = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
-MODULE_HOOK_KINDS = (*FORWARD_HOOK_KINDS, *BACKWARD_HOOK_KINDS)
+ForwardHookKind = Literal["forward_pre_hook", "forward_hook"]
+BackwardHookKind = Literal["full_backward_pre_hook", "full_backward_hook", "backward_hook"]
+ModuleHookKind = Literal[ForwardHookKind, BackwardHookKind]
 """The kinds of module hooks; ``backward_hook`` is the legacy kind, which torch has deprecated."""
 
-STEP_HOOK_KINDS = ("step_pre_hook", "step_post_hook")
+StepHookKind = Literal["step_pre_hook", "step_post_hook"]
 """The kinds of optimizer hooks, which run before and after each step."""
 
-HOOK_KINDS = (
+HookKind = Literal[
     "tensor_hook",
     "multi_grad_hook",
     "node_pre_hook",
     "node_post_hook",
     "post_accumulate_hook",
-    *MODULE_HOOK_KINDS,
-    *STEP_HOOK_KINDS,
-)
+    ModuleHookKind,
+    StepHookKind,
+]
 """The kinds of hooks; a step in which a hook ran has the kind of its hook."""
 
-KINDS = (
+StepKind = Literal[
     "call",  # a module is called, with its inputs
     "forward",  # the forward of a module has returned
     "seed",  # backward starts at a root
     "arrive",  # a gradient, the sum of all contributions, arrives at a node
-    *HOOK_KINDS,
+    HookKind,
     "retain_grad",  # a non-leaf tensor stores its gradient in .grad
     "compute",  # the node computes the gradients of its inputs from those of its outputs
     "accumulate",  # AccumulateGrad writes the .grad of a leaf, or adds to it
@@ -45,8 +45,15 @@ KINDS = (
     "compiled",  # a region that torch.compile made: nothing inside it is observed
     "fast_path",  # a transformer layer ran as one kernel, without its inner modules
     "unobserved",  # a pass, or a part of one, that could not be observed
-)
+]
 """Every kind of step."""
+
+FORWARD_HOOK_KINDS: tuple[ForwardHookKind, ...] = get_args(ForwardHookKind)
+BACKWARD_HOOK_KINDS: tuple[BackwardHookKind, ...] = get_args(BackwardHookKind)
+MODULE_HOOK_KINDS: tuple[ModuleHookKind, ...] = get_args(ModuleHookKind)
+STEP_HOOK_KINDS: tuple[StepHookKind, ...] = get_args(StepHookKind)
+HOOK_KINDS: tuple[HookKind, ...] = get_args(HookKind)
+KINDS: tuple[StepKind, ...] = get_args(StepKind)
 
 
 Effect = Literal["kept", "edited", "replaced", "ran"]
@@ -194,7 +201,7 @@ class StepRow(NamedTuple):
     """A step. Values, hooks, calls, optimizers and nodes are indexes; None means none."""
 
     pass_id: int
-    kind: str
+    kind: StepKind
     node: int | None = None
     output: int | None = None
     hook: int | None = None

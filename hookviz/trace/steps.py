@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 from hookviz.trace.hooks import Hook
-from hookviz.trace.rows import ScaleRow, StepRow
+from hookviz.trace.rows import Effect, ScaleRow, StepKind, StepRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.values import Value, Values
 
@@ -22,14 +22,16 @@ class Step:
     """One event of a recording. Steps are counted from 0 in Python, and from 1 on screen."""
 
     index: int
-    kind: str
-    """One of ``KINDS``."""
+    kind: StepKind
+    """What happened: one of the texts in ``hookviz.trace.StepKind``."""
     on: str
     """The name of the tensor, node, module call or optimizer that the step is about."""
     hook: Hook | None
     before: Values
+    """What the step began with: a ``Value``, a tuple of them for several tensors, or None."""
     after: Values
-    effect: str | None
+    """What the step ended with, or the only value of a step that has one, such as an arriving gradient."""
+    effect: Effect | None
     """``kept``, ``edited`` (in place) or ``replaced`` for a hook; ``ran`` if it may have edited; else None."""
     parts: tuple[Part, ...]
     """The contribution of each edge to an arriving gradient."""
@@ -74,7 +76,11 @@ class Steps(Sequence[Step]):
     def __len__(self) -> int:
         return len(self._trace.rows)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | list[Step]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         return make_step(self._trace, self._trace.at(index))

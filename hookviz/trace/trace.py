@@ -39,11 +39,11 @@ class TraceData(TraceTables):
     def __repr__(self) -> str:
         if not self.rows:
             return " ".join(self.notes or [say("trace.empty")])
-        hooked = sum(map(_involves_hook, self.rows))
+        hooked = sum(map(involves_hook, self.rows))
         parts = {"steps": len(self.rows), "hooked": hooked, "passes": len(self.roots)}
         return " ".join([say("trace.summary", **parts), *self.notes])
 
 
-def _involves_hook(row: StepRow) -> bool:
+def involves_hook(row: StepRow) -> bool:
     """Whether a hook, known or unknown, ran or raised in this step."""
     return row.kind in HOOK_KINDS or row.kind == "unknown_hook" or (row.kind == "exception" and row.hook is not None)

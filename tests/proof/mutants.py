@@ -498,7 +498,7 @@ def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
 # -- the views that are tried
 
 
-CHEAP_VIEWS = 4
+CHEAP_VIEWS = 5
 """The number of cheap views at the start of ``views``, which are always tried."""
 
 
@@ -510,6 +510,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: [(step.sentence, make_title(step), step.scale, repr(step)) for step in trace.steps],
         lambda: (repr(trace.firings), trace.firings._repr_html_()),
         lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
+        lambda: (str(trace), trace.text(width=80), trace.to_records()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _view_quiz(trace),
         lambda: trace.content(),

@@ -40,6 +40,8 @@ def every_view(path: Path) -> dict[str, Any]:
     return {
         **written,
         "repr": repr(trace),
+        "text": trace.text(width=120),
+        "records": repr(trace.to_records()),
         "notes": trace.notes,
         "steps": [(step.sentence, step.scale, step.effect) for step in trace.steps],
         "firings": [repr(trace.firings), trace.firings._repr_html_()],

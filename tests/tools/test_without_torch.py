@@ -149,6 +149,17 @@ def test_saved_trace_is_written_as_a_page_without_torch(
     assert "hv-state" in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
+def test_commands_for_a_saved_trace_work_without_torch(torchless_python: Path, saved_traces: list[Path]) -> None:
+    trace = hv.load(saved_traces[0])
+    assert run_isolated(torchless_python, "-m", "hookviz", "text", saved_traces[0], "--width", "100") == (
+        trace.text(width=100) + "\n"
+    )
+    assert run_isolated(torchless_python, "-m", "hookviz", "findings", saved_traces[0]) == f"{trace.troubles!r}\n"
+    command = [torchless_python, "-I", "-m", "hookviz", "run", __file__]
+    refused = subprocess.run(command, capture_output=True, text=True)
+    assert refused.returncode == 2 and "hookviz.record needs PyTorch" in refused.stderr
+
+
 def test_every_view_of_a_saved_trace_is_the_same_without_torch(
     torchless_python: Path, saved_traces: list[Path], tmp_path: Path
 ) -> None:

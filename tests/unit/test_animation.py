@@ -103,7 +103,7 @@ def test_command_line_animates_a_file(trace: Trace, tmp_path: Path, capsys: pyte
     assert main(["animate", str(tmp_path / "pass.json"), "--steps", "2-4", "--width", "400"]) == 0
     assert "pass.gif is written: 3 steps." in capsys.readouterr().out
     assert len(read_frames(tmp_path / "pass.gif")) == 3
-    assert main(["animate", str(tmp_path / "pass.json"), "-o", str(tmp_path / "pass.mp4")]) == 1
+    assert main(["animate", str(tmp_path / "pass.json"), "-o", str(tmp_path / "pass.mp4")]) == 2
     with pytest.raises(SystemExit):
         main(["animate", str(tmp_path / "pass.json"), "--steps", "b-a"])
     assert "b-a is not a range of steps" in capsys.readouterr().err

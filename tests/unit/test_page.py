@@ -353,7 +353,7 @@ def test_the_command_reports_errors_in_one_line(name: str, tmp_path: Path, capsy
     write_json(tmp_path / "broken.json", format="hookviz", version=2)
     (tmp_path / "folder.json").mkdir()
     hv.Trace().save(tmp_path / "empty.json")
-    assert main(["page", str(tmp_path / name), "-o", str(tmp_path / "x.html")]) == 1
+    assert main(["page", str(tmp_path / name), "-o", str(tmp_path / "x.html")]) == 2
     message = capsys.readouterr().err
     assert message.startswith("hookviz: ") and ERRORS[name] in message and message.count("\n") == 1
     assert not (tmp_path / "x.html").exists()

@@ -298,7 +298,8 @@ def _merge_orders(lists: Sequence[Sequence[Key]]) -> list[Key]:
 def _spread_rows(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) -> TraceData:
     """Move the rows of ``trace`` to their places in the common order, with ``ABSENT`` rows between them."""
     places = _locate_keys(keys, order)
-    rows = [StepRow(pass_id=key[0], kind=ABSENT, node=key[2], output=key[3], call=key[5]) for key in order]
+    kind: Any = ABSENT  # no kind of a recorded step: only these rows have it
+    rows = [StepRow(pass_id=key[0], kind=kind, node=key[2], output=key[3], call=key[5]) for key in order]
     for row, place in zip(trace.rows, places, strict=True):
         rows[place] = row._replace(cause=None if row.cause is None else places[row.cause])
     trace.rows = rows

@@ -83,7 +83,7 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     if step.kind != "compute":
         return say("trouble.zero.here", told=step.sentence, behind=behind)
     sentence = say(
-        "trouble.zero", on=statistics.describe_node(step.node), before=format_values(step.before), behind=behind
+        "trouble.zero", on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
     )
-    saved = describe_saved(statistics, step.node, lambda index: _has_zero_norm(statistics, index))
+    saved = describe_saved(statistics, step.row.own_node, lambda index: _has_zero_norm(statistics, index))
     return join("join.sentences", [sentence, *saved])

@@ -1,0 +1,286 @@
+"""A trace as plain text for consoles and logs: one line per step, with a heading above each pass."""
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from hookviz.support.messages import join, say
+from hookviz.support.printable import describe_type, make_printable, truncate
+from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace.sentences import format_scale
+from hookviz.trace.trace import involves_hook
+from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace.values import Value, Values
+
+MAX_PRINTED_STEPS = 200
+"""``print(trace)`` shows at most this many steps, the first and the last ones."""
+MIN_WIDTH, DEFAULT_WIDTH = 72, 100
+"""In columns: the narrowest timeline, and that where there is no terminal whose width is known."""
+_GAP = "  "
+_INDENT = 2
+_MAX_DEPTH = 8
+"""Modules that are nested deeper are indented no further, so that there is room for their names."""
+_MAX_ITEMS = 3
+"""The most tensors of one step that a line shows."""
+_ROOM, _SMALL_ROOM, _DIGITS = 20, 12, 4
+"""The most characters of the numbers of a tensor alone, and of one of several; the significant digits of a number."""
+_MIN_CELL, _MIN_PLACE = 8, 18
+"""In columns: cells are not shortened further, and the place of a hook only after the other cells."""
+
+Role = Literal["title", "head", "pass", "hook", "fault", "step", "hint"]
+
+
+class TextLine(NamedTuple):
+    """A line of the timeline."""
+
+    text: str
+    role: Role
+    """What the line is, for those who colour it."""
+
+
+class _Row(NamedTuple):
+    """A step before it is laid out in columns."""
+
+    step: int
+    cells: tuple[str, ...]
+    role: Role
+
+
+def choose_printed_steps(trace: TraceData) -> Sequence[int]:
+    """Return the steps that ``print`` shows: all, or the first and the last ones."""
+    count, half = len(trace.rows), MAX_PRINTED_STEPS // 2
+    return range(count) if count <= MAX_PRINTED_STEPS else [*range(half), *range(count - half, count)]
+
+
+def write_text(trace: TraceData, steps: Iterable[int] | None = None, width: int | None = None) -> str:
+    """Write the timeline of ``steps`` (all if None) as one text: see ``Trace.text``."""
+    hint = say("timeline.hint", steps=f"{len(trace.rows):,}")
+    return "\n".join(line.text for line in make_timeline(trace, steps, width, hint))
+
+
+def make_timeline(trace: TraceData, steps: Iterable[int] | None, width: int | None, hint: str) -> list[TextLine]:
+    """Return the lines of a timeline.
+
+    Args:
+        trace: the trace.
+        steps: the steps to show, counted from 0; all if None.
+        width: the longest line, in columns; that of the terminal if None.
+        hint: how to see the steps that are left out; shown if there are any.
+
+    Raises:
+        IndexError: the trace has no such step.
+        TypeError: ``steps`` or ``width`` does not consist of whole numbers.
+        ValueError: ``width`` is less than ``MIN_WIDTH``.
+    """
+    chosen, columns = _check_steps(trace, steps), _check_width(width)
+    if not trace.rows:
+        return [TextLine(line, "title") for line in textwrap.wrap(repr(trace), columns)]
+    writer = _Writer(trace, chosen, columns)
+    lines = [*_write_title(trace, columns), *writer.write_table()]
+    hints = [hint] if len(chosen) < len(trace.rows) else []
+    if writer.has_shortened:
+        hints.append(say("timeline.shortened", width=columns, more=2 * columns))
+    return lines + [TextLine(line, "hint") for text in hints for line in textwrap.wrap(text, columns)]
+
+
+def _check_steps(trace: TraceData, steps: object) -> Sequence[int]:
+    """Return the steps in order and without repetitions; all if ``steps`` is None."""
+    if steps is None:
+        return range(len(trace.rows))
+    if not isinstance(steps, Iterable):
+        raise TypeError(say("error.text.steps", kind=describe_type(steps)))
+    return sorted({trace.at(step) for step in steps})
+
+
+def _check_width(width: object) -> int:
+    """Return the longest line, in columns."""
+    if width is None:
+        return max(shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns, MIN_WIDTH)
+    if isinstance(width, bool) or not isinstance(width, int):
+        raise TypeError(say("error.text.width", least=MIN_WIDTH, width=describe_type(width)))
+    if width < MIN_WIDTH:
+        raise ValueError(say("error.text.width", least=MIN_WIDTH, width=width))
+    return width
+
+
+def _write_title(trace: TraceData, width: int) -> list[TextLine]:
+    """Write what the trace holds, and its notes on what could not be observed."""
+    counts = {"steps": f"{len(trace.rows):,}", "hooked": f"{sum(map(involves_hook, trace.rows)):,}"}
+    texts = [say("timeline.title", passes=f"{len(trace.roots):,}", **counts), *map(make_printable, trace.notes)]
+    return [TextLine(line, "title") for text in texts for line in textwrap.wrap(text, width)]
+
+
+class _Writer:
+    """Lays out the rows of one timeline in columns."""
+
+    def __init__(self, trace: TraceData, steps: Sequence[int], width: int) -> None:
+        self._trace, self._width = trace, width
+        self._depths: dict[int | None, int] = {None: 0}
+        self._has_pass = len(trace.lookup.passes) > 1
+        head = [say(f"timeline.head.{name}") for name in ("step", "pass", "what", "name", "change", "where")]
+        self._head = self._arrange(head)
+        self._rows = [self._make_row(trace.steps[step]) for step in steps]
+        self.has_shortened = False
+        """Whether a cell had to be shortened."""
+
+    def _arrange(self, cells: Sequence[str]) -> tuple[str, ...]:
+        """Leave out the number of the pass if there is only one pass."""
+        return tuple(cells) if self._has_pass else (cells[0], *cells[2:])
+
+    def write_table(self) -> list[TextLine]:
+        """Write the head, the steps, and between them the headings of passes and what is left out."""
+        widths = self._fit_columns()
+        lines = [TextLine(self._lay_out(self._head, widths), "head")]
+        last, last_pass, begun = -1, -1, set[int]()
+        for row in self._rows:
+            lines += self._write_omission(last, row.step)
+            last = row.step
+            pass_id = self._trace.rows[last].pass_id
+            if pass_id != last_pass:
+                lines.append(TextLine(self._write_heading(pass_id, pass_id in begun), "pass"))
+                begun.add(pass_id)
+                last_pass = pass_id
+            lines.append(TextLine(self._lay_out(row.cells, widths), row.role))
+        return lines + self._write_omission(last, len(self._trace.rows))
+
+    def _write_omission(self, last: int, following: int) -> list[TextLine]:
+        """Write which steps between two steps, counted from 0, are left out; nothing if there are none."""
+        count = following - last - 1
+        if not count:
+            return []
+        parts = {"count": f"{count:,}", "first": f"{last + 2:,}", "last": f"{following:,}"}
+        return [TextLine(say("timeline.omitted.one" if count == 1 else "timeline.omitted", **parts), "hint")]
+
+    def _write_heading(self, pass_id: int, is_begun: bool) -> str:
+        """Write the heading of a pass: at what it begins, or that it goes on after a pass inside it."""
+        trace = self._trace
+        numbers = {"number": f"{pass_id + 1:,}", "count": f"{len(trace.roots):,}"}
+        if pass_id >= len(trace.roots):
+            return say("timeline.forward" if trace.roots else "timeline.forward.only")
+        if is_begun:
+            return say("timeline.pass.resumed", **numbers)
+        roots = [trace.name(*root) for root in trace.roots[pass_id]]
+        names = join("join.list", roots[:_MAX_ITEMS] + ([_say_more(roots)] if len(roots) > _MAX_ITEMS else []))
+        heading = say("timeline.pass", on=make_printable(names), **numbers)
+        if len(heading) > self._width:
+            self.has_shortened = True
+        return truncate(heading, self._width)
+
+    # -- rows
+
+    def _make_row(self, step: Step) -> _Row:
+        call = step.row.call
+        owner = call if step.node is None or call is not None else self._trace.owners.get(step.node)
+        depth = self._get_depth(owner) - (step.kind in ("call", "forward"))
+        where = "" if step.hook is None or not step.hook.file else say("timeline.where", **_get_place(step))
+        cells = [
+            str(step.index + 1),
+            str(step.pass_id + 1),
+            say(f"timeline.kind.{step.kind}"),
+            " " * _INDENT * min(depth, _MAX_DEPTH) + make_printable(self._name_subject(step, owner)),
+            make_printable(_format_change(step)),
+            make_printable(where),
+        ]
+        role: Role = "hook" if step.hook is not None or step.kind in HOOK_KINDS else "step"
+        is_fault = step.kind in ("exception", "unobserved", "unknown_hook", "aliased")
+        return _Row(step.index, self._arrange(cells), "fault" if is_fault else role)
+
+    def _get_depth(self, call: int | None) -> int:
+        """Return the number of module calls around what belongs to ``call``, that call included."""
+        if call not in self._depths:
+            self._depths[call] = sum(1 for _ in iter_enclosing_calls(self._trace, call))
+        return self._depths[call]
+
+    def _name_subject(self, step: Step, owner: int | None) -> str:
+        """Name what a step is about: with its hook, and for a node the module that made it."""
+        if step.hook is not None:
+            return say("timeline.hook", hook=step.hook.label, on=step.on)
+        if owner is None or step.row.call is not None:
+            return step.on
+        module = self._trace.module(self._trace.calls[owner].module)
+        return step.on if step.on.startswith(module) else say("timeline.within", on=step.on, module=module)
+
+    # -- columns
+
+    def _fit_columns(self) -> list[int]:
+        """Return the widths of the columns: as wide as their cells or, to fit the line, narrower.
+
+        The place of a hook is shortened first, since its end says most; then the wider one of name and change.
+        """
+        columns = zip(self._head, *(row.cells for row in self._rows), strict=True)
+        widths = [min(max(map(len, column)), self._width) for column in columns]
+        name, change, where = range(len(widths) - 3, len(widths))
+        surplus = sum(widths) + len(_GAP) * (len(widths) - 1) - self._width
+        while surplus > 0:
+            wider = max(name, change, key=widths.__getitem__)
+            shortened = where if widths[where] > _MIN_PLACE or widths[wider] <= _MIN_CELL else wider
+            if widths[shortened] <= _MIN_CELL:
+                break
+            widths[shortened] -= 1
+            surplus -= 1
+        return widths
+
+    def _lay_out(self, cells: Sequence[str], widths: Sequence[int]) -> str:
+        number, *others, where = cells
+        first, *middle, last = widths
+        texts = [number.rjust(first)]
+        texts += [truncate(text, width).ljust(width) for text, width in zip(others, middle, strict=True)]
+        if len(where) > last:
+            where = f"…{where[1 - last :]}"  # the end of a path says more than its start
+        self.has_shortened |= any(len(cell) > width for cell, width in zip(cells, widths, strict=True))
+        return _GAP.join([*texts, where]).rstrip()
+
+
+def _get_place(step: Step) -> dict[str, object]:
+    assert step.hook is not None
+    return {"file": step.hook.file, "line": step.hook.line}
+
+
+def _say_more(items: Sequence[object]) -> str:
+    return say("many.more", count=f"{len(items) - _MAX_ITEMS:,}")
+
+
+def _format_change(step: Step) -> str:
+    """Write what a step began and ended with, and what a hook did to it; for a fault, what went wrong."""
+    row = step.row
+    if row.error or row.region or row.note is not None:
+        return row.error or row.region or ("" if row.note is None else row.note.text)
+    is_change = step.before is not None and step.after is not None and step.effect not in ("kept", "ran")
+    sides = zip((step.before, step.after), row.labels, strict=True)
+    before, after = (_format_briefly(values, labels, is_change) for values, labels in sides)
+    change = join("timeline.arrow", [before, after]) if is_change else before or after
+    if step.kind in _CHANGE_KEYS:
+        return say(_CHANGE_KEYS[step.kind], change=change)
+    effect = "" if step.effect is None else say(f"effect.{step.effect}")
+    scaled = "" if step.scale is None else say("timeline.scaled", scale=format_scale(step.scale))
+    return join("join.list", [change, effect, scaled])
+
+
+_CHANGE_KEYS = {
+    "optimizer_step": "timeline.parameters",
+    "unscale": "timeline.scale",
+    "rescale": "timeline.scale",
+}
+"""Kinds of step whose value is not a gradient → the key that says what it is."""
+
+
+def _format_briefly(values: Values, labels: tuple[str, ...], is_change: bool) -> str:
+    """Write a tensor, or the first ones of several, in few characters; nothing if there is none.
+
+    A change has two sides, so each gets less room, and no shapes.
+    """
+    if not values:
+        return ""
+    if isinstance(values, Value):
+        return values.text(_SMALL_ROOM if is_change else _ROOM, shape=not is_change, digits=_DIGITS)
+    texts = [_format_one_of_several(value, is_change) for value in values[:_MAX_ITEMS]]
+    if len(labels) > 1:
+        texts = [say("value.labelled", label=x, value=text) for x, text in zip(labels, texts, strict=False)]
+    more = [_say_more(values)] if len(values) > _MAX_ITEMS else []
+    line = join("join.list", texts + more)
+    return line if len(values) == 1 or len(labels) > 1 else say("value.tuple", items=line)
+
+
+def _format_one_of_several(value: Value | None, is_change: bool) -> str:
+    return say("name.none") if value is None else value.text(_SMALL_ROOM, shape=not is_change, digits=_DIGITS)

@@ -1,0 +1,25 @@
+"""The findings of a trace on a console, and the exit status that follows from them."""
+
+from typing import TextIO
+
+from hookviz.analysis.findings import Trouble
+from hookviz.api.trace import Trace
+from hookviz.command_line.console import write_line
+from hookviz.command_line.conventions import ExitStatus
+from hookviz.support.table import Table
+
+
+def list_findings(trace: Trace) -> Table[Trouble]:
+    """Return what the commands report: the only place that chooses it."""
+    return trace.troubles
+
+
+def report_findings(trace: Trace, stream: TextIO | None = None) -> ExitStatus:
+    """Write the findings to ``stream`` (standard output if None), and return the exit status.
+
+    A remark alone is no reason to fail: it is worth knowing, and perhaps intended.
+    """
+    findings = list_findings(trace)
+    write_line(repr(findings), stream)
+    is_bad = any(finding.severity in ("error", "warning") for finding in findings)
+    return ExitStatus.FOUND if is_bad else ExitStatus.GOOD

@@ -1,0 +1,93 @@
+"""Run a Python program in this process as ``python program.py arguments`` does."""
+
+import importlib.util
+import os
+import runpy
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+
+from hookviz.support.messages import say
+
+INTERRUPTED = 130
+"""The exit status that a shell gives to a program that Ctrl-C ended."""
+
+
+@contextmanager
+def program_environment(arguments: Sequence[str], is_module: bool) -> Iterator[None]:
+    """Set ``sys.argv`` and the first entry of ``sys.path`` as Python does for a program, and restore them.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ModuleNotFoundError: there is no such module.
+    """
+    argv, path = sys.argv, sys.path[:]
+    sys.argv = list(arguments)
+    if not sys.flags.safe_path:
+        folder = os.getcwd() if is_module else os.path.dirname(os.path.realpath(arguments[0]))
+        sys.path[:1] = [folder]
+    try:
+        _check_program(arguments[0], is_module)
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, path
+
+
+def _check_program(name: str, is_module: bool) -> None:
+    """Check that the program exists, before a recording begins."""
+    if not is_module and not os.path.exists(name):
+        raise FileNotFoundError(say("cli.run.no_file", name=name))
+    if is_module and not _module_exists(name):
+        raise ModuleNotFoundError(say("cli.run.no_module", name=name), name=name)
+
+
+def _module_exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError as error:
+        if error.name is not None and name.startswith(f"{error.name}."):
+            return False  # a package around the module does not exist
+        raise
+
+
+def run_program(arguments: Sequence[str], is_module: bool) -> int:
+    """Run a program as ``__main__`` in ``program_environment``, and return its exit status.
+
+    An exception is handled as at the end of every program: ``sys.excepthook`` prints it, but without the frames of
+    hookviz.
+    """
+    try:
+        if is_module:
+            runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(os.path.abspath(arguments[0]), run_name="__main__")
+    except SystemExit as request:
+        return _get_exit_status(request)
+    except BaseException as error:
+        _report_exception(error)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _get_exit_status(request: SystemExit) -> int:
+    """Return the status of ``sys.exit(code)``; a code that is not a number is printed, as Python does."""
+    if request.code is None:
+        return 0
+    if isinstance(request.code, int):
+        return request.code
+    print(request.code, file=sys.stderr)
+    return 1
+
+
+def _report_exception(error: BaseException) -> None:
+    sys.stdout.flush()
+    traceback = _skip_frames(error.__traceback__)
+    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+
+
+def _skip_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback that begins in the program."""
+    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
+        traceback = traceback.tb_next
+    return traceback

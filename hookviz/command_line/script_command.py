@@ -1,0 +1,85 @@
+"""The command ``run``: run a script as Python would, record it, and report what was found."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from hookviz.api.trace import Trace
+from hookviz.command_line.console import write_line
+from hookviz.command_line.conventions import AddParser, ExitStatus
+from hookviz.command_line.findings_report import report_findings
+from hookviz.command_line.program import program_environment, run_program
+from hookviz.support.messages import say
+
+
+def add_run_command(add_parser: AddParser) -> None:
+    """Add the command by ``add_parser``, the method of argparse's subparsers."""
+    about = say("cli.run")
+    command = add_parser("run", help=about, description=about, epilog=say("cli.run.status"), usage=say("cli.run.usage"))
+    command.add_argument("--record", type=Path, metavar="FILE", help=say("cli.run.record"))
+    command.add_argument("--page", type=Path, metavar="FILE", help=say("cli.run.page"))
+    command.add_argument("--every", type=int, default=1, metavar="N", help=say("cli.run.every"))
+    command.add_argument("--keep", type=int, metavar="N", help=say("cli.run.keep"))
+    command.add_argument("--statistics", choices=("all", "norm"), default="all", help=say("cli.run.statistics"))
+    command.add_argument("--check", action="store_true", help=say("cli.run.check"))
+    command.add_argument("-m", action="store_true", dest="is_module", help=say("cli.run.module"))
+    command.add_argument("program", nargs=argparse.REMAINDER, metavar="…", help=say("cli.run.program"))
+    command.set_defaults(run=_run_recorded, fail=command.error)
+
+
+def _run_recorded(options: argparse.Namespace) -> int:
+    """Run and record a program; its own exit status counts first."""
+    from hookviz import record  # without torch it raises an ImportError that says so
+
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if not program:
+        options.fail(say("cli.run.nothing_to_run"))
+    for path in (options.record, options.page):
+        _check_folder(path)
+    process = os.getpid()
+    with program_environment(program, options.is_module):
+        with record(every=options.every, keep=options.keep, statistics=options.statistics) as trace:
+            status = run_program(program, options.is_module)
+        if os.getpid() != process:  # a child that the program forked has come to its end here
+            raise SystemExit(status)
+    found = _report(trace, options)
+    return status or found
+
+
+def _check_folder(path: Path | None) -> None:
+    """Check before a long run that a file can be written after it.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+    """
+    if path is not None and not path.absolute().parent.is_dir():
+        raise FileNotFoundError(say("cli.run.no_folder", folder=path.parent, path=path))
+
+
+def _report(trace: Trace, options: argparse.Namespace) -> int:
+    """Save what was recorded and write the findings to standard error; return the exit status."""
+    sys.stdout.flush()
+    counts = {"steps": f"{len(trace.rows):,}", "passes": f"{len(trace.roots):,}"}
+    notes = [note.text for note in trace.remarks if note.key != "trace.empty"]  # it is about the with statement
+    for line in (say("cli.run.recorded" if trace.rows else "cli.run.nothing", **counts), *notes):
+        write_line(line, sys.stderr)
+    is_written = [_write(trace.save, options.record), _write(trace.to_html, options.page)]
+    status = report_findings(trace, sys.stderr) if trace.rows else ExitStatus.FAILED
+    if not all(is_written):
+        return ExitStatus.FAILED
+    return status if options.check else ExitStatus.GOOD
+
+
+def _write(write: Callable[[Path], None], path: Path | None) -> bool:
+    """Write a file, if one was asked for; return False if that failed, after a message."""
+    if path is None:
+        return True
+    try:
+        write(path)
+    except (OSError, ValueError) as error:
+        write_line(f"hookviz: {error}", sys.stderr)
+        return False
+    write_line(say("cli.run.written", path=path), sys.stderr)
+    return True

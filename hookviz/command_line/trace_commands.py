@@ -1,0 +1,109 @@
+"""The commands for a saved trace: ``page``, ``animate``, ``text`` and ``findings``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
+from hookviz.api.loading import load
+from hookviz.command_line.console import write_line, write_timeline
+from hookviz.command_line.conventions import AddParser, Command, ExitStatus
+from hookviz.command_line.findings_report import report_findings
+from hookviz.player.html_page import page
+from hookviz.support.messages import say
+
+
+def add_trace_commands(add_parser: AddParser) -> None:
+    """Add the commands by ``add_parser``, the method of argparse's subparsers."""
+    _add_page_options(_add_command(add_parser, "page", say("cli.page"), _write_page))
+    _add_animate_options(_add_command(add_parser, "animate", say("cli.animate"), _write_animation))
+    _add_text_options(_add_command(add_parser, "text", say("cli.text"), _write_text))
+    _add_command(add_parser, "findings", say("cli.findings"), _write_findings, say("cli.findings.status"))
+
+
+def _add_command(
+    add_parser: AddParser, name: str, about: str, run: Command, more: str | None = None
+) -> argparse.ArgumentParser:
+    """Add a command that reads a saved trace; ``more`` stands at the end of its help."""
+    command = add_parser(name, help=about, description=about, epilog=more)
+    command.add_argument("trace", type=Path, help=say("cli.page.trace"))
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_page_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-o", "--output", help=say("cli.page.output"))
+    command.add_argument("--title", help=say("cli.page.title"))
+    command.add_argument("--no-source", action="store_false", dest="source", help=say("cli.page.no_source"))
+    command.add_argument("--no-values", action="store_false", dest="values", help=say("cli.page.no_values"))
+
+
+def _add_animate_options(command: argparse.ArgumentParser) -> None:
+    width, seconds = 800, 1.5
+    command.add_argument("-o", "--output", type=Path, help=say("cli.animate.output"))
+    command.add_argument("--steps", type=parse_range, help=say("cli.animate.steps"))
+    command.add_argument("--width", type=int, default=width, help=say("cli.animate.width", width=width))
+    command.add_argument("--seconds", type=float, default=seconds, help=say("cli.animate.seconds", seconds=seconds))
+    command.add_argument("--dark", action="store_true", help=say("cli.animate.dark"))
+
+
+def _add_text_options(command: argparse.ArgumentParser) -> None:
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--steps", type=parse_range, help=say("cli.text.steps", half=MAX_PRINTED_STEPS // 2))
+    which.add_argument("--all", action="store_true", help=say("cli.text.all"))
+    command.add_argument("--width", type=int, help=say("cli.text.width"))
+
+
+def parse_range(text: str) -> range:
+    """Parse two step numbers, counted from 1, as the steps between them, counted from 0.
+
+    >>> parse_range("3-10"), parse_range("4")
+    (range(2, 10), range(3, 4))
+    """
+    first, _, last = text.partition("-")
+    try:
+        steps = range(int(first) - 1, int(last or first))
+    except ValueError:
+        raise argparse.ArgumentTypeError(say("cli.animate.range", text=text)) from None
+    if steps.start < 0 or not steps:
+        raise argparse.ArgumentTypeError(say("cli.animate.range", text=text))
+    return steps
+
+
+def _write_animation(options: argparse.Namespace) -> int:
+    """Write a saved trace as an animation."""
+    trace = load(options.trace)
+    path = options.output or options.trace.with_suffix(".gif")
+    trace.animate(path, steps=options.steps, width=options.width, seconds=options.seconds, dark=options.dark)
+    count = len(trace.steps) if options.steps is None else len(options.steps)
+    print(say("cli.animate.written", path=path, steps=count))
+    return ExitStatus.GOOD
+
+
+def _write_page(options: argparse.Namespace) -> int:
+    """Write a saved trace as an HTML page to a file, or to standard output if the output is ``-``."""
+    trace = load(options.trace)
+    contents = {"source": options.source, "values": options.values}
+    if options.output == "-":
+        sys.stdout.buffer.write(page(trace, options.title, **contents).encode())
+        return ExitStatus.GOOD
+    path = options.trace.with_suffix(".html") if options.output is None else Path(options.output)
+    trace.to_html(path, options.title, **contents)
+    print(say("cli.page.written", path=path))
+    return ExitStatus.GOOD
+
+
+def _write_text(options: argparse.Namespace) -> int:
+    """Write a saved trace as a timeline to standard output."""
+    trace = load(options.trace)
+    steps = options.steps if options.steps or options.all else choose_printed_steps(trace)
+    write_timeline(make_timeline(trace, steps, options.width, say("cli.text.hint", steps=f"{len(trace.rows):,}")))
+    return ExitStatus.GOOD
+
+
+def _write_findings(options: argparse.Namespace) -> int:
+    """Write the findings of a saved trace to standard output."""
+    trace = load(options.trace)
+    for note in trace.notes:
+        write_line(note)
+    return report_findings(trace)

@@ -1,0 +1,158 @@
+"""The flat records of a trace, and its data frame, describe every step."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.analysis.step_records import COLUMNS
+
+
+def record_scalars() -> hv.Trace:
+    """Record a to e with a hook on c."""
+    a, b, d = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0, 4.0))
+    c = a * b
+
+    def c_hook(grad: torch.Tensor) -> torch.Tensor:
+        return grad + 2
+
+    c.register_hook(c_hook)
+    e = c * d
+    with hv.record() as trace:
+        e.backward()
+    return trace
+
+
+def record_network(statistics: Any = "all") -> hv.Trace:
+    """Record two passes of a network, each with a step of an optimizer."""
+    net = nn.Sequential(nn.Linear(20, 10), nn.Sequential(nn.ReLU(), nn.Linear(10, 2)))
+    optimizer = torch.optim.SGD(net.parameters())
+    with hv.record(net, statistics=statistics) as trace:
+        for _ in range(2):
+            net(torch.ones(4, 20)).sum().backward()
+            optimizer.step()
+    return trace
+
+
+def the_record(trace: hv.Trace, **fields: Any) -> dict[str, Any]:
+    """The only record with these fields."""
+    (found,) = [row for row in trace.to_records() if all(row[name] == value for name, value in fields.items())]
+    return found
+
+
+def test_there_is_a_record_per_step_with_the_same_fields() -> None:
+    trace = record_network()
+    records = trace.to_records()
+    assert len(records) == len(trace.steps) > 50
+    assert {tuple(record) for record in records} == {tuple(COLUMNS)}
+    assert [(r["step"], r["pass"], r["kind"], r["on"]) for r in records] == [
+        (step.index, step.pass_id, step.kind, step.on) for step in trace.steps
+    ]
+
+
+def test_record_of_a_hook_has_its_place_and_the_norms_around_it() -> None:
+    trace = record_scalars()
+    row = the_record(trace, hook="c_hook")
+    hook = trace.firings[0].hook
+    assert hook is not None and (row["file"], row["line"]) == (hook.file, hook.line)
+    assert (row["op"], row["effect"], row["norm_before"], row["norm_after"]) == ("MulBackward0", "replaced", 4.0, 6.0)
+    assert (row["shape"], row["dtype"], row["module"]) == ((), "float32", None)
+
+
+def test_record_of_another_step_has_the_line_of_code_that_the_player_marks() -> None:
+    row = the_record(record_scalars(), kind="arrive", on="a")
+    assert row["file"].endswith("test_step_records.py")
+    assert "a, b, d = " in Path(__file__).read_text(encoding="utf-8").splitlines()[row["line"] - 1]
+
+
+def test_record_names_the_module_and_the_call_that_made_a_node() -> None:
+    records = record_network().to_records()
+    relu = [
+        (row["module"], row["call"]) for row in records if row["op"] == "ReluBackward0" and row["kind"] == "compute"
+    ]
+    assert relu == [("net.1.0", 1), ("net.1.0", 2)]
+
+
+def test_statistics_of_several_tensors_are_those_of_all_their_numbers() -> None:
+    x, y = torch.tensor([3.0, 0.0], requires_grad=True), torch.tensor([[4.0], [-2.0], [1.0]], requires_grad=True)
+    with hv.record() as trace:
+        (x.sum() * y.sum()).backward()
+        torch.cat([x, y.flatten()]).backward(torch.tensor([3.0, 0.0, 4.0, -2.0, 1.0]))
+    row = the_record(trace, kind="compute", op="CatBackward0")
+    numbers = torch.tensor([3.0, 0.0, 4.0, -2.0, 1.0])
+    assert (row["tensors"], row["shape"], row["dtype"]) == (2, None, "float32")
+    assert (row["min"], row["max"], row["zero"]) == (-2.0, 4.0, 1)
+    assert row["mean"] == pytest.approx(numbers.mean().item()) == pytest.approx(1.2)
+    assert row["norm_after"] == pytest.approx(numbers.norm().item())
+
+
+def test_nan_in_one_of_several_tensors_makes_their_statistics_nan() -> None:
+    x, y = (torch.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    with hv.record() as trace:
+        torch.cat([x, y]).backward(torch.tensor([1.0, 2.0, math.nan, 4.0]))
+    row = the_record(trace, kind="compute", op="CatBackward0")
+    assert all(math.isnan(row[name]) for name in ("min", "max", "mean", "norm_after"))
+    assert (row["nan"], row["inf"]) == (1, 0)
+
+
+def test_statistics_that_were_not_read_are_none() -> None:
+    row = the_record(record_network(statistics="norm"), kind="accumulate", on="net.0.weight", call=1, **{"pass": 0})
+    assert row["norm_after"] > 0 and row["shape"] == (10, 20)
+    assert [row[name] for name in ("min", "max", "mean", "zero")] == [None] * 4
+    assert (row["nan"], row["inf"]) == (0, 0)  # the finite norm says so
+
+
+def test_record_of_a_gradient_that_was_not_read_has_no_numbers() -> None:
+    weight = torch.ones(3, 2, requires_grad=True)
+    with hv.record() as trace:
+        nn.functional.embedding(torch.tensor([1]), weight, sparse=True).sum().backward()
+    rows = [row for row in trace.to_records() if row["kind"] == "accumulate"]
+    assert [(row["tensors"], row["norm_after"], row["zero"]) for row in rows] == [(1, None, None)]
+
+
+def test_records_can_be_written_as_json() -> None:
+    assert json.loads(json.dumps(record_network().to_records()))[0]["kind"] == "call"
+
+
+def test_data_frame_has_the_records_as_rows_with_fixed_types() -> None:
+    trace = record_network()
+    frame, records = trace.to_pandas(), trace.to_records()
+    assert list(frame.columns) == list(COLUMNS) and len(frame) == len(records)
+    assert {name: str(kind) for name, kind in frame.dtypes.items()} == COLUMNS
+    for name in COLUMNS:
+        assert [None if pd.isna(cell) else cell for cell in frame[name].array if not isinstance(cell, tuple)] == [
+            record[name] for record in records if not isinstance(record[name], tuple)
+        ], name
+
+
+def test_data_frame_groups_by_module_and_pass() -> None:
+    frame = record_network().to_pandas()
+    written = frame[frame["kind"] == "accumulate"]
+    assert written.groupby(["pass", "module"])["norm_after"].count().to_dict() == {
+        (0, "net.0"): 2,
+        (0, "net.1.1"): 2,
+        (1, "net.0"): 2,
+        (1, "net.1.1"): 2,
+    }
+
+
+def test_data_frame_of_an_empty_trace_has_the_columns() -> None:
+    with hv.record() as trace:
+        pass
+    frame = trace.to_pandas()
+    assert len(frame) == 0 and {name: str(kind) for name, kind in frame.dtypes.items()} == COLUMNS
+
+
+def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = record_scalars()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match='pip install pandas"'):
+        trace.to_pandas()
+    assert len(trace.to_records()) == len(trace.steps)

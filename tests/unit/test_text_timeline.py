@@ -1,0 +1,204 @@
+"""``print(trace)`` is a timeline that one can read: a line per step, bounded, and nothing is cut without a word."""
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from scenes import recorded
+from torch import nn
+
+import hookviz as hv
+from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, make_timeline
+from hookviz.trace import KINDS
+from tests.proof.mutants import KINDS_OF_TRACE
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+
+
+def record_chain(passes: int) -> hv.Trace:
+    """Record passes of 5 steps each."""
+    x = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        for _ in range(passes):
+            (x * 3).backward()
+    return trace
+
+
+def step_numbers(text: str) -> list[int]:
+    """The numbers of the steps that a timeline lists."""
+    starts = (line.split()[0] for line in text.splitlines() if line.startswith(" "))
+    return [int(start) for start in starts if start.isdigit()]
+
+
+def line_with(text: str, part: str) -> str:
+    """The only line that contains ``part``."""
+    (line,) = [line for line in text.splitlines() if part in line]
+    return line
+
+
+def test_print_shows_each_step_with_its_change_and_the_place_of_its_hook() -> None:
+    trace = recorded()
+    text = str(trace)
+    assert step_numbers(text) == [step.index + 1 for step in trace.steps]
+    line = line_with(text, "c_hook on c")
+    hook = next(step.hook for step in trace.firings if step.hook is not None and step.hook.name == "c_hook")
+    assert "tensor hook" in line and "8 → 10, replaced" in line and line.endswith(f"tests/scenes.py:{hook.line}")
+    assert line_with(text, "Pass ") == "Pass 1 of 1: backward of e"
+
+
+def test_repr_stays_one_line() -> None:
+    assert "\n" not in repr(recorded()) and repr(recorded()).startswith("Trace: ")
+
+
+def test_passes_have_headings_and_each_line_its_pass() -> None:
+    lines = str(record_chain(2)).splitlines()
+    assert [line for line in lines if line.startswith("Pass")] == [
+        "Pass 1 of 2: backward of MulBackward0 #1",
+        "Pass 2 of 2: backward of MulBackward0 #2",
+    ]
+    passes = [int(line.split()[1]) for line in lines if line.startswith(" ")]
+    assert passes == sorted(passes) and set(passes) == {1, 2}
+
+
+def test_steps_are_indented_by_the_modules_around_them() -> None:
+    net = nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.Tanh())
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    lines = str(trace).splitlines()
+    column = lines[1].index("name")
+    indents: dict[str, int] = {}
+    for line in lines[3:]:
+        cell = line[column:]
+        indents.setdefault(cell.split("  ")[0] or cell.strip().split("  ")[0], len(cell) - len(cell.lstrip()))
+    assert (indents["net"], indents["net.0"], indents["net.0.0"], indents["net.1"]) == (0, 2, 4, 2)
+    assert indents["net.0.0.weight"] == 6
+    assert "AddmmBackward0 in net.0.0" in str(trace)
+
+
+def test_long_trace_is_printed_with_its_first_and_last_steps_and_how_to_get_all() -> None:
+    trace = record_chain(100)
+    count, half = len(trace.steps), MAX_PRINTED_STEPS // 2
+    text = str(trace)
+    assert count > MAX_PRINTED_STEPS
+    assert step_numbers(text) == [*range(1, half + 1), *range(count - half + 1, count + 1)]
+    assert f"… steps {half + 1} to {count - half} are left out ({count - MAX_PRINTED_STEPS})" in text.splitlines()
+    assert f"print(trace.text()) lists all {count} steps" in text
+    assert step_numbers(trace.text()) == list(range(1, count + 1))
+    assert "left out" not in trace.text() and "print(trace.text" not in trace.text()
+
+
+def test_trace_of_the_most_printed_steps_is_printed_whole() -> None:
+    trace = record_chain(MAX_PRINTED_STEPS // 4)
+    assert len(trace.steps) == MAX_PRINTED_STEPS
+    assert step_numbers(str(trace)) == list(range(1, MAX_PRINTED_STEPS + 1)) and "left out" not in str(trace)
+
+
+def test_chosen_steps_are_listed_once_in_order_with_the_gaps_between_them() -> None:
+    text = record_chain(2).text([6, 1, 1, -1, 4])
+    assert step_numbers(text) == [2, 5, 7, 8]
+    assert [line for line in text.splitlines() if line.startswith("…")] == [
+        "… step 1 is left out",
+        "… steps 3 to 4 are left out (2)",
+        "… step 6 is left out",
+    ]
+
+
+@pytest.mark.parametrize("name", KINDS_OF_TRACE)
+@pytest.mark.parametrize("width", [72, 80, 300])
+def test_no_line_is_wider_than_asked_and_shortened_text_is_marked(name: str, width: int) -> None:
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trace = KINDS_OF_TRACE[name]()
+    text, whole = trace.text(width=width), trace.text(width=10_000)
+    assert max(map(len, text.splitlines())) <= width
+    assert step_numbers(text) == step_numbers(whole) == list(range(1, len(trace.steps) + 1))
+    is_shortened = "… marks text that was shortened" in text
+    assert is_shortened == any(
+        "…" in line for line in text.splitlines() if line.startswith(" ") and "more)" not in line
+    )
+    assert "marks text" not in whole
+
+
+def test_width_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = recorded()
+    monkeypatch.setenv("COLUMNS", "75")
+    assert str(trace) == trace.text(width=75) != trace.text(width=140)
+    monkeypatch.setenv("COLUMNS", "20")  # too narrow for a table
+    assert str(trace) == trace.text(width=72)
+
+
+def test_notes_say_what_could_not_be_observed() -> None:
+    x = torch.tensor(1.0, requires_grad=True)
+    with hv.record(keep=1) as trace:
+        for _ in range(3):
+            (x * x).backward()
+    assert trace.notes and trace.notes[0] in trace.text(width=300)
+
+
+def test_empty_trace_is_printed_as_the_sentence_that_says_so() -> None:
+    with hv.record() as trace:
+        pass
+    assert " ".join(str(trace).split()) == repr(trace)
+
+
+def test_forward_alone_is_printed_without_a_pass() -> None:
+    net = nn.Tanh()
+    with hv.record(net) as trace:
+        net(torch.ones(2))
+    assert "No backward pass" in str(trace).splitlines() and step_numbers(str(trace)) == [1, 2]
+
+
+def test_exception_is_printed_with_its_message() -> None:
+    x = torch.tensor(1.0, requires_grad=True)
+
+    def fail(grad: torch.Tensor) -> None:
+        raise ValueError("three is too many")
+
+    x.register_hook(fail)
+    with hv.record() as trace, pytest.raises(ValueError, match="three"):
+        (x * 2).backward()
+    assert "fail on x" in line_with(str(trace), "ValueError: three is too many")
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal() -> None:
+    x = torch.tensor(1.0, requires_grad=True)
+    with hv.record(names={"x\x1b[31m\nred": x}) as trace:
+        (x * 2).backward()
+    assert all(character.isprintable() or character == "\n" for character in str(trace))
+    assert len(step_numbers(str(trace))) == len(trace.steps)
+
+
+def test_every_line_has_a_role() -> None:
+    roles = [line.role for line in make_timeline(recorded(), [0, 1, 2], 80, "more")]
+    assert roles == ["title", "head", "pass", "step", "hook", "step", "hint", "hint"]
+
+
+def test_every_kind_of_step_has_a_short_word() -> None:
+    from hookviz.support.messages import select_texts
+
+    words = select_texts("timeline.kind")
+    assert set(words) == set(KINDS) and len(set(words.values())) == len(KINDS)
+    assert max(map(len, words.values())) <= 22
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"steps": [99]}, IndexError, "There is no step 99"),
+        ({"steps": 3}, TypeError, r"steps are whole numbers counted from 0, such as range\(10\), not an int"),
+        ({"steps": ["first"]}, TypeError, "A step is a whole number counted from 0, not str"),
+        ({"width": 20}, ValueError, "width is a number of characters, at least 72, not 20"),
+        ({"width": "80"}, TypeError, "width is a number of characters, at least 72, not a str"),
+        ({"width": True}, TypeError, "not a bool"),
+    ],
+)
+def test_wrong_argument_is_an_error_that_says_what_is_right(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        recorded().text(**arguments)
