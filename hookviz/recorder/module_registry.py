@@ -105,6 +105,13 @@ class ModuleRegistry:
                 parameters[f"{row.name}.{name}"] = parameter
         return parameters
 
+    def known_modules(self) -> Iterator[tuple[str, Module]]:
+        """Yield (name, module) for every module that has a name and still exists, whether it was called or not."""
+        for reference, name in self._names.values():
+            module = reference()
+            if module is not None:
+                yield name, module
+
     def alive_modules(self) -> Iterator[tuple[str, Module]]:
         """Yield (name, module) for every module that was called and still exists."""
         for row, reference in zip(self.trace.modules, self._holders, strict=True):

@@ -7,6 +7,7 @@ from hookviz.trace import (
     HookRow,
     LineRow,
     ModuleRow,
+    ParameterRow,
     ReasonRow,
     SavedRow,
     ScaleRow,
@@ -14,6 +15,7 @@ from hookviz.trace import (
     StepRow,
     TensorRow,
     TraceData,
+    UpdateRow,
 )
 
 TraceT = TypeVar("TraceT", bound=TraceData)
@@ -39,5 +41,7 @@ ROW_TYPES: dict[str, Any] = {
     "reasons": ReasonRow,
     "sources": SourceRow,
     "lines": LineRow,
+    "parameters": ParameterRow,
+    "updates": UpdateRow,
 }
 """Table of a file → the type of its rows in a trace."""

@@ -59,6 +59,7 @@ def find_fault(trace: TraceData) -> str:
         _check_hooks,
         _check_steps,
         _check_lines,
+        _check_training,
         _check_reasons,
         _check_values,
     )
@@ -75,6 +76,22 @@ def _check_lines(trace: TraceData) -> Iterator[str]:
         has_sources = _are_indexes_valid((row.source, *(source for _, source in row.names)), sources)
         if not (has_places and has_sources):
             yield say("damaged.row", table="lines", index=index)
+
+
+# -- training
+
+
+def _check_training(trace: TraceData) -> Iterator[str]:
+    parameters, modules = range(len(trace.parameters)), range(len(trace.modules))
+    for index, row in enumerate(trace.parameters):
+        if not _are_all_in(row.optimizers, range(len(trace.optimizers))):
+            yield say("damaged.row", table="parameters", index=index)
+    for index, update in enumerate(trace.updates):
+        is_real = not any(isinstance(rate, complex) for rate in update.rates)
+        is_step = update.step < len(trace.rows) and trace.rows[update.step].kind == "optimizer_step"
+        has_valid_indexes = _are_all_in(update.without_grad, parameters) and _are_all_in(update.eval_norms, modules)
+        if not (is_real and is_step and has_valid_indexes):
+            yield say("damaged.row", table="updates", index=index)
 
 
 # -- the passes and their graph

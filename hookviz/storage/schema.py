@@ -173,6 +173,29 @@ class LineColumns(Struct):
 
 
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DIMENSIONS)]
+
+
+class ParameterColumns(Struct):
+    """Columns of ``ParameterRow``."""
+
+    names: list[tuple[Name, ...]] = []
+    shape: list[Shape] = []
+    requires_grad: list[bool] = []
+    called: list[bool] = []
+    held: list[bool] = []
+    optimizers: list[tuple[Index, ...]] = []
+
+
+class UpdateColumns(Struct):
+    """Columns of ``UpdateRow``."""
+
+    step: list[Index] = []
+    rates: list[tuple[float | NumberText | None, ...]] = []
+    without_grad: list[tuple[Index, ...]] = []
+    zero: list[bool] = []
+    eval_norms: list[tuple[Index, ...]] = []
+
+
 FileStatistics = tuple[
     FileFloat | None, FileFloat | None, FileFloat | None, FileFloat, Index | None, Index | None, Index | None
 ]
@@ -206,6 +229,8 @@ class TraceFile(Struct):
     reasons: ReasonColumns = field(default_factory=ReasonColumns)
     sources: SourceColumns = field(default_factory=SourceColumns)
     lines: LineColumns = field(default_factory=LineColumns)
+    parameters: ParameterColumns = field(default_factory=ParameterColumns)
+    updates: UpdateColumns = field(default_factory=UpdateColumns)
     explained: list[Indexes] = []
     """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index] = []

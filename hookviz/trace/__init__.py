@@ -25,6 +25,7 @@ from hookviz.trace.rows import (
 )
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
+from hookviz.trace.training_rows import ParameterRow, UpdateRow
 from hookviz.trace.values import Values
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "ModuleRow",
     "NodeOutput",
     "Note",
+    "ParameterRow",
     "Part",
     "ReasonRow",
     "SavedRow",
@@ -54,5 +56,6 @@ __all__ = [
     "Steps",
     "TensorRow",
     "TraceData",
+    "UpdateRow",
     "Values",
 ]

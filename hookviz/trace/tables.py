@@ -24,6 +24,7 @@ from hookviz.trace.rows import (
     TensorRow,
 )
 from hookviz.trace.tensor_names import TensorNames
+from hookviz.trace.training_rows import ParameterRow, UpdateRow
 from hookviz.trace.value_rows import StatisticsMode, ValueRow
 from hookviz.trace.values import Value, Values
 
@@ -47,6 +48,10 @@ class TraceTables:
     modules: list[ModuleRow] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
     optimizers: list[ModuleRow] = field(default_factory=list)
+    parameters: list[ParameterRow] = field(default_factory=list)
+    """The parameters of the models and of the optimizers, if an optimizer took a step."""
+    updates: list[UpdateRow] = field(default_factory=list)
+    """What each optimizer step was given, in order."""
     owners: dict[int, int] = field(default_factory=dict)
     """Node → the innermost module call that made it."""
     outside: set[int] = field(default_factory=set)

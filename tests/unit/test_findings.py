@@ -11,7 +11,7 @@ from torch import nn
 
 import hookviz as hv
 from benchmarks.resnet import ResNet18
-from hookviz.analysis.findings import CHAIN_FACTOR, Trouble
+from hookviz.analysis.findings import CHAIN_FACTOR, Finding
 from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.unit.test_grouping import chain, fan
@@ -77,7 +77,7 @@ def record_backward(loss: torch.Tensor) -> hv.Trace:
     return trace
 
 
-def only_finding(trace: hv.Trace) -> Trouble:
+def only_finding(trace: hv.Trace) -> Finding:
     (finding,) = trace.troubles
     return finding
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 from hookviz.analysis.findings.nonfinite import describe_saved
-from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
+from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
 
 
-def find_zeros(statistics: PassStatistics) -> Finding | None:
+def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     """Find the step that turns a gradient into zeros and gives the most leaves a gradient of 0.
 
     The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, else a remark.
@@ -41,7 +41,7 @@ def find_zeros(statistics: PassStatistics) -> Finding | None:
     row = statistics.trace.rows[first]
     is_flat = row.kind == "compute" and statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
     severity = "warning" if is_flat and 2 * len(affected) >= len(leaves) else "remark"
-    return Finding(first, "zero", _describe_zeros(statistics, first, affected), severity)
+    return PassFinding(first, "zero", _describe_zeros(statistics, first, affected), severity)
 
 
 # fmt: off
