@@ -16,6 +16,7 @@ from hookviz.recorder.module_call import Module, ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.module_registry import ModuleRegistry
+from hookviz.recorder.nonfinite_parameters import NonfiniteParameters
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pytree import labelled_arguments, labelled_leaves
 from hookviz.recorder.session import Session
@@ -35,6 +36,7 @@ class CallTracker:
         self.modules = ModuleRegistry(session.trace)
         self.owners = GraphOwners(session.trace, self.modules, module_filter)
         self.probe = ArgumentProbe(session.trace)
+        self.nonfinite = NonfiniteParameters(session.trace)
         self.log = CallLog(session, self.modules, self.probe)
         self.observers = ModuleObserverRegistry(session, self.innermost)
         self.followed_ids = module_filter.modules
@@ -61,6 +63,7 @@ class CallTracker:
         labelled = list(labelled_arguments(module, args, kwargs))
         measured, parameters = self.probe.measure(labelled), list(self.module_filter.parameters(module))
         call = ModuleCall(self.log, self.observers, module, len(self.trace.calls))
+        call.inputs = [leaf.value for leaf in measured]
         try:
             self.observers.observe(module, call.dict_observers)
             self._push(call, stack, number, labelled)
@@ -100,6 +103,7 @@ class CallTracker:
         )
         if not call.forward_logged:
             call.log_forward(outputs)
+            self.session.attempt(self.nonfinite.check, call.module, call.index, call.inputs, outputs)
         call.finish_hooks(outputs)
         self.owners.node_owners.mark_outputs((item for _, item in labelled_leaves("output", result)), call.first_node)
         self.session.exceptions.leave(call.earlier_exception)

@@ -7,6 +7,7 @@ from hookviz.trace import (
     HookRow,
     LineRow,
     ModuleRow,
+    NonfiniteRow,
     ParameterRow,
     ReasonRow,
     SavedRow,
@@ -42,6 +43,7 @@ ROW_TYPES: dict[str, Any] = {
     "sources": SourceRow,
     "lines": LineRow,
     "parameters": ParameterRow,
+    "nonfinite": NonfiniteRow,
     "updates": UpdateRow,
 }
 """Table of a file → the type of its rows in a trace."""

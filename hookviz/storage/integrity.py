@@ -86,6 +86,9 @@ def _check_training(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.parameters):
         if not _are_all_in(row.optimizers, range(len(trace.optimizers))):
             yield say("damaged.row", table="parameters", index=index)
+    for index, spoiled in enumerate(trace.nonfinite):
+        if spoiled.call >= len(trace.calls):
+            yield say("damaged.row", table="nonfinite", index=index)
     for index, update in enumerate(trace.updates):
         is_real = not any(isinstance(rate, complex) for rate in update.rates)
         is_step = update.step < len(trace.rows) and trace.rows[update.step].kind == "optimizer_step"

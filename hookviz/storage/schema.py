@@ -186,6 +186,14 @@ class ParameterColumns(Struct):
     optimizers: list[tuple[Index, ...]] = []
 
 
+class NonfiniteColumns(Struct):
+    """Columns of ``NonfiniteRow``."""
+
+    call: list[Index] = []
+    name: list[Name] = []
+    kind: list[Literal["nan", "inf"]] = []
+
+
 class UpdateColumns(Struct):
     """Columns of ``UpdateRow``."""
 
@@ -230,6 +238,7 @@ class TraceFile(Struct):
     sources: SourceColumns = field(default_factory=SourceColumns)
     lines: LineColumns = field(default_factory=LineColumns)
     parameters: ParameterColumns = field(default_factory=ParameterColumns)
+    nonfinite: NonfiniteColumns = field(default_factory=NonfiniteColumns)
     updates: UpdateColumns = field(default_factory=UpdateColumns)
     explained: list[Indexes] = []
     """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""

@@ -25,7 +25,7 @@ from hookviz.trace.rows import (
 )
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
-from hookviz.trace.training_rows import ParameterRow, UpdateRow
+from hookviz.trace.training_rows import NonfiniteRow, ParameterRow, UpdateRow
 from hookviz.trace.values import Values
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "LineRow",
     "ModuleRow",
     "NodeOutput",
+    "NonfiniteRow",
     "Note",
     "ParameterRow",
     "Part",

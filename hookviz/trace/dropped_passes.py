@@ -184,6 +184,7 @@ class _Renumberer(NamedTuple):
         trace.calls = [row._replace(parent=None if row.parent is None else calls[row.parent]) for row in call_rows]
         lines = (self.line(row) for row in trace.lines)
         trace.lines = [row for row in lines if row is not None]
+        trace.nonfinite = [row._replace(call=calls[row.call]) for row in trace.nonfinite if row.call in calls]
         updates = (self.update(row) for row in trace.updates)
         trace.updates = [row for row in updates if row is not None]
         edges = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)

@@ -18,6 +18,16 @@ class ParameterRow(NamedTuple):
     """The optimizers that held it when they took a step."""
 
 
+class NonfiniteRow(NamedTuple):
+    """A parameter or buffer with NaN or Inf, of a module that returned NaN although its input had none."""
+
+    call: int
+    """The first call of the module in which this was found."""
+    name: str
+    kind: str
+    """``nan`` or ``inf``."""
+
+
 class UpdateRow(NamedTuple):
     """What an optimizer was given for one step."""
 

@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hookviz.analysis.findings.backward_causes import explain_backward
 from hookviz.analysis.findings.causes import explain_cause
+from hookviz.analysis.findings.forward_origin import find_forward_origin
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
@@ -35,7 +37,7 @@ def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
         if is_origin:
             return
     backward, tensor = _find_in_backward(statistics), _find_in_tensors(statistics)
-    if tensor is not None and (backward is not None or tensor.kind == "nan"):
+    if tensor is not None and (backward is not None or tensor.kind == "nan" or not only_masks):
         yield tensor._replace(severity=severity)
     elif backward is not None:
         yield backward._replace(severity="remark" if is_scaled else _raise_to_warning(statistics, severity))
@@ -122,7 +124,10 @@ def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
 def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> PassFinding:
     module, what = statistics.describe_module(row.own_call), say(f"finding.kind.{kind}")
     if row.kind == "call":
-        return PassFinding(index, kind, say("trouble.called", module=module, what=what))
+        origin = find_forward_origin(statistics, kind)
+        more = origin.sentence if origin is not None and origin.seen else ""
+        called = say("trouble.called", module=module, what=what)
+        return PassFinding(index, kind, join("join.sentences", [called, more]))
     if row.kind != "forward":
         return PassFinding(index, kind, say("trouble.here", what=what, told=statistics.trace.steps[index].sentence))
     cause, seen = explain_cause(statistics, index, before, kind)
@@ -130,12 +135,17 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
 
 
 def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
-    """Find a tensor that contained NaN or Inf before the pass began; if there are several, the first one made."""
+    """Find the op that made the NaN or Inf of a tensor of the graph, else the first such tensor that was made."""
     rows = [row for row in statistics.tensors if statistics.is_nonfinite(row.data)]
     row = min(rows, key=lambda row: row.node, default=None)
     if row is None:
         return None
     kind = statistics.find_new_kind(None, row.data) or "nan"
+    if any(statistics.find_new_kind(None, tensor.data) == "nan" for tensor in rows):
+        kind = "nan"
+    origin = None if row.leaf else find_forward_origin(statistics, kind)
+    if origin is not None:
+        return origin
     name = statistics.trace.name(row.node, row.output)
     return PassFinding(statistics.steps[0], kind, say("trouble.holds", on=name, what=say(f"finding.kind.{kind}")))
 
@@ -178,7 +188,8 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
         value = statistics.value(index)
         return statistics.is_nonfinite(index) or (value.min is not None and value.min <= 0)
 
-    return join("join.sentences", [sentence, *describe_saved(statistics, row.own_node, may_be_cause)])
+    reasons = explain_backward(statistics, row.own_node)
+    return join("join.sentences", [sentence, *reasons, *describe_saved(statistics, row.own_node, may_be_cause)])
 
 
 def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable[[int], bool]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from hookviz.trace.sentences import format_values
 def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     """Find the step that turns a gradient into zeros and gives the most leaves a gradient of 0.
 
-    The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, else a remark.
+    The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, or any op all of several
+    leaves, such as a loss that is multiplied by 0; else it is a remark.
     """
     culprits: dict[int, int] = {}
     """Node → the step that made the gradient which arrives there 0."""
@@ -40,7 +41,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     affected = list(dict.fromkeys(zero_leaves[first]))
     row = statistics.trace.rows[first]
     is_flat = row.kind == "compute" and statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
-    severity = "warning" if is_flat and 2 * len(affected) >= len(leaves) else "remark"
+    is_everywhere = row.kind == "compute" and len(affected) == len(leaves) > 1
+    severity = "warning" if is_everywhere or (is_flat and 2 * len(affected) >= len(leaves)) else "remark"
     return PassFinding(first, "zero", _describe_zeros(statistics, first, affected), severity)
 
 
