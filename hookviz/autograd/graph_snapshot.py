@@ -9,7 +9,7 @@ import torch
 from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd import graph
+from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
@@ -189,7 +189,9 @@ class GraphSnapshot:
         A root on a device is left out: reading it would wait for the device.
         """
         for root in roots:
-            if not isinstance(root, torch.Tensor) or root.is_leaf or not root.is_cpu or root.numel() > MAX_KEPT_NUMBERS:
+            if not isinstance(root, torch.Tensor) or root.is_leaf or tensor_statistics.reading_waits(root):
+                continue
+            if root.is_nested or root.numel() > MAX_KEPT_NUMBERS:
                 continue
             place = self.place_of_tensor(root)
             with suppress(RuntimeError, NotImplementedError):  # functorch, sparse, float8

@@ -2,10 +2,12 @@
 
 import weakref
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
 
+from hookviz.autograd.module_tree import own_buffers, own_parameters
 from hookviz.recorder.pytree import PytreeLeaf
 from hookviz.trace import NonfiniteRow, TraceData
 from hookviz.trace.value_rows import DeferredRow
@@ -48,9 +50,7 @@ def _has_nan(value: Any) -> bool:
 
 def _find_nonfinite(module: torch.nn.Module) -> Iterator[tuple[str, str]]:
     """Yield (name, ``nan`` or ``inf``) of each own parameter or buffer of a module that contains NaN or Inf."""
-    attributes = vars(module)
-    tensors = {**(attributes.get("_parameters") or {}), **(attributes.get("_buffers") or {})}
-    for name, tensor in tensors.items():
+    for name, tensor in chain(own_parameters(module), own_buffers(module)):
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or not tensor.is_floating_point() or tensor.is_meta:
             continue
         if tensor.detach().isnan().any():

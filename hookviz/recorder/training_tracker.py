@@ -6,14 +6,15 @@ from contextlib import suppress
 from typing import Any
 
 import torch
-from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
-from hookviz.autograd import module_tree
+from hookviz.autograd import module_tree, tensor_statistics
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.trace import TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
+
+_NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
 
 
 class TrainingTracker:
@@ -26,7 +27,7 @@ class TrainingTracker:
         self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         self._seen: list[Any] = []
         """What the last scan of the modules has found; a scan that finds the same has nothing to do."""
-        self._norms: list[weakref.ref[_BatchNorm]] = []
+        self._norms: list[weakref.ref[Any]] = []
 
     def add_update(self, optimizer: Optimizer, number: int, step: int) -> None:
         """Add a row for the step of optimizer ``number`` that is row ``step`` of the trace."""
@@ -64,7 +65,7 @@ class TrainingTracker:
         if seen == self._seen:
             return
         self._seen = seen
-        self._norms = [weakref.ref(module) for _, module in modules if isinstance(module, _BatchNorm)]
+        self._norms = [weakref.ref(module) for _, module in modules if isinstance(module, _NORMS)]
         self.trace.parameters[:] = [row._replace(held=False) for row in self.trace.parameters]
         for module_name, (name, parameter), module in held:
             is_called = self.modules.find_number(module) is not None
@@ -84,6 +85,7 @@ class TrainingTracker:
             requires_grad=parameter.requires_grad,
             called=is_called,
             held=True,
+            model=(row.model if row.held else "") or name.partition(".")[0],
         )
 
     def _list_eval_norms(self, optimizer: int) -> Iterator[int]:
@@ -104,16 +106,18 @@ def _read_shape(tensor: torch.Tensor) -> tuple[int, ...]:
 def _read_rate(rate: Any) -> float | None:
     """Read a learning rate; None if it is not there, or on a device, whose work would have to be waited for."""
     if isinstance(rate, torch.Tensor):
-        return float(rate) if rate.is_cpu and rate.numel() == 1 else None
+        return float(rate) if rate.numel() == 1 and not tensor_statistics.reading_waits(rate) else None
     return float(rate) if isinstance(rate, (int, float)) else None
 
 
 def _is_zero(gradient: torch.Tensor) -> bool:
-    """Whether all numbers of a gradient are 0; False for a kind of tensor that cannot be read at once.
+    """Whether all numbers of a gradient are 0; False for one that cannot be read at once, such as one on a device.
 
     The first number of most gradients is not 0, and then the others need not be read.
     """
     if type(gradient) is not torch.Tensor or gradient.layout is not torch.strided or gradient.is_meta:
+        return False
+    if tensor_statistics.reading_waits(gradient):
         return False
     if not gradient.numel():
         return True

@@ -184,6 +184,7 @@ class ParameterColumns(Struct):
     called: list[bool] = []
     held: list[bool] = []
     optimizers: list[tuple[Index, ...]] = []
+    model: list[Name] = []
 
 
 class NonfiniteColumns(Struct):

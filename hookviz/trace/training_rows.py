@@ -16,6 +16,8 @@ class ParameterRow(NamedTuple):
     """Whether a module still holds it."""
     optimizers: tuple[int, ...] = ()
     """The optimizers that held it when they took a step."""
+    model: str = ""
+    """The name of the model that it belongs to, such as ``net``; empty if it is in no module."""
 
 
 class NonfiniteRow(NamedTuple):

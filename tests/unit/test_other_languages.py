@@ -22,7 +22,7 @@ TRANSLATED = {
 ENGLISH_WORDS = {
     word for text in ENGLISH.values() for word in re.findall("[A-Za-z]{4,}", re.sub(r"\{[^}]*\}", "", text))
 }
-IDENTIFIERS = {"AccumulateGrad", "None", "grad", "other", "self", "shape", "where", "result"}
+IDENTIFIERS = {"AccumulateGrad", "None", "grad", "other", "self", "shape", "where", "result", "weight"}
 """Identifiers of torch and of formulas, which are not translated."""
 UNTRANSLATED_FIELDS = (
     "words",

@@ -1,6 +1,5 @@
 """Explain why the backward of an op turns a finite gradient into NaN or Inf."""
 
-import math
 from collections.abc import Callable, Iterator
 
 from hookviz.analysis.findings.op_causes import ForwardOps
@@ -41,17 +40,10 @@ def _explain_power(ops: ForwardOps, node: int) -> Iterator[str]:
         yield say("trouble.slope.power", exponent=format_number(exponent))
 
 
-def _explain_product(ops: ForwardOps, node: int) -> Iterator[str]:
-    factors = [value for name in ("self", "other") if (value := ops.saved_tensor(node, name)) is not None]
-    if any(math.isinf(number) for value in factors for number in (value.min, value.max) if number is not None):
-        yield say("trouble.slope.product")
-
-
 _EXPLANATIONS: dict[str, Callable[[ForwardOps, int], Iterator[str]]] = {
     **dict.fromkeys(("Log", "Log2", "Log10"), _explain_log),
     "Sqrt": _explain_root,
     "Div": _explain_division,
     "Pow": _explain_power,
-    "Mul": _explain_product,
 }
 """Op → the function that explains an infinite derivative."""

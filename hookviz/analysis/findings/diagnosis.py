@@ -41,14 +41,16 @@ def list_troubles(trace: TraceData) -> list[Finding]:
 
 
 def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -> Finding:
-    """Make a public finding of a finding in a pass, with all passes in which its kind was found."""
+    """Make a public finding of a finding in a pass, with all passes in which its kind was found.
+
+    Zeros in the first of several passes alone are a remark: weights that start at 0, as in a residual branch, do that.
+    """
     passes = passes or [trace.rows[finding.step].pass_id]
-    sentence = finding.sentence
-    if finding.kind == "zero" and finding.severity == "remark" and passes == [0] and len(trace.roots) > 1:
-        sentence = join("join.sentences", [sentence, say("trouble.zero.start")])
-    return Finding(
-        finding.step, finding.kind, sentence, finding.severity, tuple(passes), describe_passes(passes, trace)
-    )
+    when = describe_passes(passes, trace)
+    if finding.kind == "zero" and passes == [0] and not trace.dropped and len(trace.roots) > 1:
+        sentence = join("join.sentences", [finding.sentence, say("trouble.zero.start")])
+        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
+    return Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
 
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:

@@ -68,6 +68,9 @@ def describe_no_findings(trace: TraceData) -> str:
     unlooked = [*_list_unexamined(trace), *_list_unknown_nonfinite(trace)]
     if any(note.key == "note.every" for note in trace.remarks):
         unlooked.insert(0, say("finding.unlooked.every"))
+    devices = sorted({value[2] for value in trace.values} - {"", "cpu", "meta"})
+    if devices:
+        unlooked.append(say("finding.unlooked.device", devices=", ".join(devices)))
     return join("join.sentences", [looked, training, *unlooked])
 
 

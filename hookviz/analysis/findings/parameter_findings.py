@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training_facts import TrainingFacts
 from hookviz.support.messages import join, say
-from hookviz.trace import ParameterRow
 
 
 def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
@@ -38,9 +37,7 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
     for root, numbers in _group_by_model(facts, _list_untrained(facts)).items():
         if _find_outdated_optimizers(facts, root, numbers):
             continue
-        is_partly_trained = any(
-            facts.has_stepped(row) and row.held and _get_model(row) == root for row in facts.parameters
-        )
+        is_partly_trained = any(facts.has_stepped(row) and row.held and row.model == root for row in facts.parameters)
         if facts.updates:
             sentence = say("finding.missing", on=facts.describe(numbers))
             step = min(facts.accumulations(number)[0].step for number in numbers)
@@ -106,15 +103,10 @@ def _list_untrained(facts: TrainingFacts) -> list[int]:
     ]
 
 
-def _get_model(row: ParameterRow) -> str:
-    """The name of the model of a parameter: ``net`` for ``net.0.weight``."""
-    return row.names[0].partition(".")[0] if row.names else ""
-
-
 def _group_by_model(facts: TrainingFacts, numbers: list[int]) -> dict[str, list[int]]:
     models: dict[str, list[int]] = {}
     for number in numbers:
-        models.setdefault(_get_model(facts.parameters[number]), []).append(number)
+        models.setdefault(facts.parameters[number].model, []).append(number)
     return models
 
 
@@ -123,7 +115,7 @@ def _find_outdated_optimizers(facts: TrainingFacts, model: str, untrained: list[
 
     Empty if an optimizer holds a parameter of the model itself.
     """
-    if any(facts.has_stepped(row) and row.held and _get_model(row) == model for row in facts.parameters):
+    if any(facts.has_stepped(row) and row.held and row.model == model for row in facts.parameters):
         return []
     orphans = [row for row in facts.parameters if not row.held and facts.has_stepped(row)]
     shapes = Counter(row.shape for row in orphans)
