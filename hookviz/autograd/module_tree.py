@@ -4,7 +4,7 @@
 and no ``__hash__``, such as a dataclass.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch import Tensor
@@ -44,6 +44,12 @@ def children(module: Module) -> Iterator[tuple[str, Module]]:
 def own_parameters(module: Module) -> Iterator[tuple[str, Parameter]]:
     """Yield (name, parameter) of the parameters of ``module`` itself, without the parameters of the modules in it."""
     return ((name, parameter) for name, parameter in _entries_of(module, "_parameters") if parameter is not None)
+
+
+def list_own_parameters(modules: Iterable[Module]) -> list[Parameter]:
+    """List the parameters of ``modules`` themselves, quickly: once for each module that holds them."""
+    dicts = [vars(module).get("_parameters") or {} for module in modules]
+    return [parameter for entries in dicts for parameter in entries.values() if parameter is not None]
 
 
 def own_buffers(module: Module) -> Iterator[tuple[str, Tensor]]:

@@ -36,7 +36,7 @@ class CallTracker:
         self.modules = ModuleRegistry(session.trace)
         self.owners = GraphOwners(session.trace, self.modules, module_filter)
         self.probe = ArgumentProbe(session.trace)
-        self.nonfinite = NonfiniteParameters(session.trace)
+        self.nonfinite = NonfiniteParameters(session.trace, self.modules)
         self.log = CallLog(session, self.modules, self.probe)
         self.observers = ModuleObserverRegistry(session, self.innermost)
         self.followed_ids = module_filter.modules
@@ -103,7 +103,8 @@ class CallTracker:
         )
         if not call.forward_logged:
             call.log_forward(outputs)
-            self.session.attempt(self.nonfinite.check, call.module, call.index, call.inputs, outputs)
+            if self.depth() == 1:
+                self.session.attempt(self.nonfinite.check, call.module, call.index, call.inputs, outputs)
         call.finish_hooks(outputs)
         self.owners.node_owners.mark_outputs((item for _, item in labelled_leaves("output", result)), call.first_node)
         self.session.exceptions.leave(call.earlier_exception)

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from operator import is_
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ class TrainingTracker:
         self._own_names = {id(tensor): name for name, tensor in names.items()}
         """``id`` of each tensor that the user named; ``record`` holds these tensors."""
         self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._held_numbers: dict[int, tuple[list[weakref.ref[torch.Tensor]], list[int]]] = {}
+        """Optimizer → the parameters that it held at its last step, and their indexes."""
         self._seen: list[Any] = []
         """What the last scan of the modules has found; a scan that finds the same has nothing to do."""
         self._norms: list[weakref.ref[Any]] = []
@@ -33,13 +35,24 @@ class TrainingTracker:
         """Add a row for the step of optimizer ``number`` that is row ``step`` of the trace."""
         self._scan_modules()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        for parameter in parameters:
-            self._note_holder(self._number(parameter), number)
-        missing = tuple([self._number(p) for p in parameters if p.grad is None])
+        numbers = self._number_held(parameters, number)
+        gradients = [p.grad for p in parameters]
+        missing = tuple([n for n, grad in zip(numbers, gradients, strict=True) if grad is None])
         rates = tuple([_read_rate(group.get("lr")) for group in optimizer.param_groups])
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        is_zero = bool(gradients) and all(map(_is_zero, gradients))
+        known_gradients = [grad for grad in gradients if grad is not None]
+        is_zero = bool(known_gradients) and all(map(_is_zero, known_gradients))
         self.trace.updates.append(UpdateRow(step, rates, missing, is_zero, tuple(self._list_eval_norms(number))))
+
+    def _number_held(self, parameters: list[torch.Tensor], optimizer: int) -> list[int]:
+        """Return the indexes of the parameters that an optimizer holds; most often they are those of its last step."""
+        references, numbers = self._held_numbers.get(optimizer, ([], []))
+        is_known = len(references) == len(parameters)
+        if not (is_known and all(map(is_, [reference() for reference in references], parameters))):
+            references, numbers = [weakref.ref(p) for p in parameters], [self._number(p) for p in parameters]
+            self._held_numbers[optimizer] = references, numbers
+            for number in numbers:
+                self._note_holder(number, optimizer)
+        return numbers
 
     def _number(self, tensor: torch.Tensor) -> int:
         """Return the index of a tensor in ``trace.parameters``; a new one gets a row."""
@@ -58,13 +71,12 @@ class TrainingTracker:
     def _scan_modules(self) -> None:
         """Update the rows of the parameters of all known modules, if any of these has changed since the last scan."""
         modules = list(self.modules.known_modules())
-        seen: list[Any] = [(name, id(module)) for name, module in modules]
-        held = [(name, p, module) for name, module in modules for p in module_tree.own_parameters(module)]
-        seen += [(name, id(p), p.requires_grad) for _, (name, p), _ in held]
-        seen.append(len(self.modules.called_ids()))
+        parameters = module_tree.list_own_parameters([module for _, module in modules])
+        seen = [len(modules), self.modules.called_count(), *map(id, parameters), *[p.requires_grad for p in parameters]]
         if seen == self._seen:
             return
         self._seen = seen
+        held = [(name, p, module) for name, module in modules for p in module_tree.own_parameters(module)]
         self._norms = [weakref.ref(module) for _, module in modules if isinstance(module, _NORMS)]
         self.trace.parameters[:] = [row._replace(held=False) for row in self.trace.parameters]
         for module_name, (name, parameter), module in held:
@@ -121,6 +133,7 @@ def _is_zero(gradient: torch.Tensor) -> bool:
         return False
     if not gradient.numel():
         return True
-    with suppress(RuntimeError, NotImplementedError):  # a dtype that torch can store but not compare
+    try:
         return not gradient[(0,) * gradient.dim()].item() and not gradient.any().item()
-    return False
+    except (RuntimeError, NotImplementedError):  # a dtype that torch can store but not compare
+        return False

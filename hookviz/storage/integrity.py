@@ -87,7 +87,7 @@ def _check_training(trace: TraceData) -> Iterator[str]:
         if not _are_all_in(row.optimizers, range(len(trace.optimizers))):
             yield say("damaged.row", table="parameters", index=index)
     for index, spoiled in enumerate(trace.nonfinite):
-        if spoiled.call >= len(trace.calls):
+        if spoiled.call >= len(trace.calls) or spoiled.module >= len(trace.modules):
             yield say("damaged.row", table="nonfinite", index=index)
     for index, update in enumerate(trace.updates):
         is_real = not any(isinstance(rate, complex) for rate in update.rates)

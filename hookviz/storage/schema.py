@@ -191,6 +191,7 @@ class NonfiniteColumns(Struct):
     """Columns of ``NonfiniteRow``."""
 
     call: list[Index] = []
+    module: list[Index] = []
     name: list[Name] = []
     kind: list[Literal["nan", "inf"]] = []
 

@@ -21,10 +21,12 @@ class ParameterRow(NamedTuple):
 
 
 class NonfiniteRow(NamedTuple):
-    """A parameter or buffer with NaN or Inf, of a module that returned NaN although its input had none."""
+    """A parameter or buffer with NaN or Inf, found when a model returned NaN although its input had none."""
 
     call: int
-    """The first call of the module in which this was found."""
+    """The call of the model after which this was found."""
+    module: int
+    """The module that holds it."""
     name: str
     kind: str
     """``nan`` or ``inf``."""

@@ -510,6 +510,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: [(step.sentence, make_title(step), step.scale, repr(step)) for step in trace.steps],
         lambda: (repr(trace.firings), trace.firings._repr_html_()),
         lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
+        lambda: (repr(trace.findings), trace.findings._repr_html_()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _view_quiz(trace),
         lambda: trace.content(),

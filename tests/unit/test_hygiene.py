@@ -208,7 +208,7 @@ def test_nan_in_a_running_statistic_is_found() -> None:
     net[0].running_var[2] = math.nan
     with hv.record(net) as trace:
         net(torch.ones(2, 4)).sum().backward()
-    assert trace.nonfinite == [NonfiniteRow(1, "running_var", "nan")]
+    assert trace.nonfinite == [NonfiniteRow(0, 1, "running_var", "nan")]
     assert "net.0 (BatchNorm1d) returns NaN: its own net.0.running_var held NaN." in trace.findings[0].sentence
 
 
@@ -255,6 +255,7 @@ def test_a_file_without_these_rows_loads(tmp_path: Path) -> None:
         ("updates", "eval_norms", [99]),
         ("updates", "rates", [{"number": "1+2j"}]),
         ("nonfinite", "call", 99),
+        ("nonfinite", "module", 99),
     ],
 )
 def test_damaged_rows_are_refused(table: str, column: str, cell: Any, tmp_path: Path) -> None:

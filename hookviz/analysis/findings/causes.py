@@ -49,8 +49,8 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
 def _explain_spoiled(statistics: PassStatistics, call: int) -> str:
     """Explain that a parameter or buffer of a module contains NaN or Inf; empty if the trace shows none."""
     module = statistics.trace.calls[call].module
-    rows = [row for row in statistics.trace.nonfinite if statistics.trace.calls[row.call].module == module]
-    if not rows or rows[0].call > call:
+    rows = [row for row in statistics.trace.nonfinite if row.module == module and row.call <= call]
+    if not rows:
         return ""
     name = f"{statistics.trace.module(module)}.{rows[0].name}"
     return say("trouble.parameter.spoiled", on=name, what=say(f"finding.kind.{rows[0].kind}"))
