@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hookviz.support.version import VERSION
 
 if TYPE_CHECKING:
+    from hookviz.analysis.findings import Finding
     from hookviz.api.loading import load
     from hookviz.api.trace import Trace
     from hookviz.course import Verdict, check
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Figure",
+    "Finding",
     "Hook",
     "HookvizWarning",
     "Step",
@@ -53,6 +55,7 @@ _WITH_TORCH = {
 }
 _WITHOUT_TORCH = {
     "Figure": "hookviz.picture",
+    "Finding": "hookviz.analysis.findings",
     "Hook": "hookviz.trace",
     "HookvizWarning": "hookviz.support.warning",
     "Step": "hookviz.trace",

@@ -12,7 +12,7 @@ import msgspec
 
 from hookviz.storage import schema
 from hookviz.storage.format import ROW_TYPES, VERSION
-from hookviz.trace import HOOK_KINDS, KINDS, code_rows, missing_rows, reason_rows, rows, unfired_rows
+from hookviz.trace import HOOK_KINDS, KINDS, code_rows, missing_rows, reason_rows, rows, training_rows, unfired_rows
 from tools.docstrings import read_field_docstrings
 
 TARGET = Path(schema.__file__).parent / "trace.schema.json"
@@ -51,6 +51,8 @@ _OTHER = {
     ("UnfiredRow", "flags"): "How a module hook was registered.",
     ("UnfiredRow", "module"): "The module that owns it, if it was called: an index of `modules`.",
     ("UnfiredRow", "evidence"): "(name, value) of what was seen of its owner.",
+    ("ParameterRow", "shape"): "Its shape.",
+    ("ParameterRow", "requires_grad"): "Whether it required grad.",
     ("SavedRow", "name"): "The name of torch's attribute without _saved_; or backward, for the place in the code of a "
     "custom Function's backward.",
     ("SavedRow", "value"): "The index of the value of a tensor, a list for several tensors, else null.",
@@ -120,7 +122,7 @@ def make_schema() -> dict[str, Any]:
 def _describe_fields(properties: dict[str, Any], class_name: str, row_type: Any) -> None:
     """Add descriptions to the fields of one class, and the defaults of missing columns."""
     docstrings: dict[tuple[str, str], str] = {}
-    for module in (rows, code_rows, missing_rows, reason_rows, unfired_rows, schema):
+    for module in (rows, code_rows, missing_rows, reason_rows, training_rows, unfired_rows, schema):
         docstrings |= read_field_docstrings(Path(str(module.__file__)))
     defaults = {} if row_type is None else row_type._field_defaults
     for name, field in properties.items():

@@ -1,9 +1,9 @@
-"""The analyses of a trace: ``troubles``, ``unfired``, ``diff``, ``why`` and ``quiz``."""
+"""The analyses of a trace: ``findings``, ``troubles``, ``unfired``, ``diff``, ``why`` and ``quiz``."""
 
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from hookviz.analysis.findings import Trouble
+    from hookviz.analysis.findings import Finding
     from hookviz.analysis.formulas.reasons import Reason
     from hookviz.analysis.missing_gradients import MissingGradient
     from hookviz.analysis.questions.quiz import Quiz
@@ -21,7 +21,31 @@ class TraceAnalyses:
         return cast("Trace", self)
 
     @property
-    def troubles(self) -> "Table[Trouble]":
+    def findings(self) -> "Table[Finding]":
+        """Everything that is wrong in the recording, the worst first, each with the step that shows it.
+
+        The table has the ``troubles`` of the gradients, and the mistakes of a training loop that the optimizer steps in
+        the recording show: parameters in no optimizer or without a gradient, ``zero_grad`` forgotten, a learning rate
+        of 0, an optimizer made before the model was replaced, steps that a GradScaler skipped, and others. Each finding
+        has a ``severity``: ``error``, ``warning`` or ``remark``; if several passes were recorded, ``when`` says in
+        which of them it holds. An empty table says what was examined, and what was not.
+
+        >>> import torch, hookviz
+        >>> net = torch.nn.Linear(1, 1)
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        >>> with hookviz.record(net) as trace:
+        ...     for _ in range(3):
+        ...         net(torch.ones(1)).backward()
+        ...         sgd.step()
+        >>> [(finding.severity, finding.kind, finding.when) for finding in trace.findings]
+        [('warning', 'not_zeroed', 'in 2 of 3 passes')]
+        """
+        from hookviz.analysis.findings import find_findings
+
+        return find_findings(self._trace)
+
+    @property
+    def troubles(self) -> "Table[Finding]":
         """Problems of the gradients, and the step where each begins: NaN, Inf, zeros, vanishing, exploding.
 
         The table has the worst finding of each kind, the worst first. Each has a ``severity``: ``error`` (something is

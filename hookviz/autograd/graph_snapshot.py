@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
@@ -9,12 +10,13 @@ import torch
 from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd import graph
+from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
 """Node → pairs (output of the node, weak reference to the hook dict of that tensor); the tensor itself may be gone."""
@@ -75,6 +77,7 @@ class GraphSnapshot:
         self._add_nodes()
         self._add_unobserved()
         self._add_tensors(names)
+        self._add_nonfinite_roots(roots)
         places = [self.place_of(*edge) for edge in edges]
         observed = [place if place is not None and place[0] in self.out_edges else None for place in places]
         self.trace.roots[self.pass_id] = [
@@ -180,6 +183,21 @@ class GraphSnapshot:
             if place is not None and place not in taken:
                 taken.add(place)
                 self.tensors.add(name, tensor, place)
+
+    def _add_nonfinite_roots(self, roots: Sequence[Any]) -> None:
+        """Add a row for each small root without a name that contains NaN or Inf, so that its origin can be found.
+
+        A root on a device is left out: reading it would wait for the device.
+        """
+        for root in roots:
+            if not isinstance(root, torch.Tensor) or root.is_leaf or tensor_statistics.reading_waits(root):
+                continue
+            if root.is_nested or root.numel() > MAX_KEPT_NUMBERS:
+                continue
+            place = self.place_of_tensor(root)
+            with suppress(RuntimeError, NotImplementedError):  # functorch, sparse, float8
+                if place is not None and not root.detach().isfinite().all() and not self.tensors.has_row(place):
+                    self.tensors.add("", root, place)
 
     def add_retained(self, tensor: torch.Tensor | None) -> None:
         """Add a row for ``tensor``, which may have no name, since it retains its gradient."""

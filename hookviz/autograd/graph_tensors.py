@@ -48,6 +48,10 @@ class GraphTensors:
         if not leaf and tensor._backward_hooks is not None:
             self.hook_dicts.append(("tensor_hook", tensor._backward_hooks, *place))
 
+    def has_row(self, place: NodeOutput) -> bool:
+        """Whether the trace has a row for the tensor of this graph at ``place``."""
+        return any((row.node, row.output) == place for row in self.trace.tensors[self.first_row :])
+
     def _data(self, tensor: torch.Tensor, leaf: bool, node: int) -> int:
         """Add the value of a tensor's data, and return its number.
 

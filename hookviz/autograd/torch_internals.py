@@ -257,6 +257,7 @@ IS_FULL = _attribute(MODULE, "_is_full_backward_hook", "2.0", "full_hooks")
 """Full and legacy backward hooks share one dict; this says which of the two it has, None before the first hook."""
 GLOBAL_IS_FULL = f"_global{IS_FULL}"
 _attribute(MODULE, "_modules", "2.0", "calls", "autograd/module_tree.py")
+_attribute(MODULE, "_buffers", "2.0", "calls", "autograd/module_tree.py")
 _attribute(MODULE, "_parameters", "2.0", "calls", "autograd/module_tree.py")
 swap_tensors = _function("torch.utils.swap_tensors", "2.3", "calls")
 """Public; instrumented, since it refuses tensors that have weak references."""

@@ -2,16 +2,16 @@
 
 from typing import TextIO
 
-from hookviz.analysis.findings import Trouble
+from hookviz.analysis.findings import Finding
 from hookviz.api.trace import Trace
 from hookviz.command_line.console import write_line
 from hookviz.command_line.conventions import ExitStatus
 from hookviz.support.table import Table
 
 
-def list_findings(trace: Trace) -> Table[Trouble]:
+def list_findings(trace: Trace) -> Table[Finding]:
     """Return what the commands report: the only place that chooses it."""
-    return trace.troubles
+    return trace.findings
 
 
 def report_findings(trace: Trace, stream: TextIO | None = None) -> ExitStatus:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
-from hookviz.analysis.findings import Trouble, describe_no_findings, find_troubles
+from hookviz.analysis.findings import Finding, describe_no_findings, find_findings
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.grouping.activity import collect_pass_activity
 from hookviz.picture.grouping.pass_groups import needs_pass_groups
@@ -34,7 +34,7 @@ from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.interpreter import gc_paused
-from hookviz.support.messages import say
+from hookviz.support.messages import join, say
 from hookviz.support.progress import progress
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import (
@@ -242,7 +242,7 @@ class TraceContent:
             "switches": [],
             "combinations": {},
             "first_difference": -1,
-            "findings": [_finding_text(trouble, wording) for trouble in find_troubles(self.trace)],
+            "findings": [_finding_text(finding, wording) for finding in find_findings(self.trace)],
             "no_finding": wording(self._no_finding),
             "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(shown_firings)))],
             "words": {},
@@ -284,7 +284,9 @@ class TraceContent:
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)
 
 
-def _finding_text(trouble: Trouble, wording: Wording) -> FindingText:
-    severity = say(f"trouble.severity.{trouble.severity}")
-    text = say("trouble.note", severity=severity, step=trouble.step + 1, told=trouble.sentence)
-    return {"text": wording(text), "step": trouble.step}
+def _finding_text(finding: Finding, wording: Wording) -> FindingText:
+    """Return the text of a finding and its step; a finding that no step shows leads to the first step."""
+    where = "" if finding.step is None else say("finding.step", step=finding.step + 1)
+    severity = say(f"trouble.severity.{finding.severity}")
+    head = join("join.list", [where, severity, finding.when])
+    return {"text": wording(say("finding.note", head=head, told=finding.sentence)), "step": finding.step or 0}

@@ -17,6 +17,7 @@ from hookviz.recorder.module_call import Module, ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.module_registry import ModuleRegistry
+from hookviz.recorder.nonfinite_parameters import NonfiniteParameters
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pytree import labelled_arguments, labelled_leaves
 from hookviz.recorder.session import Session
@@ -36,6 +37,7 @@ class CallTracker:
         self.modules = ModuleRegistry(session.trace)
         self.owners = GraphOwners(session.trace, self.modules, module_filter)
         self.probe = ArgumentProbe(session.trace)
+        self.nonfinite = NonfiniteParameters(session.trace, self.modules)
         self.log = CallLog(session, self.modules, self.probe)
         self.observers = ModuleObserverRegistry(session, self.innermost)
         self.followed_ids = module_filter.modules
@@ -62,6 +64,7 @@ class CallTracker:
         labelled = list(labelled_arguments(module, args, kwargs))
         measured, parameters = self.probe.measure(labelled), list(self.module_filter.parameters(module))
         call = ModuleCall(self.log, self.observers, module, len(self.trace.calls))
+        call.inputs = [leaf.value for leaf in measured]
         try:
             self.observers.observe(module, call.dict_observers)
             self._push(call, stack, number, labelled)
@@ -102,6 +105,8 @@ class CallTracker:
         )
         if not call.forward_logged:
             call.log_forward(outputs)
+            if self.depth() == 1:
+                self.session.attempt(self.nonfinite.check, call.module, call.index, call.inputs, outputs)
         call.finish_hooks(outputs)
         items = [item for _, item in labelled_leaves("output", result)]
         self._note_result(call.index, result, items)

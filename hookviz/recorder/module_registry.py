@@ -73,6 +73,10 @@ class ModuleRegistry:
         """Return the ``id`` of each module that was called."""
         return set(self._numbers)
 
+    def called_count(self) -> int:
+        """Return how many modules were called."""
+        return len(self._holders)
+
     def name_model(self, root: Module) -> str:
         """Name a model and all modules in it by the expression that reaches them, such as ``net.layers.0``.
 
@@ -104,6 +108,11 @@ class ModuleRegistry:
             for name, parameter in () if module is None else module_tree.own_parameters(module):
                 parameters[f"{row.name}.{name}"] = parameter
         return parameters
+
+    def known_modules(self) -> Iterator[tuple[str, Module]]:
+        """Yield (name, module) for every module that has a name and still exists, whether it was called or not."""
+        pairs = [(name, reference()) for reference, name in self._names.values()]
+        return ((name, module) for name, module in pairs if module is not None)
 
     def alive_modules(self) -> Iterator[tuple[str, Module]]:
         """Yield (name, module) for every module that was called and still exists."""

@@ -18,6 +18,7 @@ from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.pytree import object_row
 from hookviz.recorder.session import Session
+from hookviz.recorder.training_tracker import TrainingTracker
 from hookviz.trace import HookPlace, ModuleRow, StepKind, StepRow
 
 Hook = Callable[..., Any]
@@ -48,8 +49,8 @@ class OptimizerStep:
 class OptimizerTracker:
     """Follows the optimizer steps in the thread of a recording."""
 
-    def __init__(self, session: Session) -> None:
-        self.session, self.trace = session, session.trace
+    def __init__(self, session: Session, training: TrainingTracker) -> None:
+        self.session, self.trace, self.training = session, session.trace, training
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[OptimizerStep] = []
         self._counts: Counter[int] = Counter()
@@ -70,7 +71,9 @@ class OptimizerTracker:
         self._counts[self._running[-1].number] += 1
         count = sum(len(group["params"]) for group in optimizer.param_groups)
         self.trace.values.append(object_row(count))
-        self._log("optimizer_step", self._running[-1], after=len(self.trace.values) - 1)
+        step = self._running[-1]
+        self._log("optimizer_step", step, after=len(self.trace.values) - 1)
+        self.session.attempt(self.training.add_update, optimizer, step.number, len(self.trace.rows) - 1)
 
     def end(self, error: BaseException | None) -> None:
         """End a step: its hooks have run, or ``error`` ended it."""

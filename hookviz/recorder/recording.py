@@ -20,6 +20,7 @@ from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.pass_tracker import PassTracker
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.session import Session
+from hookviz.recorder.training_tracker import TrainingTracker
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
 from hookviz.trace.dropped_passes import NewNumbers
 
@@ -43,7 +44,7 @@ class Recording:
         self.missed_passes = False
         """Whether a pass ran in a thread that no recording follows."""
         self.calls = CallTracker(self.session, models, ModuleFilter(models, only))
-        self.optimizers = OptimizerTracker(self.session)
+        self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
         self.inventory = HookInventory(self.session, self.calls, self.optimizers, models)

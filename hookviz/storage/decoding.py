@@ -106,6 +106,10 @@ def _decode_setting(x: Any) -> Any:
     return tuple(_decode_setting(part) for part in x) if isinstance(x, list) else x
 
 
+def _decode_rates(x: Any) -> tuple[Any, ...]:
+    return tuple(map(_decode_setting, x))
+
+
 def _decode_notes(x: Any) -> tuple[Note, ...]:
     return tuple(Note(*note) for note in x)
 
@@ -113,6 +117,7 @@ def _decode_notes(x: Any) -> tuple[Note, ...]:
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "plain": _decode_setting,
     "scale": _decode_setting,
+    "rates": _decode_rates,
     "place": _decode_place,
     "note": _decode_note,
     "notes": _decode_notes,

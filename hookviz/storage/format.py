@@ -8,6 +8,8 @@ from hookviz.trace import (
     LineRow,
     MissingRow,
     ModuleRow,
+    NonfiniteRow,
+    ParameterRow,
     ReasonRow,
     SavedRow,
     ScaleRow,
@@ -16,6 +18,7 @@ from hookviz.trace import (
     TensorRow,
     TraceData,
     UnfiredRow,
+    UpdateRow,
 )
 
 TraceT = TypeVar("TraceT", bound=TraceData)
@@ -43,5 +46,8 @@ ROW_TYPES: dict[str, Any] = {
     "lines": LineRow,
     "unfired_rows": UnfiredRow,
     "missing_rows": MissingRow,
+    "parameters": ParameterRow,
+    "nonfinite": NonfiniteRow,
+    "updates": UpdateRow,
 }
 """Table of a file → the type of its rows in a trace."""

@@ -62,6 +62,7 @@ def find_fault(trace: TraceData) -> str:
         _check_lines,
         _check_unfired,
         _check_missing,
+        _check_training,
         _check_reasons,
         _check_values,
     )
@@ -92,6 +93,25 @@ def _check_missing(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.missing_rows):
         if not _are_indexes_valid(row.module, len(trace.modules)):
             yield say("damaged.row", table="missing_rows", index=index)
+
+
+# -- training
+
+
+def _check_training(trace: TraceData) -> Iterator[str]:
+    parameters, modules = range(len(trace.parameters)), range(len(trace.modules))
+    for index, row in enumerate(trace.parameters):
+        if not _are_all_in(row.optimizers, range(len(trace.optimizers))):
+            yield say("damaged.row", table="parameters", index=index)
+    for index, spoiled in enumerate(trace.nonfinite):
+        if spoiled.call >= len(trace.calls) or spoiled.module >= len(trace.modules):
+            yield say("damaged.row", table="nonfinite", index=index)
+    for index, update in enumerate(trace.updates):
+        is_real = not any(isinstance(rate, complex) for rate in update.rates)
+        is_step = update.step < len(trace.rows) and trace.rows[update.step].kind == "optimizer_step"
+        has_valid_indexes = _are_all_in(update.without_grad, parameters) and _are_all_in(update.eval_norms, modules)
+        if not (is_real and is_step and has_valid_indexes):
+            yield say("damaged.row", table="updates", index=index)
 
 
 # -- the passes and their graph

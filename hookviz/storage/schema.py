@@ -204,6 +204,39 @@ class UnfiredColumns(Struct):
 
 
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DIMENSIONS)]
+
+
+class ParameterColumns(Struct):
+    """Columns of ``ParameterRow``."""
+
+    names: list[tuple[Name, ...]] = []
+    shape: list[Shape] = []
+    requires_grad: list[bool] = []
+    called: list[bool] = []
+    held: list[bool] = []
+    optimizers: list[tuple[Index, ...]] = []
+    model: list[Name] = []
+
+
+class NonfiniteColumns(Struct):
+    """Columns of ``NonfiniteRow``."""
+
+    call: list[Index] = []
+    module: list[Index] = []
+    name: list[Name] = []
+    kind: list[Literal["nan", "inf"]] = []
+
+
+class UpdateColumns(Struct):
+    """Columns of ``UpdateRow``."""
+
+    step: list[Index] = []
+    rates: list[tuple[float | NumberText | None, ...]] = []
+    without_grad: list[tuple[Index, ...]] = []
+    zero: list[bool] = []
+    eval_norms: list[tuple[Index, ...]] = []
+
+
 FileStatistics = tuple[
     FileFloat | None, FileFloat | None, FileFloat | None, FileFloat, Index | None, Index | None, Index | None
 ]
@@ -239,6 +272,9 @@ class TraceFile(Struct):
     lines: LineColumns = field(default_factory=LineColumns)
     missing_rows: MissingColumns = field(default_factory=MissingColumns)
     unfired_rows: UnfiredColumns = field(default_factory=UnfiredColumns)
+    parameters: ParameterColumns = field(default_factory=ParameterColumns)
+    nonfinite: NonfiniteColumns = field(default_factory=NonfiniteColumns)
+    updates: UpdateColumns = field(default_factory=UpdateColumns)
     explained: list[Indexes] = []
     """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index] = []

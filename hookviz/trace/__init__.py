@@ -30,6 +30,7 @@ from hookviz.trace.rows import (
 )
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
+from hookviz.trace.training_rows import NonfiniteRow, ParameterRow, UpdateRow
 from hookviz.trace.unfired_rows import EVIDENCE, UnfiredRow
 from hookviz.trace.values import Values
 
@@ -54,7 +55,9 @@ __all__ = [
     "MissingRow",
     "ModuleRow",
     "NodeOutput",
+    "NonfiniteRow",
     "Note",
+    "ParameterRow",
     "Part",
     "ReasonRow",
     "SavedRow",
@@ -67,5 +70,6 @@ __all__ = [
     "TensorRow",
     "TraceData",
     "UnfiredRow",
+    "UpdateRow",
     "Values",
 ]

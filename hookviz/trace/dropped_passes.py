@@ -7,6 +7,7 @@ from hookviz.trace.code_rows import LineRow
 from hookviz.trace.compact_rows import StepRows, ValueRows
 from hookviz.trace.rows import SavedRow, ScaleRow, StepRow, TensorRow, renumber
 from hookviz.trace.trace import TraceData
+from hookviz.trace.training_rows import UpdateRow
 
 RowT = TypeVar("RowT")
 NumberMap = dict[int, int]
@@ -160,6 +161,10 @@ class _Renumberer(NamedTuple):
         others = tuple(self.nodes[node] for node in row.others if node in self.nodes)
         return row._replace(pass_id=row.pass_id - self.dropped_passes, at=at, others=others)
 
+    def update(self, row: UpdateRow) -> UpdateRow | None:
+        """Return what an optimizer step was given with the new index of the step; None if the step was dropped."""
+        return row._replace(step=self.steps[row.step]) if row.step in self.steps else None
+
     def line(self, row: LineRow) -> LineRow | None:
         """Return the line of a pass or call with new indexes; None if that was dropped."""
         if row.call is not None:
@@ -179,6 +184,9 @@ class _Renumberer(NamedTuple):
         trace.calls = [row._replace(parent=None if row.parent is None else calls[row.parent]) for row in call_rows]
         lines = (self.line(row) for row in trace.lines)
         trace.lines = [row for row in lines if row is not None]
+        trace.nonfinite = [row._replace(call=calls[row.call]) for row in trace.nonfinite if row.call in calls]
+        updates = (self.update(row) for row in trace.updates)
+        trace.updates = [row for row in updates if row is not None]
         edges = ((start, slot, end) for (start, slot), end in trace.edges.items() if start in nodes)
         trace.edges = {(nodes[start], slot): (nodes[end], output) for start, slot, (end, output) in edges}
         trace.owners = {nodes[node]: calls[call] for node, call in trace.owners.items() if node in nodes}

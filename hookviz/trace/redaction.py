@@ -47,7 +47,8 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
         copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
-        copy.saved, copy.scales = [], []
+        copy.saved, copy.scales, copy.nonfinite = [], [], []
+        copy.updates = [row._replace(rates=(None,) * len(row.rates), zero=False) for row in trace.updates]
         copy.reasons = [row._replace(verdict=SYMBOLS, notes=(Note.of("why.redacted"),)) for row in trace.reasons]
         copy.rows = [row._replace(found_inf=False) if row.kind == "unscale" else row for row in copy.rows]
     return copy

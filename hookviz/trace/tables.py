@@ -25,6 +25,7 @@ from hookviz.trace.rows import (
     TensorRow,
 )
 from hookviz.trace.tensor_names import TensorNames
+from hookviz.trace.training_rows import NonfiniteRow, ParameterRow, UpdateRow
 from hookviz.trace.unfired_rows import UnfiredRow
 from hookviz.trace.value_rows import StatisticsMode, ValueRow
 from hookviz.trace.values import Value, Values
@@ -49,6 +50,12 @@ class TraceTables:
     modules: list[ModuleRow] = field(default_factory=list)
     calls: list[CallRow] = field(default_factory=list)
     optimizers: list[ModuleRow] = field(default_factory=list)
+    parameters: list[ParameterRow] = field(default_factory=list)
+    """The parameters of the models and of the optimizers, if an optimizer took a step."""
+    nonfinite: list[NonfiniteRow] = field(default_factory=list)
+    """The parameters and buffers that put NaN into the output of a module."""
+    updates: list[UpdateRow] = field(default_factory=list)
+    """What each optimizer step was given, in order."""
     owners: dict[int, int] = field(default_factory=dict)
     """Node → the innermost module call that made it."""
     outside: set[int] = field(default_factory=set)

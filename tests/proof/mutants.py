@@ -511,6 +511,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: (repr(trace.firings), trace.firings._repr_html_()),
         lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
         lambda: (str(trace), trace.text(width=80), trace.to_records()),
+        lambda: (repr(trace.findings), trace.findings._repr_html_()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _view_quiz(trace),
         lambda: trace.content(),

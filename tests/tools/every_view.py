@@ -46,6 +46,7 @@ def every_view(path: Path) -> dict[str, Any]:
         "steps": [(step.sentence, step.scale, step.effect) for step in trace.steps],
         "firings": [repr(trace.firings), trace.firings._repr_html_()],
         "troubles": [repr(trace.troubles), trace.troubles._repr_html_()],
+        "findings": [repr(trace.findings), trace.findings._repr_html_()],
         "why": [[_reason(reason) for reason in trace.why(step)] for step in steps],
         "quiz": [(question.text, question.choices, repr(quiz.check(question.number, 1))) for question in quiz],
         "output": trace._repr_mimebundle_(),

@@ -11,7 +11,7 @@ from torch import nn
 
 import hookviz as hv
 from benchmarks.resnet import ResNet18
-from hookviz.analysis.findings import CHAIN_FACTOR, Trouble
+from hookviz.analysis.findings import CHAIN_FACTOR, Finding
 from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.unit.test_grouping import chain, fan
@@ -77,7 +77,7 @@ def record_backward(loss: torch.Tensor) -> hv.Trace:
     return trace
 
 
-def only_finding(trace: hv.Trace) -> Trouble:
+def only_finding(trace: hv.Trace) -> Finding:
     (finding,) = trace.troubles
     return finding
 
@@ -151,7 +151,9 @@ def test_nan_between_modules_and_from_forward_hooks_is_reported() -> None:
 
 def test_a_tensor_with_nan_before_backward_is_reported() -> None:
     loss = leaf(-1.0).log() * 2
-    assert only_finding(record_backward(loss)).sentence == "loss held NaN before backward began."
+    assert only_finding(record_backward(loss)).sentence == (
+        "NaN begins in the forward, at LogBackward0: it takes the logarithm of numbers below 0, the smallest -1."
+    )
 
 
 def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
@@ -159,6 +161,7 @@ def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     finding = only_finding(record_backward(x.sqrt().sum()))
     assert finding.sentence == (
         "Inf begins at SqrtBackward0: it takes the gradient [1, 1] and sends [inf, 0.5] to leaf #0. "
+        "It divides by the result of the forward, which is 0: the square root has no finite slope at 0. "
         "It had saved result from forward: [0, 1]."
     )
 

@@ -99,6 +99,7 @@ VIEWS: dict[str, Callable[[hv.Trace], object]] = {
     "player": lambda trace: TraceContent(trace).content(),
     "output": lambda trace: TraceContent(trace).brief_content(),
     "troubles": lambda trace: trace.troubles,
+    "findings": lambda trace: trace.findings,
     "quiz": lambda trace: trace.quiz(),
     "diff": lambda trace: trace.diff(trace),
     "why": lambda trace: [trace.why(step) for step in range(0, len(trace.rows), 50)],

@@ -1,6 +1,7 @@
-"""Find problems of the gradients of a trace, and the steps where they begin."""
+"""Find problems of a recording, and the steps that show them."""
 
-from hookviz.analysis.findings.diagnosis import SEVERITIES, Trouble, describe_no_findings, find_troubles
+from hookviz.analysis.findings.finding import SEVERITIES, Finding
+from hookviz.analysis.findings.overview import describe_no_findings, find_findings, find_troubles
 from hookviz.analysis.findings.vanishing_exploding import CHAIN_FACTOR
 
-__all__ = ["CHAIN_FACTOR", "SEVERITIES", "Trouble", "describe_no_findings", "find_troubles"]
+__all__ = ["CHAIN_FACTOR", "SEVERITIES", "Finding", "describe_no_findings", "find_findings", "find_troubles"]

@@ -2,24 +2,14 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
+from hookviz.analysis.findings.op_causes import ForwardOps, find_causes, format_largest, holds_inf, maximum, minimum
 from hookviz.analysis.findings.pass_statistics import PassStatistics
-from hookviz.analysis.findings.torchless_numbers import broadcast_pairs, largest_number, rows_along
 from hookviz.support.messages import join, say
-from hookviz.trace import TensorRow
+from hookviz.trace import NodeOutput, TensorRow
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
-
-
-class Cause(NamedTuple):
-    """A way in which an op made NaN or Inf."""
-
-    kind: str
-    """``nan`` or ``inf``: the kind that it made."""
-    text: str
-    needs_inf: bool = False
-    """Whether the input of the op already contained Inf."""
 
 
 def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str) -> tuple[str, bool]:
@@ -39,12 +29,15 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     for row in parameters:
         if statistics.is_nonfinite(row.data):
             return _explain_parameter(statistics, index, row), True
+    spoiled = _explain_spoiled(statistics, call)
+    if spoiled:
+        return spoiled, True
     inputs = [value for value in _read_values(statistics, before) if value.note is None]
-    ops = _CallOps(statistics, call, nodes, inputs, parameters)
+    ops = _make_call_ops(statistics, call, nodes, inputs, parameters)
     cause = _describe_known_cause(ops, kind)
     if cause is None and kind == "inf" and _is_overflow(statistics, call, nodes, inputs, parameters):
         outputs = _read_values(statistics, statistics.trace.rows[index].after)
-        cause = _describe_overflow(next(value.dtype for value in outputs if _holds_inf(value)))
+        cause = _describe_overflow(next(value.dtype for value in outputs if holds_inf(value)))
     if cause is not None:
         return cause, True
     text = _describe_input(inputs, any(not _is_known_finite(statistics, row.data) for row in parameters))
@@ -53,18 +46,44 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     return join("join.sentences", [text, *first]), False
 
 
+def _explain_spoiled(statistics: PassStatistics, call: int) -> str:
+    """Explain that a parameter or buffer of a module contains NaN or Inf; empty if the trace shows none."""
+    module = statistics.trace.calls[call].module
+    rows = [row for row in statistics.trace.nonfinite if row.module == module and row.call <= call]
+    if not rows:
+        return ""
+    name = f"{statistics.trace.module(module)}.{rows[0].name}"
+    return say("trouble.parameter.spoiled", on=name, what=say(f"finding.kind.{rows[0].kind}"))
+
+
+def _make_call_ops(
+    statistics: PassStatistics, call: int, nodes: list[int], inputs: list[Value], parameters: list[TensorRow]
+) -> ForwardOps:
+    """The ops of a module call, with its parameters and its input as known tensors.
+
+    The input is known if the module has one, and its ops use nothing else from outside.
+    """
+    known = {(row.node, row.output): statistics.value(row.data) for row in parameters if row.data is not None}
+    inside = set(nodes)
+    following = statistics.trace.lookup.next_nodes
+    outgoing = ((node, slot) for node in nodes for slot, end in following.get(node, ()) if end not in inside)
+    outside: set[NodeOutput] = {statistics.trace.edges[edge] for edge in outgoing} - known.keys()
+    has_one_input = len(outside) == 1 and len(inputs) == 1
+    # A value that was made inside this call, by a module inside this one, is not its input.
+    if has_one_input and call not in statistics.enclosing_calls(next(iter(outside))[0]):
+        known |= dict.fromkeys(outside, inputs[0])
+    dtype = next((value.dtype for value in _outputs_of(statistics, call)), "")
+    return ForwardOps(statistics, nodes, known, dtype)
+
+
 def _contains_kind(value: Value | None, kind: str) -> bool:
     """Whether a value is known and contains NaN or Inf, as ``kind`` says."""
-    return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else _holds_inf(value))
+    return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else holds_inf(value))
 
 
-def _holds_inf(value: Value) -> bool:
-    return get_norm_nan_inf(value.row)[2] > 0
-
-
-def _describe_known_cause(ops: "_CallOps", kind: str) -> str | None:
+def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     """Describe the first cause that the numbers of the ops show; if it needs an Inf, also where that came from."""
-    causes = list(_find_causes(ops))
+    causes = list(find_causes(ops))
     first = next((cause for cause in causes if cause.kind == kind), None)
     if first is None:
         return None
@@ -77,21 +96,11 @@ def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
     """Describe the range of the input of a module whose NaN or Inf has no known cause."""
     if any(value.min is None for value in inputs):
         return say("trouble.input.norm")
-    known = [value for value in inputs if not math.isnan(_minimum(value))]
+    known = [value for value in inputs if not math.isnan(minimum(value))]
     if not known:
         return say("trouble.input.unknown")
-    low, high = format_number(min(map(_minimum, known)), 4), format_number(max(map(_maximum, known)), 4)
+    low, high = format_number(min(map(minimum, known)), 4), format_number(max(map(maximum, known)), 4)
     return say("trouble.input.unread" if has_unread_parameters else "trouble.input", low=low, high=high)
-
-
-def _minimum(value: Value | None) -> float:
-    """The smallest number of a tensor; NaN if it is not known."""
-    return math.nan if value is None or value.min is None else value.min
-
-
-def _maximum(value: Value | None) -> float:
-    """The largest number of a tensor; NaN if it is not known."""
-    return math.nan if value is None or value.max is None else value.max
 
 
 def _list_parameters(statistics: PassStatistics, call: int) -> list[TensorRow]:
@@ -116,15 +125,24 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
         return say("trouble.parameter.between", on=row.name)
     last = max(last_steps.values())
     is_spoiled = _had_nonfinite_gradient(statistics, row, earlier[-1].pass_id, last)
+    every = _find_every(statistics)
+    if every is not None and not is_spoiled:
+        return say("trouble.parameter.since.every", on=row.name, every=every)
     if len(last_steps) > 1:  # a step row does not hold which parameters the optimizer changed
-        steps = [statistics.trace.steps[i] for i in last_steps.values()]
-        each = [say("trouble.parameter.step", optimizer=step.on, step=step.index + 1) for step in steps]
-        more = say("trouble.parameter.several.spoiled") if is_spoiled else _describe_unrecorded(statistics)
-        return say("trouble.parameter.several", on=row.name, optimizers=join("join.list", each), more=more)
+        return _explain_several_steps(statistics, row, last_steps, is_spoiled)
     arguments = {"on": row.name, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
-    if is_spoiled:
-        return say("trouble.parameter.since.spoiled", **arguments)
-    return say("trouble.parameter.since", **arguments, more=_describe_unrecorded(statistics))
+    key = "trouble.parameter.since.spoiled" if is_spoiled else "trouble.parameter.since"
+    return say(key, **arguments)
+
+
+def _explain_several_steps(
+    statistics: PassStatistics, row: TensorRow, last_steps: dict[int, int], is_spoiled: bool
+) -> str:
+    """Explain that one of several optimizers may have put NaN or Inf into a parameter."""
+    steps = [statistics.trace.steps[i] for i in last_steps.values()]
+    each = [say("trouble.parameter.step", optimizer=step.on, step=step.index + 1) for step in steps]
+    more = say("trouble.parameter.several.spoiled") if is_spoiled else say("trouble.parameter.more")
+    return say("trouble.parameter.several", on=row.name, optimizers=join("join.list", each), more=more)
 
 
 def _find_last_steps(statistics: PassStatistics, since: int, index: int) -> dict[int, int]:
@@ -148,12 +166,9 @@ def _had_nonfinite_gradient(statistics: PassStatistics, row: TensorRow, since: i
     return last is not None and last.pass_id >= since and statistics.is_nonfinite(last.after)
 
 
-def _describe_unrecorded(statistics: PassStatistics) -> str:
-    """Describe what may have changed a parameter between two passes, apart from a step of an optimizer."""
-    every = next((dict(note.arguments)["every"] for note in statistics.trace.remarks if note.key == "note.every"), None)
-    if every is None:
-        return say("trouble.parameter.more")
-    return say("trouble.parameter.more.every", every=every)
+def _find_every(statistics: PassStatistics) -> str | None:
+    """The option ``every`` of the recording; None if every pass was recorded."""
+    return next((dict(note.arguments)["every"] for note in statistics.trace.remarks if note.key == "note.every"), None)
 
 
 def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
@@ -173,191 +188,6 @@ def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
     yield from (value for row in rows for value in _read_values(statistics, row.after))
 
 
-# -- ops and their inputs
-
-
-class _CallOps:
-    """The ops of one module call in the order of the forward, and the known numbers of their inputs."""
-
-    def __init__(
-        self, statistics: PassStatistics, call: int, nodes: list[int], inputs: list[Value], parameters: list[TensorRow]
-    ) -> None:
-        self.statistics, self.nodes = statistics, nodes
-        self.dtype = next((value.dtype for value in _outputs_of(statistics, call)), "")
-        self._saved = {(row.node, row.name): row for row in statistics.trace.saved if row.pass_id == statistics.pass_id}
-        self._parameter_values = {(row.node, row.output): row.data for row in parameters if row.data is not None}
-        inside = set(nodes)
-        following = statistics.trace.lookup.next_nodes
-        outgoing = ((node, slot) for node in nodes for slot, end in following.get(node, ()) if end not in inside)
-        ends = {statistics.trace.edges[edge] for edge in outgoing}
-        outside = ends - self._parameter_values.keys()
-        has_one_input = len(outside) == 1 and len(inputs) == 1
-        # A value that was made inside this call, by a module inside this one, is not its input.
-        if has_one_input and call not in statistics.enclosing_calls(next(iter(outside))[0]):
-            self._inputs = dict.fromkeys(outside, inputs[0])
-        else:
-            self._inputs = {}
-
-    def op_name(self, node: int) -> str:
-        """The name of the op: ``Log`` for a node ``LogBackward0``."""
-        return self.statistics.trace.ops[node].partition("Backward")[0]
-
-    def saved_number(self, node: int, name: str) -> float | None:
-        """A number that the node saved, such as an exponent; None if it is a tensor or unknown."""
-        row = self._saved.get((node, name))
-        return row.plain if row is not None and isinstance(row.plain, int | float) else None
-
-    def saved_tensor(self, node: int, name: str) -> Value | None:
-        """The tensor that the node saved under ``name``; None if it is unknown."""
-        row = self._saved.get((node, name))
-        return self.statistics.value(row.value) if row is not None and isinstance(row.value, int) else None
-
-    def input_value(self, node: int, slot: int, name: str) -> Value | None:
-        """The forward input of a node in ``slot``, which the node may have saved under ``name``; None if unknown.
-
-        If the node did not save it, it may be the result that the previous op saved, a parameter, or the input of the
-        module, provided that the module has one input and its ops use nothing else from outside.
-        """
-        place = self.statistics.trace.edges.get((node, slot))
-        value = self.saved_tensor(node, name)
-        if value is None and place is not None:
-            value = self.saved_tensor(place[0], "result") or self._inputs.get(place)
-            if value is None and place in self._parameter_values:
-                value = self.statistics.value(self._parameter_values[place])
-        return value if value is not None and value.note is None else None
-
-
-def _find_causes(ops: _CallOps) -> Iterator[Cause]:
-    """Check every op of a module call, in the order of the forward."""
-    for node in ops.nodes:
-        check = _CHECKS.get(ops.op_name(node))
-        if check is not None:
-            yield from check(ops, node)
-
-
-def _check_log(ops: _CallOps, node: int) -> Iterator[Cause]:
-    value = ops.input_value(node, 0, "self")
-    least = -1 if ops.op_name(node) == "Log1P" else 0
-    if _minimum(value) < least:
-        yield Cause("nan", say("trouble.cause.log", least=least, low=format_number(_minimum(value), 4)))
-    if value is not None and (value.min == least or (least == 0 and value.zero)):
-        yield Cause("inf", say("trouble.cause.log.one" if least else "trouble.cause.log.zero"))
-
-
-def _check_root(ops: _CallOps, node: int) -> Iterator[Cause]:
-    value = ops.input_value(node, 0, "self")
-    if _minimum(value) < 0:
-        yield Cause("nan", say("trouble.cause.root", low=format_number(_minimum(value), 4)))
-    if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
-        yield Cause("inf", say("trouble.cause.division.zero"))
-
-
-def _check_reciprocal(ops: _CallOps, node: int) -> Iterator[Cause]:
-    value = ops.input_value(node, 0, "self")
-    if value is not None and value.zero:
-        yield Cause("inf", say("trouble.cause.division.zero"))
-
-
-def _check_exponential(ops: _CallOps, node: int) -> Iterator[Cause]:
-    result = ops.saved_tensor(node, "result")
-    if result is not None and _holds_inf(result):
-        limit = format_number(math.log(largest_number(result.dtype)), 3)
-        yield Cause("inf", say("trouble.cause.exp", largest=limit, dtype=result.dtype))
-
-
-def _check_division(ops: _CallOps, node: int) -> Iterator[Cause]:
-    numerator, denominator = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
-    for x, y in broadcast_pairs(numerator, denominator):
-        if y == 0 or (math.isinf(x) and math.isinf(y)):
-            is_nan = x == 0 or y != 0
-            key = "infinite" if y else "zeros" if is_nan else "zero"
-            yield Cause("nan" if is_nan else "inf", say(f"trouble.cause.division.{key}"), needs_inf=y != 0)
-    if numerator is None and denominator is not None and denominator.zero == math.prod(denominator.shape):
-        yield Cause("inf", say("trouble.cause.division.zero"))
-
-
-def _check_product(ops: _CallOps, node: int) -> Iterator[Cause]:
-    one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
-    for x, y in broadcast_pairs(one, other):
-        if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
-            yield Cause("nan", say("trouble.cause.product", infinite=_format_inf(x if x else y)), needs_inf=True)
-        elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
-            limit = _format_largest(one.dtype)
-            factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
-            yield Cause("inf", say("trouble.cause.product.large", largest=limit, dtype=one.dtype, **factors))
-
-
-def _check_sum(ops: _CallOps, node: int) -> Iterator[Cause]:
-    sign = -1 if ops.op_name(node) == "Sub" else 1
-    for x, y in broadcast_pairs(ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")):
-        if math.isinf(x) and x == -sign * y:
-            text = say("trouble.cause.sum" if sign > 0 else "trouble.cause.difference", x=_format_inf(x))
-            yield Cause("nan", text, needs_inf=True)
-
-
-def _check_power(ops: _CallOps, node: int) -> Iterator[Cause]:
-    base, exponent = ops.input_value(node, 0, "self"), ops.saved_number(node, "exponent")
-    pairs = broadcast_pairs(base, ops.input_value(node, 1, "exponent"))
-    if base is not None and exponent is not None:
-        pairs = iter(((_minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
-    for x, y in pairs:
-        if x < 0 and math.isfinite(y) and y != int(y):
-            yield Cause("nan", say("trouble.cause.power", low=format_number(x, 4), exponent=format_number(y)))
-        elif x == 0 and y < 0:
-            yield Cause("inf", say("trouble.cause.power.zero", exponent=format_number(y)))
-
-
-def _check_softmax(ops: _CallOps, node: int) -> Iterator[Cause]:
-    value = ops.input_value(node, 0, "self")
-    if value is None:
-        return
-    if value.max == -math.inf or any(max(row) == -math.inf for row in rows_along(value, ops.saved_number(node, "dim"))):
-        yield Cause("nan", say("trouble.cause.softmax"), needs_inf=True)
-    elif value.max == math.inf:
-        yield Cause("nan", say("trouble.cause.softmax.inf"), needs_inf=True)
-
-
-def _check_cast(ops: _CallOps, node: int) -> Iterator[Cause]:
-    value = ops.input_value(node, 0, "self")
-    magnitude = max(_maximum(value), -_minimum(value))
-    if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
-        limit = _format_largest(ops.dtype)
-        yield Cause("inf", say("trouble.cause.cast", largest=limit, dtype=ops.dtype, far=format_number(magnitude)))
-
-
-_CHECKS: dict[str, Callable[[_CallOps, int], Iterator[Cause]]] = {
-    **dict.fromkeys(("Log", "Log2", "Log10", "Log1P"), _check_log),
-    **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),
-    **dict.fromkeys(("Add", "Sub"), _check_sum),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _check_softmax),
-    "ToCopy": _check_cast,
-    "Reciprocal": _check_reciprocal,
-    "Exp": _check_exponential,
-    "Div": _check_division,
-    "Mul": _check_product,
-    "Pow": _check_power,
-}
-"""Op → the check whether its inputs or its result show that it made NaN or Inf."""
-
-
-def _format_largest(dtype: str) -> str:
-    return f"{largest_number(dtype):,.6g}"
-
-
-def _exceeds(x: float, *dtypes: str) -> bool:
-    """Whether a number is too large for all of these dtypes, by more than rounding can explain."""
-    return all(abs(x) > 1.001 * largest_number(dtype) for dtype in dtypes)
-
-
-def _overflows(x: float, y: float, *dtypes: str) -> bool:
-    """Whether the product of two finite numbers is too large for all of these dtypes."""
-    return _exceeds(x * y, *dtypes) and math.isfinite(x) and math.isfinite(y)
-
-
-def _format_inf(x: float) -> str:
-    return "Inf" if x > 0 else "-Inf"
-
-
 # -- numbers that grow too large
 
 
@@ -373,9 +203,9 @@ def _is_overflow(
     is_layer = statistics.trace.modules[statistics.trace.calls[call].module].kind in _LINEAR_LAYERS
     only_linear = {statistics.trace.ops[node].partition("Backward")[0] for node in nodes} <= _LINEAR_OPS
     has_weight = any(row.name.endswith(".weight") for row in parameters)
-    is_finite = all(_is_known_finite(statistics, row.data) for row in parameters) and not any(map(_holds_inf, inputs))
+    is_finite = all(_is_known_finite(statistics, row.data) for row in parameters) and not any(map(holds_inf, inputs))
     return is_layer and only_linear and has_weight and bool(inputs) and is_finite
 
 
 def _describe_overflow(dtype: str) -> str:
-    return say("trouble.cause.overflow", largest=_format_largest(dtype), dtype=dtype)
+    return say("trouble.cause.overflow", largest=format_largest(dtype), dtype=dtype)

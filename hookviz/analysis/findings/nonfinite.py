@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hookviz.analysis.findings.backward_causes import explain_backward
 from hookviz.analysis.findings.causes import explain_cause
-from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
+from hookviz.analysis.findings.forward_origin import find_forward_origin
+from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
@@ -15,7 +17,7 @@ _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGI
 """The kinds of step in which a gradient is passed on, changed or accumulated."""
 
 
-def find_nonfinite(statistics: PassStatistics) -> Iterator[Finding]:
+def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
     """Find the first step of the forward, and the first of the backward, with NaN or Inf that was not in its input.
 
     In the forward, Inf counts only if an output of the model is NaN or infinite: masks are infinite by design. The
@@ -35,7 +37,7 @@ def find_nonfinite(statistics: PassStatistics) -> Iterator[Finding]:
         if is_origin:
             return
     backward, tensor = _find_in_backward(statistics), _find_in_tensors(statistics)
-    if tensor is not None and (backward is not None or tensor.kind == "nan"):
+    if tensor is not None and (backward is not None or tensor.kind == "nan" or not only_masks):
         yield tensor._replace(severity=severity)
     elif backward is not None:
         yield backward._replace(severity="remark" if is_scaled else _raise_to_warning(statistics, severity))
@@ -88,20 +90,20 @@ def _root_tensors(statistics: PassStatistics) -> list[TensorRow]:
     return [row for row in statistics.tensors if (row.node, row.output) in roots]
 
 
-def find_harmless_nonfinite(statistics: PassStatistics) -> Finding | None:
+def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
     """Find the first step with NaN or Inf, for a pass in which they reached no leaf and no output of a model."""
     for index, row in statistics.rows:
         if statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after):
             values = row.after if statistics.is_nonfinite(row.after) else row.before
             kind = statistics.find_new_kind(None, values) or "nan"
-            what, step = say(f"trouble.what.{kind}"), statistics.trace.steps[index]
+            what, step = say(f"finding.kind.{kind}"), statistics.trace.steps[index]
             is_old_grad = row.kind == "accumulate" and statistics.is_nonfinite(row.before)
             key = "trouble.remains.grad" if is_old_grad else "trouble.remains"
-            return Finding(index, kind, say(key, what=what, on=step.on, told=step.sentence), "remark")
+            return PassFinding(index, kind, say(key, what=what, on=step.on, told=step.sentence), "remark")
     return None
 
 
-def _find_in_forward(statistics: PassStatistics) -> Finding | None:
+def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
     """Find the first module call or forward hook that adds NaN to the values it is given, or a harmful Inf."""
     inputs: dict[int, Any] = {}
     calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call is not None]
@@ -119,35 +121,43 @@ def _find_in_forward(statistics: PassStatistics) -> Finding | None:
     return None
 
 
-def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> Finding:
-    module, what = statistics.describe_module(row.own_call), say(f"trouble.what.{kind}")
+def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> PassFinding:
+    module, what = statistics.describe_module(row.own_call), say(f"finding.kind.{kind}")
     if row.kind == "call":
-        return Finding(index, kind, say("trouble.called", module=module, what=what))
+        origin = find_forward_origin(statistics, kind)
+        more = origin.sentence if origin is not None and origin.seen else ""
+        called = say("trouble.called", module=module, what=what)
+        return PassFinding(index, kind, join("join.sentences", [called, more]))
     if row.kind != "forward":
-        return Finding(index, kind, say("trouble.here", what=what, told=statistics.trace.steps[index].sentence))
+        return PassFinding(index, kind, say("trouble.here", what=what, told=statistics.trace.steps[index].sentence))
     cause, seen = explain_cause(statistics, index, before, kind)
-    return Finding(index, kind, say("trouble.returns", module=module, what=what, why=cause), seen=seen)
+    return PassFinding(index, kind, say("trouble.returns", module=module, what=what, why=cause), seen=seen)
 
 
-def _find_in_tensors(statistics: PassStatistics) -> Finding | None:
-    """Find a tensor that contained NaN or Inf before the pass began; if there are several, the first one made."""
+def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
+    """Find the op that made the NaN or Inf of a tensor of the graph, else the first such tensor that was made."""
     rows = [row for row in statistics.tensors if statistics.is_nonfinite(row.data)]
     row = min(rows, key=lambda row: row.node, default=None)
     if row is None:
         return None
     kind = statistics.find_new_kind(None, row.data) or "nan"
+    if any(statistics.find_new_kind(None, tensor.data) == "nan" for tensor in rows):
+        kind = "nan"
+    origin = None if row.leaf else find_forward_origin(statistics, kind)
+    if origin is not None:
+        return origin
     name = statistics.trace.name(row.node, row.output)
-    return Finding(statistics.steps[0], kind, say("trouble.holds", on=name, what=say(f"trouble.what.{kind}")))
+    return PassFinding(statistics.steps[0], kind, say("trouble.holds", on=name, what=say(f"finding.kind.{kind}")))
 
 
-def _find_in_backward(statistics: PassStatistics) -> Finding | None:
+def _find_in_backward(statistics: PassStatistics) -> PassFinding | None:
     """Find the first step of the backward that adds NaN or Inf to a gradient."""
     for index, row in statistics.rows:
         if row.subject != "gradient" or row.kind not in _GRADIENT_KINDS or not statistics.is_nonfinite(row.after):
             continue
         kind = statistics.find_new_kind(_inputs_of_step(statistics, row), row.after)
         if kind is not None:
-            return Finding(index, kind, _describe_gradient(statistics, index, row, say(f"trouble.what.{kind}")))
+            return PassFinding(index, kind, _describe_gradient(statistics, index, row, say(f"finding.kind.{kind}")))
     return None
 
 
@@ -178,7 +188,8 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
         value = statistics.value(index)
         return statistics.is_nonfinite(index) or (value.min is not None and value.min <= 0)
 
-    return join("join.sentences", [sentence, *describe_saved(statistics, row.own_node, may_be_cause)])
+    reasons = explain_backward(statistics, row.own_node)
+    return join("join.sentences", [sentence, *reasons, *describe_saved(statistics, row.own_node, may_be_cause)])
 
 
 def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable[[int], bool]) -> Iterator[str]:

@@ -13,7 +13,7 @@ CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KI
 """The kinds of step in which a hook can change a gradient."""
 
 
-class Finding(NamedTuple):
+class PassFinding(NamedTuple):
     """A finding in one pass: the step where it begins, its kind, a sentence and a severity."""
 
     step: int

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.bottlenecks import Gate, find_gates
-from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
+from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import say
 from hookviz.trace.values import format_number
 
@@ -54,7 +54,7 @@ Segment = tuple[Gate, list[SizeChange]]
 """A gate, and the changes of the gradient from there to the next gate."""
 
 
-def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[Finding]:
+def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[PassFinding]:
     """Find chains of layers over which gradients vanish or explode, and single hooks that have such an effect.
 
     The gradients are compared at the gates of the pass (see ``find_gates``), which the whole gradient goes through. The
@@ -148,7 +148,7 @@ def _find_chain(segments: list[Segment], sign: int) -> list[Segment]:
     return segments[first : last + 1] if is_spread and most >= counted * math.log(LAYER_FACTOR) else []
 
 
-def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain: list[Segment]) -> Finding:
+def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain: list[Segment]) -> PassFinding:
     """The finding for a chain, which names the kind of layer that contributes most."""
     (start, _), (end, _) = chain[0], chain[-1]
     by_name: dict[str, list[SizeChange]] = {}
@@ -161,15 +161,15 @@ def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain:
     first = next(change.step for change in by_name[name] if sign * change.log > 0)
     ends = {"start": statistics.describe_location(start.node), "first": format_number(start.rms, 3)}
     ends |= {"end": statistics.describe_location(end.node), "last": format_number(end.rms, 3)}
-    return Finding(first, kind, say(f"trouble.{kind}", whose=culprit, **ends))
+    return PassFinding(first, kind, say(f"trouble.{kind}", whose=culprit, **ends))
 
 
-def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> Finding:
+def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> PassFinding:
     """The remark on a hook that changes a gradient very much."""
     kind = "vanishing" if change.log < 0 else "exploding"
     hook = say("trouble.hook", hook=change.layer_name(statistics), on=statistics.trace.steps[change.step].on)
     sentence = say(f"trouble.{kind}.hook", hook=hook, factor=_format_factor(change.log))
-    return Finding(change.step, kind, sentence, "remark")
+    return PassFinding(change.step, kind, sentence, "remark")
 
 
 def _format_factor(log: float) -> str:

@@ -3,16 +3,17 @@
 from typing import Any
 
 from hookviz.analysis.findings.nonfinite import describe_saved
-from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, Finding, PassStatistics
+from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import join, say
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
 
 
-def find_zeros(statistics: PassStatistics) -> Finding | None:
+def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     """Find the step that turns a gradient into zeros and gives the most leaves a gradient of 0.
 
-    The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, else a remark.
+    The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, or any op all of several
+    leaves, such as a loss that is multiplied by 0; else it is a remark.
     """
     culprits: dict[int, int] = {}
     """Node → the step that made the gradient which arrives there 0."""
@@ -40,8 +41,9 @@ def find_zeros(statistics: PassStatistics) -> Finding | None:
     affected = list(dict.fromkeys(zero_leaves[first]))
     row = statistics.trace.rows[first]
     is_flat = row.kind == "compute" and statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
-    severity = "warning" if is_flat and 2 * len(affected) >= len(leaves) else "remark"
-    return Finding(first, "zero", _describe_zeros(statistics, first, affected), severity)
+    is_everywhere = row.kind == "compute" and len(affected) == len(leaves) > 1
+    severity = "warning" if is_everywhere or (is_flat and 2 * len(affected) >= len(leaves)) else "remark"
+    return PassFinding(first, "zero", _describe_zeros(statistics, first, affected), severity)
 
 
 # fmt: off

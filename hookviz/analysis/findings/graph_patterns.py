@@ -1,0 +1,29 @@
+"""Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
+
+from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.support.messages import say
+from hookviz.trace import TraceData
+
+_SOFTMAX, _LOG_SOFTMAX = "SoftmaxBackward0", "LogSoftmaxBackward0"
+
+
+def list_patterns(trace: TraceData) -> list[Finding]:
+    """List the softmaxes whose input is already the result of a softmax; one finding for all of them."""
+    if _SOFTMAX not in trace.ops:
+        return []
+    doubled = [
+        start
+        for (start, _), (end, _) in trace.edges.items()
+        if trace.ops[end] == _SOFTMAX and trace.ops[start] in (_SOFTMAX, _LOG_SOFTMAX)
+    ]
+    if not doubled:
+        return []
+    steps = {row.node: index for index, row in reversed([*enumerate(trace.rows)]) if row.node in set(doubled)}
+    if not steps:
+        return []
+    passes = tuple(sorted({trace.rows[step].pass_id for step in steps.values()}))
+    first = min(steps.values())
+    node = trace.rows[first].own_node
+    again = next(end for (start, _), (end, _) in trace.edges.items() if start == node)
+    sentence = say("finding.softmax_twice", on=trace.name(node), first=trace.name(again))
+    return [Finding(first, "softmax_twice", sentence, "warning", passes, describe_passes(passes, trace))]

@@ -1,0 +1,125 @@
+"""Find mistakes of a training loop: parameters that are not trained, gradients that add up, steps that do nothing."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.parameter_findings import (
+    find_frozen,
+    find_missing,
+    find_replaced,
+    find_shared,
+    find_unreached,
+)
+from hookviz.analysis.findings.training_facts import TrainingFacts
+from hookviz.support.messages import say
+from hookviz.trace import TraceData
+
+
+def list_hygiene(trace: TraceData) -> list[Finding]:
+    """List the mistakes of the training that a trace shows, over all its passes and optimizer steps.
+
+    They are found from the steps of optimizers, of a GradScaler, and from the gradients that reach parameters; a trace
+    without any optimizer step has none.
+    """
+    facts = TrainingFacts(trace)
+    return [finding for rule in _RULES for finding in rule(facts)]
+
+
+def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that use the gradients of earlier steps again, because nothing set them to zero.
+
+    Several passes between two steps are gradient accumulation: then the first of them finds no ``.grad``, or zeros.
+    Nothing is found if passes ran unrecorded, in which ``.grad`` may have been set to zero and written again.
+    """
+    if not facts.updates or _has_unrecorded_passes(facts.trace):
+        return
+    for optimizer, updates in facts.updates.items():
+        added: dict[int, tuple[int, int]] = {}
+        """Parameter → (step, pass) of the first gradient that was added to that of an earlier optimizer step."""
+        later: set[int] = set()
+        for number, row in enumerate(facts.parameters):
+            if optimizer not in row.optimizers or not row.held:
+                continue
+            for before, after in pairwise(updates):
+                found = facts.accumulations_between(number, before.step, after.step)
+                if found and all(each.before for each in found):
+                    added.setdefault(number, (found[0].step, found[0].pass_id))
+                    later.update(each.pass_id for each in found)
+        if added:
+            sentence = say(
+                "finding.not_zeroed", on=facts.describe([*added]), optimizer=facts.describe_optimizers([optimizer])
+            )
+            passes = tuple(sorted(later))
+            first = min(step for step, _ in added.values())
+            yield Finding(first, "not_zeroed", sentence, "warning", passes, describe_passes(passes, facts.trace))
+
+
+def _has_unrecorded_passes(trace: TraceData) -> bool:
+    hiding = {"unobserved", "compiled"}
+    notes = {note.key for note in trace.remarks}
+    return not notes.isdisjoint(("note.every", "note.elsewhere")) or any(row.kind in hiding for row in trace.rows)
+
+
+def _find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers whose learning rate is 0, in all steps or in some, such as the first one of a warm-up."""
+    for optimizer, updates in facts.updates.items():
+        zero = [row for row in updates if row.rates and all(rate == 0 for rate in row.rates)]
+        if not zero:
+            continue
+        is_always = len(zero) == len(updates)
+        name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
+        sentence = say("finding.lr_zero", optimizer=name, **count)
+        yield Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
+
+
+def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that were given zeros only, although the passes before had computed other gradients."""
+    for optimizer, updates in facts.updates.items():
+        zero = [row for row in updates if row.zero]
+        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        if zero and any(each.after for number in held for each in facts.accumulations(number)):
+            name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
+            severity = "warning" if len(zero) == len(updates) else "remark"
+            sentence = say("finding.zeroed", optimizer=name, **count)
+            yield Finding(zero[0].step, "zeroed", sentence, severity)
+
+
+def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers all of whose steps a GradScaler has skipped; a single skipped step is normal at the beginning."""
+    unscaled: dict[int, list[int]] = {}
+    for index, row in enumerate(facts.trace.rows):
+        if row.kind == "unscale" and row.optimizer is not None:
+            unscaled.setdefault(row.optimizer, []).append(index)
+    for optimizer, steps in unscaled.items():
+        is_skipped = all(facts.trace.rows[step].found_inf for step in steps)
+        if len(steps) > 1 and is_skipped and optimizer not in facts.updates:
+            name = facts.describe_optimizers([optimizer])
+            sentence = say("finding.skipped", optimizer=name, count=len(steps))
+            yield Finding(steps[0], "skipped", sentence, "warning")
+
+
+def _find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find batch norms that are trained in evaluation mode."""
+    steps: dict[int, int] = {}
+    for row in facts.trace.updates:
+        for module in row.eval_norms:
+            steps.setdefault(module, row.step)
+    if steps:
+        names = [facts.trace.module(module) for module in steps]
+        on = say("finding.and_more", on=names[0], count=f"{len(names) - 1:,}") if len(names) > 1 else names[0]
+        yield Finding(min(steps.values()), "eval_norm", say("finding.eval_norm", on=on), "remark")
+
+
+_RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
+    find_replaced,
+    find_missing,
+    find_unreached,
+    find_frozen,
+    find_shared,
+    _find_not_zeroed,
+    _find_zero_rates,
+    _find_zeroed_gradients,
+    _find_skipped_steps,
+    _find_eval_norms,
+)

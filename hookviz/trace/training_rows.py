@@ -1,0 +1,47 @@
+"""The rows about training: the parameters of models and optimizers, and what each optimizer step was given."""
+
+from typing import NamedTuple
+
+
+class ParameterRow(NamedTuple):
+    """A parameter of a model that was called, or a tensor that an optimizer holds, at the last step of an optimizer."""
+
+    names: tuple[str, ...]
+    """Its names in the modules, such as ``net.0.weight``; more than one if modules share it, none if it is in none."""
+    shape: tuple[int, ...]
+    requires_grad: bool
+    called: bool
+    """Whether a module that holds it was called."""
+    held: bool
+    """Whether a module still holds it."""
+    optimizers: tuple[int, ...] = ()
+    """The optimizers that held it when they took a step."""
+    model: str = ""
+    """The name of the model that it belongs to, such as ``net``; empty if it is in no module."""
+
+
+class NonfiniteRow(NamedTuple):
+    """A parameter or buffer with NaN or Inf, found when a model returned NaN although its input had none."""
+
+    call: int
+    """The call of the model after which this was found."""
+    module: int
+    """The module that holds it."""
+    name: str
+    kind: str
+    """``nan`` or ``inf``."""
+
+
+class UpdateRow(NamedTuple):
+    """What an optimizer was given for one step."""
+
+    step: int
+    """The index of the step of kind ``optimizer_step``."""
+    rates: tuple[float | None, ...]
+    """The learning rate of each group of parameters; None if it is unknown."""
+    without_grad: tuple[int, ...] = ()
+    """The parameters whose ``.grad`` was None."""
+    zero: bool = False
+    """Whether every gradient was exactly 0."""
+    eval_norms: tuple[int, ...] = ()
+    """The modules of batch norm in evaluation mode whose parameters the optimizer holds with a gradient."""

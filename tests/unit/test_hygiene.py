@@ -1,0 +1,303 @@
+"""``Trace.findings`` lists mistakes of a training loop besides the troubles of gradients, and says what it examined."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import leaf
+from shown import shown_findings
+from torch import nn
+from torch.optim import SGD, Adam
+
+import hookviz as hv
+from hookviz.storage.files import encode_trace
+from hookviz.trace import NonfiniteRow, ParameterRow, UpdateRow
+
+
+def small_net() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def train(
+    net: nn.Module, optimizer: torch.optim.Optimizer, steps: int = 3, *, zero: bool = True, **options: Any
+) -> hv.Trace:
+    x = torch.ones(2, 4)
+    with hv.record(net, **options) as trace:
+        for _ in range(steps):
+            if zero:
+                optimizer.zero_grad()
+            net(x).square().mean().backward()
+            optimizer.step()
+    return trace
+
+
+def forget_zero_grad(**options: Any) -> hv.Trace:
+    net = small_net()
+    return train(net, SGD(net.parameters(), lr=0.01), zero=False, **options)
+
+
+def freeze_first_layer() -> hv.Trace:
+    net = small_net()
+    net[0].requires_grad_(False)
+    return train(net, SGD(net.parameters(), lr=0.01))
+
+
+def only(trace: hv.Trace) -> hv.Finding:
+    (finding,) = trace.findings
+    return finding
+
+
+# -- the list
+
+
+def test_findings_are_ordered_by_severity_and_contain_the_troubles() -> None:
+    net = small_net()
+    net[2].requires_grad_(False)
+    with torch.no_grad():
+        net[0].weight[0, 0] = math.nan
+    trace = train(net, SGD(net.parameters(), lr=0.0))
+    assert [finding.severity for finding in trace.findings] == ["error", "warning", "remark"]
+    assert [finding.kind for finding in trace.findings] == ["nan", "lr_zero", "frozen"]
+    assert [finding.kind for finding in trace.troubles] == ["nan"]
+
+
+def test_every_finding_leads_to_its_step_in_the_player() -> None:
+    trace = forget_zero_grad()
+    finding = only(trace)
+    assert finding.step is not None and trace.steps[finding.step].kind == "accumulate"
+    expected = f"Step {finding.step + 1}, warning, in 2 of 3 passes: {finding.sentence}"
+    assert shown_findings(trace.content()) == [(expected, finding.step)]
+
+
+def test_a_finding_without_a_step_leads_to_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = hv.Finding(None, "frozen", "All is frozen.", "remark")
+    monkeypatch.setattr("hookviz.analysis.findings.overview._LISTS", (lambda trace: [finding],))
+    trace = forget_zero_grad()
+    assert shown_findings(trace.content()) == [("remark: All is frozen.", 0)]
+    assert trace.findings.texts() == [("", "remark", "frozen", "All is frozen.")]
+
+
+def test_a_finding_has_the_line_of_the_users_code() -> None:
+    x = leaf(0.0)
+    with hv.record() as trace:
+        distance = x.sqrt()
+        distance.sum().backward()
+    finding = only(trace)
+    assert finding.line is not None and str(finding.file).endswith("test_hygiene.py")
+    assert Path(__file__).read_text(encoding="utf-8").splitlines()[finding.line - 1].strip() == "distance = x.sqrt()"
+    assert f"line {finding.line}" in str(trace.findings)
+
+
+def test_a_finding_of_one_pass_says_in_which_it_holds() -> None:
+    x = leaf(1.0)
+    with hv.record() as trace:
+        for factor in (1.0, math.nan, 1.0):
+            x.grad = None
+            (x * factor).backward()
+    finding = only(trace)
+    assert (finding.passes, finding.when, finding.kind) == ((1,), "only in pass 2", "nan")
+
+
+# -- nothing is wrong
+
+
+def test_an_empty_table_says_what_was_examined() -> None:
+    net = small_net()
+    trace = train(net, SGD(net.parameters(), lr=0.01))
+    assert str(trace.findings) == (
+        "Nothing was found. Checked: the gradients of 3 passes for NaN, Inf, zeros, vanishing and exploding. "
+        "Also checked: the parameters, learning rates and leftover gradients of 3 optimizer steps."
+    )
+    with hv.record(net) as trace:
+        net(torch.ones(2, 4)).mean().backward()
+    assert str(trace.findings).endswith("Not checked: the training, because no optimizer step was recorded.")
+
+
+def test_troubles_do_not_call_gradients_healthy_if_there_are_other_findings() -> None:
+    trace = freeze_first_layer()
+    assert str(trace.troubles) == (
+        "No gradient is NaN, infinite or 0, and none vanishes or explodes. Other findings: 1, see trace.findings."
+    )
+
+
+def test_a_recorded_inf_without_finding_is_reported() -> None:
+    trace = hv.Trace(values=[((), "float32", "cpu", math.inf, None, None)])
+    assert "NaN or Inf is in 1 recorded values" in str(trace.findings)
+    assert "NaN or Inf is in 1 recorded values" in str(trace.troubles)
+
+
+# -- the training loop
+
+
+def test_gradients_that_add_up_are_found_and_accumulation_is_not() -> None:
+    assert only(forget_zero_grad()).kind == "not_zeroed"
+    net = small_net()
+    sgd = SGD(net.parameters(), lr=0.01)
+    with hv.record(net) as trace:
+        for number in range(6):
+            net(torch.ones(2, 4)).mean().backward()
+            if number % 2:
+                sgd.step()
+                sgd.zero_grad(set_to_none=number > 2)
+    assert len(trace.findings) == 0
+
+
+def test_unrecorded_passes_are_not_blamed() -> None:
+    trace = forget_zero_grad(every=2)
+    assert len(trace.findings) == 0
+    assert "Not checked: the passes between the recorded ones" in str(trace.findings)
+
+
+def test_a_learning_rate_of_0_in_some_steps_is_a_remark() -> None:
+    net = small_net()
+    sgd = SGD(net.parameters(), lr=torch.tensor(0.0))
+    with hv.record(net) as trace:
+        for rate in (0.0, 0.1):
+            sgd.param_groups[0]["lr"] = torch.tensor(rate)
+            sgd.zero_grad()
+            net(torch.ones(2, 4)).mean().backward()
+            sgd.step()
+    finding = only(trace)
+    assert (finding.kind, finding.severity) == ("lr_zero", "remark") and "in 1 of 2 steps" in finding.sentence
+
+
+def test_a_parameter_of_a_module_that_is_not_called_is_a_remark() -> None:
+    net = small_net()
+    net.add_module("unused", nn.Linear(2, 2))
+    net.forward = lambda x: nn.Sequential.forward(net[:3], x)  # type: ignore[method-assign]
+    finding = only(train(net, Adam(net.parameters())))
+    assert (finding.kind, finding.severity) == ("unreached", "remark")
+    assert "net.unused.weight and 1 more" in finding.sentence
+
+
+def test_another_models_gradient_without_an_optimizer_is_a_remark() -> None:
+    net, critic = small_net(), nn.Linear(1, 1)
+    sgd = SGD(net.parameters(), lr=0.1)
+    with hv.record() as trace:
+        for _ in range(2):
+            sgd.zero_grad()
+            critic(net(torch.ones(2, 4))).mean().backward()
+            sgd.step()
+    finding = only(trace)
+    assert (finding.kind, finding.severity) == ("missing", "remark")
+    assert finding.sentence.startswith("Not in any optimizer that took a step: critic.weight and 1 more.")
+
+
+def test_a_name_that_the_user_gave_is_used() -> None:
+    net = small_net()
+    trace = train(net, SGD(net[0].parameters(), lr=0.1), names={"my_weight": net[2].weight})
+    assert "my_weight and 1 more" in only(trace).sentence
+
+
+def test_a_lazy_module_is_recorded() -> None:
+    net = nn.Sequential(nn.LazyLinear(3))
+    net(torch.ones(2, 4))
+    trace = train(net, SGD(net.parameters(), lr=0.1))
+    assert trace.parameters[0] == ParameterRow(("net.0.weight",), (3, 4), True, True, True, (0,), "net")
+
+
+# -- NaN in what a module holds
+
+
+def test_nan_in_a_running_statistic_is_found() -> None:
+    net = nn.Sequential(nn.BatchNorm1d(4).eval())
+    net[0].running_var[2] = math.nan
+    with hv.record(net) as trace:
+        net(torch.ones(2, 4)).sum().backward()
+    assert trace.nonfinite == [NonfiniteRow(0, 1, "running_var", "nan")]
+    assert "net.0 (BatchNorm1d) returns NaN: its own net.0.running_var held NaN." in trace.findings[0].sentence
+
+
+def test_a_healthy_run_reads_no_parameter_for_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hookviz.recorder.nonfinite_parameters._find_nonfinite", pytest.fail)
+    net = small_net()
+    assert len(train(net, SGD(net.parameters(), lr=0.01)).findings) == 0
+
+
+# -- the rows
+
+
+def nan_in_frozen_weight(**options: Any) -> hv.Trace:
+    net = small_net()
+    net[0].requires_grad_(False)
+    with torch.no_grad():
+        net[0].weight[0, 0] = math.nan
+    return train(net, SGD(net.parameters(), lr=0.01), **options)
+
+
+@pytest.mark.parametrize("make", [forget_zero_grad, freeze_first_layer, nan_in_frozen_weight])
+def test_findings_are_the_same_in_a_loaded_file(make: Callable[[], hv.Trace], tmp_path: Path) -> None:
+    trace = make()
+    trace.save(tmp_path / "trace.json")
+    loaded = hv.load(tmp_path / "trace.json")
+    assert loaded.parameters == trace.parameters and loaded.updates == trace.updates
+    assert loaded.nonfinite == trace.nonfinite and list(loaded.findings) == list(trace.findings)
+
+
+def test_a_file_without_these_rows_loads(tmp_path: Path) -> None:
+    data = encode_trace(forget_zero_grad())
+    for table in ("parameters", "updates", "nonfinite"):
+        del data[table]
+    (tmp_path / "trace.json").write_text(json.dumps(data))
+    assert len(hv.load(tmp_path / "trace.json").findings) == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "cell"),
+    [
+        ("parameters", "optimizers", [1]),
+        ("updates", "step", 0),
+        ("updates", "without_grad", [99]),
+        ("updates", "eval_norms", [99]),
+        ("updates", "rates", [{"number": "1+2j"}]),
+        ("nonfinite", "call", 99),
+        ("nonfinite", "module", 99),
+    ],
+)
+def test_damaged_rows_are_refused(table: str, column: str, cell: Any, tmp_path: Path) -> None:
+    data = json.loads(json.dumps(encode_trace(nan_in_frozen_weight())))
+    data[table][column][0] = cell
+    (tmp_path / "trace.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=table):
+        hv.load(tmp_path / "trace.json")
+
+
+def test_dropped_passes_take_their_rows_along() -> None:
+    trace = forget_zero_grad(keep=1)
+    assert [trace.rows[row.step].kind for row in trace.updates] == ["optimizer_step"]
+    spoiled = nan_in_frozen_weight(keep=1)
+    assert all(row.call < len(spoiled.calls) for row in spoiled.nonfinite)
+
+
+def test_redacted_rows_hold_no_numbers() -> None:
+    from hookviz.trace.redaction import redact
+
+    trace = redact(nan_in_frozen_weight(), values=False)
+    assert trace.nonfinite == [] and {row.rates for row in trace.updates} == {(None,)}
+    assert UpdateRow(trace.updates[0].step, (None,), (0, 1), False) in trace.updates
+
+
+def test_a_recorded_training_is_bit_for_bit_the_plain_one() -> None:
+    results = []
+    for recorded in (False, True):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(), nn.Linear(8, 1))
+        adam = Adam(net.parameters(), lr=0.1)
+
+        def run(net: nn.Module = net, adam: Adam = adam) -> None:
+            for _ in range(3):
+                adam.zero_grad()
+                net(torch.randn(4, 4)).square().mean().backward()
+                adam.step()
+
+        if recorded:
+            with hv.record(net):
+                run()
+        else:
+            run()
+        results.append([p.detach().clone() for p in net.parameters()] + [torch.rand(1)])
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
