@@ -124,7 +124,7 @@ class GroupedViews:
         pictures = self._pass_pictures(pass_id)
         if self._groups:
             steps = list(self._trace.lookup.steps(pass_id)[:1])
-            yield Entry("pass", pass_title(pass_id, len(self._passes)), "", -1, f"{pass_id}/", steps)
+            yield Entry("pass", pass_title(self._trace, pass_id), "", -1, f"{pass_id}/", steps)
         yield from search_entries(self._trace, pictures.views, pictures.activity)
 
     def _picture(self, name: str, scene: Scene) -> int | SharedPicture:
@@ -157,7 +157,7 @@ class GroupedViews:
         return self._pictures_by_pass[pass_id]
 
     def _title(self, pass_id: int, group: Group) -> str:
-        return describe_group(self._trace, group)[0] if group.id else pass_title(pass_id, len(self._passes))
+        return describe_group(self._trace, group)[0] if group.id else pass_title(self._trace, pass_id)
 
 
 def _shared_picture(picture: FilledTemplate, name: str) -> SharedPicture:

@@ -37,6 +37,7 @@ from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
 from hookviz.support.progress import progress
 from hookviz.trace import TraceData
+from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.traversal import (
     MAX_UNREACHED_NODES,
     assign_nodes_to_calls,
@@ -228,6 +229,8 @@ class TraceContent:
             "firings": firing_rows(shown_firings, wording),
             "pictures": [*range(len(self._pictures.svgs))],
         }
+        if self.trace.lacks_passes:
+            run["pass_numbers"] = [self.trace.pass_number(pass_id) for pass_id in self.trace.lookup.passes]
         content: Content = {
             "runs": [run],
             "chunk_size": CHUNK_SIZE,
@@ -242,7 +245,7 @@ class TraceContent:
             "switches": [],
             "combinations": {},
             "first_difference": -1,
-            "findings": [_finding_text(trouble, wording) for trouble in find_troubles(self.trace)],
+            "findings": [_finding_text(self.trace, trouble, wording) for trouble in find_troubles(self.trace)],
             "no_finding": wording(self._no_finding),
             "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(shown_firings)))],
             "words": {},
@@ -284,7 +287,12 @@ class TraceContent:
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)
 
 
-def _finding_text(trouble: Trouble, wording: Wording) -> FindingText:
+def _finding_text(trace: TraceData, trouble: Trouble, wording: Wording) -> FindingText:
     severity = say(f"trouble.severity.{trouble.severity}")
-    text = say("trouble.note", severity=severity, step=trouble.step + 1, told=trouble.sentence)
+    parts = {"severity": severity, "step": trouble.step + 1, "told": trouble.sentence}
+    if trace.lacks_passes:
+        number = format_pass_number(trace, trace.rows[trouble.step].pass_id)
+        text = say("trouble.note.pass", number=number, **parts)
+    else:
+        text = say("trouble.note", **parts)
     return {"text": wording(text), "step": trouble.step}

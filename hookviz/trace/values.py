@@ -1,5 +1,6 @@
 """A measured tensor, and how its numbers are written as text."""
 
+import cmath
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -178,6 +179,20 @@ def get_norm_nan_inf(value: ValueRow) -> tuple[float, int, int]:
         return abs(numbers), 0, 0
     _, _, _, norm, nan, inf, _ = Value(*value).statistics
     return float(norm), norm != norm if nan is None else nan, norm == math.inf if inf is None else inf
+
+
+def holds_nonfinite(value: ValueRow) -> bool:
+    """Whether a value is known to hold NaN or Inf; False if its numbers are not known.
+
+    >>> import torch
+    >>> [holds_nonfinite(Value.of(torch.full((size,), math.inf)).row) for size in (1, 100)]
+    [True, True]
+    """
+    numbers, statistics = value[3], value[4]
+    if statistics is None:
+        return numbers is not None and not all(map(cmath.isfinite, flatten_numbers(numbers)))
+    _, nan, inf = get_norm_nan_inf(value)
+    return nan > 0 or inf > 0
 
 
 def format_number(x: complex, digits: int = 6) -> str:

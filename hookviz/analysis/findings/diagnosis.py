@@ -10,6 +10,7 @@ from hookviz.analysis.findings.zeros import find_zeros
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import TensorRow, TraceData
+from hookviz.trace.sentences import format_pass_number
 
 SEVERITIES = ("error", "warning", "remark")
 """The severities of findings, the worst first."""
@@ -62,7 +63,8 @@ def find_troubles(trace: TraceData) -> Table[Trouble]:
         return _rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
     rows = [Trouble(*finding[:4]) for finding in sorted(worst.values(), key=order)]
-    head = [say(f"table.{name}") for name in ("step", "severity", "trouble", "what")]
+    columns = ("step", "severity", "trouble", "what")
+    head = [say(f"table.{name}") for name in (("pass", *columns) if trace.lacks_passes else columns)]
     return Table(rows, head, lambda row: _format_trouble(trace, row), describe_no_findings(trace))
 
 
@@ -72,8 +74,10 @@ def _rank_severity(severity: str) -> int:
 
 def _format_trouble(trace: TraceData, row: Trouble) -> tuple[str, ...]:
     """The cells of a row in the table of findings."""
+    number = (format_pass_number(trace, trace.rows[row.step].pass_id),) if trace.lacks_passes else ()
     count = say("table.count", step=row.step + 1, steps=len(trace.rows))
-    return count, say(f"trouble.severity.{row.severity}"), say(f"trouble.what.{row.kind}"), row.sentence
+    words = say(f"trouble.severity.{row.severity}"), say(f"trouble.what.{row.kind}"), row.sentence
+    return (*number, count, *words)
 
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:
