@@ -135,6 +135,7 @@ class TraceContent:
             return self._content([])
         return self._content([*self._pictures.initial_views, "steps0"] if self.is_large else [*self.chunk_names()])
 
+    @gc_paused()
     def full_content(self) -> Content:
         """Make the content with all chunks, for a page without a kernel. Long runs show progress."""
         if not self.is_large:
@@ -201,7 +202,11 @@ class TraceContent:
         """Add the chunk ``name`` to ``content`` unless it is there."""
         if name not in content["chunks"]:
             chunk = self.chunk(name)
-            content["chunks"][name] = pack(chunk) if self.is_large else chunk
+            if self.is_large:  # thousands of chunks need the same texts
+                content["words"].update(chunk["words"])
+                content["chunks"][name] = pack({**chunk, "words": {}})
+            else:
+                content["chunks"][name] = chunk
 
     def _step_chunk_names(self) -> Iterator[str]:
         """Return the names of the chunks with the words of steps."""

@@ -104,7 +104,9 @@ def format_scale(scale: float) -> str:
 def _say_step(step: Step) -> str:
     """Say what happened in a step."""
     before, after = _format_before_and_after(step)
-    parts = {"on": step.on, "before": before, "after": after, "error": step.row.error, "region": step.row.region}
+    parts: dict[str, str | None] = {"on": step.on, "before": before, "after": after}
+    if step.kind in ("exception", "compiled"):
+        parts |= {"error": step.row.error, "region": step.row.region}
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
