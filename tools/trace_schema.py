@@ -68,6 +68,10 @@ _OTHER = {
     ("TraceFile", "roots"): "For each pass, the (node, output) pairs at which it starts.",
     ("TraceFile", "hooked"): "For each pass, the hooks that were registered on its graph: indexes of `hook_rows`.",
     ("TraceFile", "remarks"): "What could not be observed, and why.",
+    (
+        "TraceFile",
+        "pass_numbers",
+    ): "The number of each pass among all that ran during the recording, counted from 1; empty in older files.",
     ("TraceFile", "dropped"): "How many earlier passes record(keep=...) has dropped.",
     (
         "TraceFile",

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from html import escape
 from itertools import pairwise
 
-import graphviz
-
 from hookviz.picture import element_ids as ids
 from hookviz.picture.html_labels import (
     AMBER,
@@ -21,16 +19,17 @@ from hookviz.picture.html_labels import (
 )
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.scene import Scene
+from hookviz.picture.sketch import Canvas
 
 MARKED_COLOR, PLATE_FILL, CALL_FILL = "#475569", "#e9eef5", "#f8fafc"
 CLUSTER_DEFAULTS = {"peripheries": "0", "style": "", "label": "", "id": "", "class": "", "bgcolor": "transparent"}
 """A cluster inherits the attributes of the cluster around it; these values reset them."""
 
-DrawBox = Callable[[graphviz.Digraph, str], None]
+DrawBox = Callable[[Canvas, str], None]
 """Adds the box with the given id to a graph or subgraph."""
 
 
-def draw_calls(figure: graphviz.Digraph, scene: Scene, style: Style, draw_box: DrawBox) -> None:
+def draw_calls(figure: Canvas, scene: Scene, style: Style, draw_box: DrawBox) -> None:
     """Draw all module calls, nested as they were made, and in each the boxes directly in it."""
     outermost = [box for box in scene.calls.values() if box.parent not in scene.calls]
     for box in outermost:
@@ -41,25 +40,21 @@ def draw_calls(figure: graphviz.Digraph, scene: Scene, style: Style, draw_box: D
             _push_inputs_below(figure, box, scene)
 
 
-def _draw_call(parent: graphviz.Digraph, box: CallBox, scene: Scene, style: Style, draw_box: DrawBox) -> None:
+def _draw_call(parent: Canvas, box: CallBox, scene: Scene, style: Style, draw_box: DrawBox) -> None:
     """Draw a call as two clusters, since a cluster has only one label: the outer one has the lower plate."""
     lower_plate = _make_lower_plate(box, scene, style)
     with parent.subgraph(name=f"cluster_{box.id}") as outer:
-        outer.attr(**CLUSTER_DEFAULTS)
-        outer.attr(
-            **_outline_attributes(box, style),
-            labelloc="b",
-            labeljust="c",
-            **({"label": lower_plate} if lower_plate else {}),
-        )
+        label = {"label": lower_plate} if lower_plate else {}
+        own = {**_outline_attributes(box, style), "labelloc": "b", "labeljust": "c", **label}
+        outer.attr(**{**CLUSTER_DEFAULTS, **own})
         with outer.subgraph(name=f"cluster_{box.id}_inside") as inner:
-            inner.attr(**CLUSTER_DEFAULTS)
-            inner.attr(
-                label=_make_upper_plate(box, scene, style),
-                labelloc="t",
-                labeljust="c" if box.pins_at(scene.trace, output=True) else "l",
-                margin="5",
-            )
+            own = {
+                "label": _make_upper_plate(box, scene, style),
+                "labelloc": "t",
+                "labeljust": "c" if box.pins_at(scene.trace, output=True) else "l",
+                "margin": "5",
+            }
+            inner.attr(**{**CLUSTER_DEFAULTS, **own})
             for box_id in box.box_ids:
                 draw_box(inner, box_id)
             for child in box.children:
@@ -69,18 +64,19 @@ def _draw_call(parent: graphviz.Digraph, box: CallBox, scene: Scene, style: Styl
                 inner.node(ids.filler_id(box.id), label="", style="invis", width="0.9", height="0.1")
 
 
-def _push_inputs_below(figure: graphviz.Digraph, box: CallBox, scene: Scene) -> None:
+def _push_inputs_below(figure: Canvas, box: CallBox, scene: Scene) -> None:
     """Place a module's inputs below its box, so that arrows to them pass the hooks at its inputs."""
-    inside = set(_list_drawn_ids(box))
+    drawn_ids = list(dict.fromkeys(_list_drawn_ids(box)))  # in order: equal calls get equal pictures
+    inside = set(drawn_ids)
     arrows = [arrow for arrow in scene.all_arrows if arrow.start in inside]
     not_lowest = {arrow.start for arrow in arrows if arrow.end in inside}
     inputs = dict.fromkeys(arrow.end for arrow in arrows if arrow.end not in inside)
-    for lowest in inside - not_lowest:
-        for end in inputs:
+    for lowest in drawn_ids:
+        for end in inputs if lowest not in not_lowest else ():
             figure.edge(lowest, end, style="invis")
 
 
-def _keep_call_order(figure: graphviz.Digraph, boxes: list[CallBox]) -> None:
+def _keep_call_order(figure: Canvas, boxes: list[CallBox]) -> None:
     """Place each call above the earlier one if one of them is empty, since then no arrow keeps their order."""
     for earlier, later in pairwise(boxes):
         (*_, lowest), (highest, *_) = _list_drawn_ids(later), _list_drawn_ids(earlier)

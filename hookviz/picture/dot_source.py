@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
-import graphviz
-
 from hookviz.picture import element_ids as ids
 from hookviz.picture.clusters import draw_calls
 from hookviz.picture.graphviz_digraph import Rendered, tidy_svg
@@ -30,6 +28,7 @@ from hookviz.picture.html_labels import (
 )
 from hookviz.picture.primitives import Arrow, Box
 from hookviz.picture.scene import Scene
+from hookviz.picture.sketch import Canvas, Sketch
 from hookviz.picture.tensor_layer import make_pre_hooks_cell, make_tensors_label
 from hookviz.support.messages import say
 
@@ -63,12 +62,29 @@ def build_figure(
         pre_hooks: add the nodes' lists of pre-hooks, which the layer of tensors has in any case.
         for_player: lay out every text at its longest; the player writes the texts of each step into the SVG.
     """
-    style = Style(scene, step, for_player)
-    # Graphviz gives the labels of arrows ranks of their own, which doubles the distance.
-    figure = make_empty_figure(ranksep="0.2" if any(arrow.longest_text for arrow in scene.arrows.values()) else "0.4")
+    figure = make_empty_figure(ranksep=_rank_distance(scene))
+    draw_scene(figure, scene, Style(scene, step, for_player), tensors=tensors, pre_hooks=pre_hooks)
+    return figure
+
+
+def sketch_scene(scene: Scene) -> Sketch:
+    """Sketch the picture of ``scene`` for the player, which costs a third of building its figure."""
+    sketch = Sketch()
+    sketch.attr("graph", ranksep=_rank_distance(scene))
+    draw_scene(sketch, scene, Style(scene, None, for_player=True))
+    return sketch
+
+
+def _rank_distance(scene: Scene) -> str:
+    """Return the inches between ranks: Graphviz gives the labels of arrows ranks of their own, which doubles them."""
+    return "0.2" if any(arrow.longest_text for arrow in scene.arrows.values()) else "0.4"
+
+
+def draw_scene(figure: Canvas, scene: Scene, style: Style, *, tensors: bool = False, pre_hooks: bool = False) -> None:
+    """Draw the boxes and arrows of ``scene``; ``tensors`` and ``pre_hooks`` add layers, as in ``build_figure``."""
     closed_groups = {group.id: group for group in scene.group_boxes}
 
-    def draw_box(graph: graphviz.Digraph, box_id: str) -> None:
+    def draw_box(graph: Canvas, box_id: str) -> None:
         if box_id in closed_groups:
             draw_group(graph, closed_groups[box_id], style)
             return
@@ -82,6 +98,7 @@ def build_figure(
             label = _make_frame(box, style, "".join(rows))
         graph.node(box.id, f"<{label}>", id=box.id, **{"class": "hv-node hv-leaf" if box.leaf else "hv-node"})
 
+    figure.attr("edge", color=PURPLE, style="solid", penwidth="2.2", **{"class": "hv-edge"})
     draw_calls(figure, scene, style, draw_box)
     for box_id in scene.boxes_outside_calls:
         draw_box(figure, box_id)
@@ -97,7 +114,6 @@ def build_figure(
         notes.append(say("picture.straight"))
     if notes:
         figure.attr(label="\n".join(notes))
-    return figure
 
 
 def make_empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
@@ -111,7 +127,7 @@ def make_empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
     return figure
 
 
-def draw_group(graph: graphviz.Digraph, box: GroupBox, style: Style) -> None:
+def draw_group(graph: Canvas, box: GroupBox, style: Style) -> None:
     """Draw a box that can be entered: its name, its description, and the texts that steps write on it."""
     rows = make_row(make_cell(ids.name_id(box.id), f"<B>{format_text(box.name, point_size=16)}</B>"))
     rows += make_row(make_cell(ids.op_id(box.id), format_small(box.description)))
@@ -181,15 +197,14 @@ def _gradient_fits_in_first_row(box: Box) -> bool:
     return size * text_width(first_row) + text_width(box.longest_text) <= max(MAX_SHARED_ROW, *pin_widths, 0)
 
 
-def _draw_arrow(figure: Figure, arrow: Arrow, style: Style) -> None:
-    is_marked = style.for_player or arrow.id in style.marked_elements
-    color = PURPLE if style.for_player else style.outline_color(arrow.id)
+def _draw_arrow(figure: Canvas, arrow: Arrow, style: Style) -> None:
+    is_marked, color = arrow.id in style.marked_elements, style.outline_color(arrow.id)
     value_cell = make_value_cell(ids.value_id(arrow.id), arrow.longest_text, style, PURPLE, ARROW_FONT_SIZE)
     label = {}
     if value_cell:
         label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{value_cell}</TR></TABLE>>'
-    attributes = {"id": arrow.id, "color": color, "style": "solid" if is_marked else "dashed", "penwidth": "2.2"}
-    figure.edge(arrow.start, arrow.end, **attributes, **label, **{"class": "hv-edge"})
+    attributes = {} if style.for_player else {"color": color, "style": "solid" if is_marked else "dashed"}
+    figure.edge(arrow.start, arrow.end, id=arrow.id, **attributes, **label)
 
 
 def count_spanned_ranks(arrows: Iterable[tuple[str, str]]) -> int:

@@ -75,7 +75,7 @@ def fired_count_id(owner: str) -> str:
     return f"{owner}-c"
 
 
-def name_id(owner: str, index: int | str = "") -> str:
+def name_id(owner: str, index: int = 0) -> str:
     """Return the id of a name on a box; ``index`` counts the names if there can be several."""
     return f"{owner}-t{index}"
 
@@ -174,7 +174,7 @@ def tensor_value_id_beside(name_element_id: str) -> str:
     True
     """
     owner, _, part = name_element_id.rpartition("-")
-    return tensor_value_id(owner, int(part[1:] or 0))
+    return tensor_value_id(owner, int(part[1:]))
 
 
 def is_retain_pin(element_id: str) -> bool:

@@ -1,12 +1,13 @@
 """Cells, rows and texts of Graphviz's HTML-like labels, in the colours that they have at one step."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from math import ceil
 from typing import Any
 
 from hookviz.picture import element_ids as ids
+from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.picture.primitives import SPACE, Pin
 from hookviz.picture.scene import Scene
 from hookviz.support.printable import truncate
@@ -29,6 +30,8 @@ MAX_LABEL_TEXT = 1_000
 """Characters of a text in a label; longer texts are cut."""
 WIDTH_STEP = 105
 """Points: in a picture of a large trace the width for a number is a multiple of this. Two of them hold any norm."""
+PLACEHOLDER_STEP = 8
+"""The number of zeros in a placeholder is a multiple of this. Four digits of a number take 4 to 10 characters."""
 _CHARS_BY_WIDTH = {0.4: " .,:;'|()[]ijl-", 0.5: "rtf", 0.72: "0123456789abcdeghknopqsuvxyz_"}
 """Width as a fraction of the font size → the characters that are no wider."""
 
@@ -46,6 +49,7 @@ class Style:
         self.current_elements = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
         self.for_player, self.reserved_texts = for_player, scene.reserved_texts
         self.rounds_widths = bool(scene.group_boxes or scene.ports)
+        self.pads_texts = for_player and needs_pass_groups(scene.trace)
 
     def width_of(self, text: str, size: int) -> int:
         """Return how many points wide ``text`` can be.
@@ -54,6 +58,17 @@ class Style:
         """
         width = text_width(text, size)
         return ceil(width / WIDTH_STEP) * WIDTH_STEP if self.rounds_widths else width
+
+    def placeholder(self, longest: str) -> str:
+        """Return the text that a cell holds in the layout for the player, which overwrites it.
+
+        If the trace has many passes, it consists of zeros, at least as wide as the ``longest`` text, so that equal
+        passes get equal pictures although their numbers are not equally long.
+        """
+        if not self.pads_texts or not longest:
+            return longest
+        zeros = sum(map(_char_width, longest)) / _char_width("0")
+        return "0" * (ceil(zeros / PLACEHOLDER_STEP) * PLACEHOLDER_STEP)
 
     def outline_color(self, element_id: str) -> str:
         """Return the colour of the outline of a box, a pin or an arrow."""
@@ -71,19 +86,21 @@ def format_text(text: str, **font: Any) -> str:
 
     Very long texts are cut: Graphviz cannot read a label with a text of 20,000 bytes.
     """
-    printable = "".join(
-        c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in truncate(text, MAX_LABEL_TEXT)
-    )
+    printable = truncate(text, MAX_LABEL_TEXT)
+    if not printable.isprintable():
+        printable = "".join(c if c.isprintable() or c == SPACE else "\N{REPLACEMENT CHARACTER}" for c in printable)
     escaped = escape(printable).replace("\\", "\\\\")  # Graphviz reads escapes such as \N in these labels too
     return f"<FONT{_format_attributes(font)}>{escaped}</FONT>"
 
 
 def _format_attributes(attributes: Mapping[str, Any]) -> str:
     """Format the attributes of an element; values are escaped, so that none can end the attribute or the element."""
-    return "".join(
-        f' {key.replace("_", "-").upper()}="{value if isinstance(value, int) else escape(value)}"'
-        for key, value in attributes.items()
-    )
+    return "".join([_format_attribute(key, value) for key, value in attributes.items()])
+
+
+@lru_cache(maxsize=1024)
+def _format_attribute(key: str, value: str | int) -> str:
+    return f' {key.replace("_", "-").upper()}="{value if isinstance(value, int) else escape(value)}"'
 
 
 def format_small(text: str) -> str:
@@ -100,8 +117,8 @@ def make_cell(element_id: str, content: str, **attributes: Any) -> str:
 
     It is a link, since Graphviz keeps a cell's id only if it is one; ``graphviz.tidy_svg`` unwraps the link.
     """
-    given = {"id": element_id, "href": "#", "tooltip": " ", "align": "LEFT", **attributes}
-    return f"<TD{_format_attributes(given)}>{content}</TD>"
+    given = _format_attributes({"align": "LEFT", **attributes})
+    return f'<TD ID="{escape(element_id)}" HREF="#" TOOLTIP=" "{given}>{content}</TD>'
 
 
 def make_row(*cells: str) -> str:
@@ -146,6 +163,7 @@ def make_value_cell(
     """
     if not longest:
         return ""
+    longest = style.placeholder(longest)
     visible_text = longest if style.for_player else style.texts.get(text_id, "")
     text = format_text(visible_text, color=color) if visible_text else format_text(longest, color=HIDDEN)
     content = f"<B>{text}</B>" if color == INK else text

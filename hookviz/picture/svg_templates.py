@@ -4,6 +4,7 @@ A page of a large trace has hundreds of pictures, and many of them are alike.
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 _ID_OR_TEXT = re.compile(r'(?<=\sid=")[^"]*|(?<=>)[^<>]+(?=</text>)')
@@ -24,6 +25,15 @@ class FilledTemplate(NamedTuple):
 
     template: Template
     fill: list[str]
+
+    def list_holes(self) -> Iterator[tuple[str, str]]:
+        """Yield what stands in each hole, in order, and the piece of SVG before it."""
+        before = ""
+        for piece in self.template.pieces:
+            if isinstance(piece, int):
+                yield self.fill[piece], before
+            else:
+                before = piece
 
     @property
     def svg(self) -> str:

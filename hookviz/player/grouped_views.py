@@ -13,7 +13,8 @@ from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
-from hookviz.picture.svg_templates import FilledTemplate, Templates
+from hookviz.picture.shared_layouts import SharedLayouts
+from hookviz.picture.svg_templates import FilledTemplate
 from hookviz.player.pass_views import GROUP_PREFIX, PassViews
 from hookviz.player.payload import Packed, SharedPicture, View
 from hookviz.player.scene_views import final_texts, make_view, pass_title, step_texts
@@ -58,7 +59,7 @@ class GroupedViews:
         self._passes = trace.lookup.passes
         self._groups = PassViews(trace) if needs_pass_groups(trace) else None
         self._pictures_by_pass: dict[int, PassPictures] = {}
-        self._templates = Templates()
+        self._layouts = SharedLayouts()
 
     @property
     def overview(self) -> str:
@@ -124,16 +125,14 @@ class GroupedViews:
         pictures = self._pass_pictures(pass_id)
         if self._groups:
             steps = list(self._trace.lookup.steps(pass_id)[:1])
-            yield Entry("pass", pass_title(pass_id, len(self._passes)), "", -1, f"{pass_id}/", steps)
+            yield Entry("pass", pass_title(self._trace, pass_id), "", -1, f"{pass_id}/", steps)
         yield from search_entries(self._trace, pictures.views, pictures.activity)
 
     def _picture(self, name: str, scene: Scene) -> int | SharedPicture:
         """Return an initial picture as its index, and another one as a template with the texts that fill it."""
         if name in self.initial_views:
             return self.initial_views.index(name)
-        return _shared_picture(
-            self._templates.fill_template(build_figure(scene, None, for_player=True).svg(), name), name
-        )
+        return _shared_picture(self._layouts.draw(scene, name), name)
 
     def _scene(self, name: str) -> Scene:
         _, pictures, group = self._locate(name)
@@ -157,7 +156,7 @@ class GroupedViews:
         return self._pictures_by_pass[pass_id]
 
     def _title(self, pass_id: int, group: Group) -> str:
-        return describe_group(self._trace, group)[0] if group.id else pass_title(pass_id, len(self._passes))
+        return describe_group(self._trace, group)[0] if group.id else pass_title(self._trace, pass_id)
 
 
 def _shared_picture(picture: FilledTemplate, name: str) -> SharedPicture:

@@ -11,6 +11,7 @@ from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message
 from hookviz.trace import TraceData
+from hookviz.trace.sentences import format_pass_number
 
 GROUP_PREFIX = "passes/"
 """The prefix of the names of these pictures; the names of a pass's pictures begin with its number."""
@@ -79,7 +80,7 @@ class PassViews:
     def _title(self, group: Group) -> str:
         if group is self.overview.root:
             return say("passes.all", count=f"{len(group.nodes):,}")
-        first, last = (f"{pass_id + 1:,}" for pass_id in (group.nodes[0], group.nodes[-1]))
+        first, last = (format_pass_number(self.trace, pass_id) for pass_id in (group.nodes[0], group.nodes[-1]))
         return say("fold.pass", number=first) if group.kind == "pass" else say("passes.some", first=first, last=last)
 
 

@@ -208,6 +208,8 @@ class RunContent(TypedDict):
     firings: list[FiringRow]
     pictures: list[int]
     """The indices in ``Content.svgs`` of the pictures that are shown first."""
+    pass_numbers: NotRequired[list[int]]
+    """The number of each pass among all that ran, from 1; missing if the run holds all of them."""
 
 
 class HookText(TypedDict):

@@ -17,6 +17,7 @@ from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message
 from hookviz.trace import TraceData
+from hookviz.trace.sentences import format_pass_number
 
 MAX_LAYER_BOXES = 60
 """The most boxes of a picture with layers: larger pictures with layers would not fit a screen."""
@@ -143,7 +144,7 @@ class SceneViews:
         """
         scene = self._scenes[name]
         view = make_view(scene, self.top_views.index(name), hooks, wording)
-        view["breadcrumbs"] = [(name, wording(pass_title(scene.pass_id, len(self._scenes))))]
+        view["breadcrumbs"] = [(name, wording(pass_title(self._trace, scene.pass_id)))]
         return view
 
     def views_of(self, pass_id: int) -> list[str]:
@@ -157,6 +158,8 @@ class SceneViews:
             yield entry._replace(view=f"{pass_id}/")
 
 
-def pass_title(pass_id: int, count: int) -> str:
-    """Return the title of a pass; ``count`` is the number of passes."""
-    return say("fold.pass", number=f"{pass_id + 1:,}") if count > 1 else say("fold.whole")
+def pass_title(trace: TraceData, pass_id: int) -> str:
+    """Return the title of a pass: its number, unless it is the only one that ran."""
+    if len(trace.lookup.passes) > 1 or trace.lacks_passes:
+        return say("fold.pass", number=format_pass_number(trace, pass_id))
+    return say("fold.whole")

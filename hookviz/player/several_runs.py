@@ -212,7 +212,7 @@ class _SeveralRuns:
         for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
             view = make_view(scene, svg, self._hooks, self._wording)
             name = _view_name(number, scene.pass_id)
-            view["breadcrumbs"] = [(name, self._wording(pass_title(scene.pass_id, len(scenes))))]
+            view["breadcrumbs"] = [(name, self._wording(pass_title(self._traces[number], scene.pass_id)))]
             yield name, {**view, "words": {}}
 
     def _entries(self) -> Iterable[Entry]:

@@ -29,7 +29,8 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     svgs = [content["svgs"][index] for index in dict.fromkeys(run["pictures"])]
     # The output of a notebook stays small: it has the initial run alone.
     sides = [] if packed else list_sides(content)
-    figures = [_figure_html(svg, index, len(svgs), packed) for index, svg in enumerate(svgs)]
+    titles = _pass_titles(run, len(svgs))
+    figures = [_figure_html(svg, title, packed) for svg, title in zip(svgs, titles, strict=True)]
     if sides:
         figures = [figure for number in sides for figure in _side_figures(content, number)]
     summary = say("page.about", steps=f"{run['steps']:,}")
@@ -129,8 +130,16 @@ def _message_html(message: Message, content: Content) -> str:
     return escape_text(translate(message, content["words"]))
 
 
-def _figure_html(svg: str, index: int, count: int, packed: bool) -> str:
-    caption = f"<figcaption>{say('page.pass', number=index + 1, count=count)}</figcaption>" if count > 1 else ""
+def _pass_titles(run: RunContent, count: int) -> list[str]:
+    """Return the titles of the pictures of ``count`` passes; empty ones if there is only one."""
+    numbers = run.get("pass_numbers", [])
+    if len(numbers) == count:
+        return [say("fold.pass", number=f"{number:,}") for number in numbers]
+    return [say("page.pass", number=index + 1, count=count) if count > 1 else "" for index in range(count)]
+
+
+def _figure_html(svg: str, title: str, packed: bool) -> str:
+    caption = f"<figcaption>{title}</figcaption>" if title else ""
     # An image is a document of its own: its style sheet follows the dark mode of the system.
     return (
         f"<figure>{caption}{_image_html(prepare_for_notebook(svg)) if packed else _add_label(set_size(svg))}</figure>"

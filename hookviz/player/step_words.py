@@ -207,9 +207,12 @@ def _present_values(values: Values) -> list[Value]:
 
 def _next_hook(step: Step, steps: Sequence[Step]) -> str:
     """Return which hook of the same tensor or node gets this gradient next; empty if there is none."""
-    following = steps[step.index + 1] if step.index + 1 < len(steps) else None
-    if following is None or following.hook is None or following.kind in _WITHOUT_GRADIENT_BEFORE:
+    rows = step.trace.rows
+    following_row = rows[step.index + 1] if step.index + 1 < len(rows) else None
+    if following_row is None or following_row.hook is None or following_row.kind in _WITHOUT_GRADIENT_BEFORE:
         return ""
+    following = steps[step.index + 1]
+    assert following.hook is not None
     if _position(following.row) != _position(step.row):
         return ""
     label = f"{format_hook_position(following.hook.place)} {following.hook.label}"

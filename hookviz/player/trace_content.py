@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
-from hookviz.analysis.findings import Finding, describe_no_findings, find_findings
+from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.grouping.activity import collect_pass_activity
 from hookviz.picture.grouping.pass_groups import needs_pass_groups
@@ -134,6 +134,7 @@ class TraceContent:
             return self._content([])
         return self._content([*self._pictures.initial_views, "steps0"] if self.is_large else [*self.chunk_names()])
 
+    @gc_paused()
     def full_content(self) -> Content:
         """Make the content with all chunks, for a page without a kernel. Long runs show progress."""
         if not self.is_large:
@@ -200,7 +201,11 @@ class TraceContent:
         """Add the chunk ``name`` to ``content`` unless it is there."""
         if name not in content["chunks"]:
             chunk = self.chunk(name)
-            content["chunks"][name] = pack(chunk) if self.is_large else chunk
+            if self.is_large:  # thousands of chunks need the same texts
+                content["words"].update(chunk["words"])
+                content["chunks"][name] = pack({**chunk, "words": {}})
+            else:
+                content["chunks"][name] = chunk
 
     def _step_chunk_names(self) -> Iterator[str]:
         """Return the names of the chunks with the words of steps."""
@@ -228,6 +233,8 @@ class TraceContent:
             "firings": firing_rows(shown_firings, wording),
             "pictures": [*range(len(self._pictures.svgs))],
         }
+        if self.trace.lacks_passes:
+            run["pass_numbers"] = [self.trace.pass_number(pass_id) for pass_id in self.trace.lookup.passes]
         content: Content = {
             "runs": [run],
             "chunk_size": CHUNK_SIZE,
@@ -242,7 +249,7 @@ class TraceContent:
             "switches": [],
             "combinations": {},
             "first_difference": -1,
-            "findings": [_finding_text(finding, wording) for finding in find_findings(self.trace)],
+            "findings": [_finding_text(self.trace, finding, wording) for finding in find_findings(self.trace)],
             "no_finding": wording(self._no_finding),
             "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(shown_firings)))],
             "words": {},
@@ -284,9 +291,9 @@ class TraceContent:
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)
 
 
-def _finding_text(finding: Finding, wording: Wording) -> FindingText:
+def _finding_text(trace: TraceData, finding: Finding, wording: Wording) -> FindingText:
     """Return the text of a finding and its step; a finding that no step shows leads to the first step."""
     where = "" if finding.step is None else say("finding.step", step=finding.step + 1)
     severity = say(f"trouble.severity.{finding.severity}")
-    head = join("join.list", [where, severity, finding.when])
+    head = join("join.list", [describe_pass(trace, finding), where, severity, finding.when])
     return {"text": wording(say("finding.note", head=head, told=finding.sentence)), "step": finding.step or 0}

@@ -22,12 +22,14 @@ class Wording:
 
     def __call__(self, text: str) -> Message:
         """Return ``text`` as a message: a plain string as it is, a ``Text`` as its key with arguments."""
-        if not isinstance(text, Text):
+        if type(text) is str or not isinstance(text, Text):
             return text
         self._keys[text.key] = None
         if isinstance(text.arguments, tuple):
             return [text.key, [self(item) for item in text.arguments]]
-        return [text.key, {name: self(part) for name, part in text.arguments.items()}]
+        # Most parts are plain strings: without a call for each, thousands of sentences take a third of the time.
+        parts = text.arguments.items()
+        return [text.key, {name: part if type(part) is str else self(part) for name, part in parts}]
 
     def messages(self, texts: "list[str] | tuple[str, ...]") -> list[Message]:
         """Return a message for each of ``texts``."""

@@ -1,4 +1,4 @@
-"""Chooses the passes to record: every n-th pass of a long run, with the forward before it."""
+"""Chooses the passes to record: every n-th pass with the forward before it, until the recording stops."""
 
 import threading
 from collections import Counter
@@ -36,9 +36,19 @@ class PassSampler:
         self._begun_passes: Counter[int] = Counter()
         self._is_recorded: dict[int, bool] = {}
         """Thread → whether its last pass is recorded."""
+        self.pass_count = 0
+        """How many passes have begun, recorded or not, with those that run inside another."""
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Record nothing from now on; what is running is recorded to its end."""
+        self._stopped = True
 
     def begin(self) -> bool:
         """Count a pass that begins in this thread, and return whether it is recorded."""
+        if self._stopped:
+            return False
+        self.pass_count += 1
         thread = threading.get_ident()
         if is_outermost():
             self._is_recorded[thread] = self._begun_passes[thread] % self.every == 0
@@ -50,6 +60,8 @@ class PassSampler:
 
         This runs at every module call, recorded or not.
         """
+        if self._stopped:
+            return False
         if self.every == 1:
             return True
         thread = threading.get_ident()
@@ -57,7 +69,7 @@ class PassSampler:
 
     def was_recorded(self) -> bool:
         """Return whether the last pass is recorded; an optimizer step belongs to that pass."""
-        return self.every == 1 or self._is_recorded.get(threading.get_ident(), True)
+        return not self._stopped and (self.every == 1 or self._is_recorded.get(threading.get_ident(), True))
 
     def add_notes(self, notes: Notes) -> None:
         """Note how many passes were left out."""

@@ -31,6 +31,7 @@ from hookviz.recorder.retention import Retention
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.recorder.session import Session
+from hookviz.recorder.stop_condition import StopCondition
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note
@@ -48,10 +49,12 @@ class PassTracker:
         ranks: RankTracker,
         retention: Retention,
         inventory: HookInventory,
+        stop_condition: StopCondition,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
-        self.scales, self.ranks, self.retention, self.inventory = scales, ranks, retention, inventory
+        self.scales, self.ranks, self.retention = scales, ranks, retention
+        self.inventory, self.stop_condition = inventory, stop_condition
         self.numbering = NodeNumbers(session.trace)
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
@@ -104,6 +107,7 @@ class PassTracker:
     def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
+        self._number_pass()
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
@@ -123,6 +127,11 @@ class PassTracker:
             self.end(running_pass)
             raise
         return running_pass
+
+    def _number_pass(self) -> None:
+        """Write the number of the pass that begins. In several threads at once, the count alone could give it twice."""
+        numbers = self.trace.pass_numbers
+        numbers.append(max(self.session.sampler.pass_count, numbers[-1] + 1 if numbers else 1))
 
     def _gc_paused_if_large(self, running_pass: RunningPass) -> AbstractContextManager[None]:
         """Pause the garbage collector while a pass with many nodes begins; their sequence numbers tell how many."""
@@ -231,6 +240,7 @@ class PassTracker:
     def _after_pass(self, snapshot: GraphSnapshot) -> None:
         self.session.attempt(self.fetch_values)
         self.session.attempt(measure_unread_leaves, self.trace, snapshot)
+        self.session.attempt(self.stop_condition.inspect, snapshot)
         self.session.attempt(self.retention.trim_if_needed)
 
     def fetch_values(self) -> None:

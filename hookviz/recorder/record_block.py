@@ -49,12 +49,13 @@ class _ExitDescriptor:
 def _exit_block(
     block: "RecordBlock", kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
 ) -> None:
-    """End the block. An exception that was raised in it propagates."""
+    """End the block. An exception that was raised in it propagates, after the file of ``on_trouble`` is written."""
     try:
         block.end()
     except KeyboardInterrupt:  # it may come before the first line of ``end``
         block.end()
         raise
+    block.write_exception(error)
 
 
 class RecordBlock:
@@ -72,6 +73,7 @@ class RecordBlock:
         self._exit: weakref.ref[Exit] | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
         """Ends the recording; called at the latest when the ``with`` statement is gone."""
+        self._write_exception: Callable[[BaseException], None] | None = None
         self._entered = False
         frame = variable_names.caller_frame()
         location = frame.f_code.co_filename, frame.f_lineno
@@ -83,6 +85,7 @@ class RecordBlock:
             raise RuntimeError(say("error.record.again"))
         self._entered = True
         recording = self._make()
+        self._write_exception = recording.write_exception
         # Entered by hand, the recording is open until somebody calls ``__exit__`` or the block is freed.
         owner: object = (None if self._exit is None else self._exit()) or self
         recording.with_statement = weakref.ref(owner)
@@ -111,6 +114,12 @@ class RecordBlock:
             _, end, arguments, _ = pending
             end(*arguments)
             finalizer.detach()  # after ``end``: if that is interrupted, the end of the ``with`` statement repeats it
+
+    def write_exception(self, error: BaseException | None) -> None:
+        """Write the file that ``record(on_trouble=...)`` asks for, if ``error`` left the block."""
+        write, self._write_exception = self._write_exception, None
+        if error is not None and write is not None:
+            write(error)
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse to be used as a decorator, since nobody would get the trace.

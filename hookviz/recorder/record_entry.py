@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch.backends import mha
@@ -16,6 +18,8 @@ from hookviz.recorder.pass_sampler import checked_every
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
 from hookviz.recorder.retention import checked_keep
+from hookviz.recorder.stop_condition import Until, checked_until
+from hookviz.recorder.trouble_file import checked_file
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
@@ -29,6 +33,8 @@ def record(
     only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
+    until: Until | None = None,
+    on_trouble: str | Path | None = None,
     statistics: StatisticsMode = "all",
     fastpath: bool = True,
 ) -> RecordBlock:
@@ -54,8 +60,20 @@ def record(
             the previous pass) and the optimizer step after it. Each thread counts its own passes. To watch a training
             that runs for hours, use ``every`` with ``statistics="all"``. If you must not miss a pass that goes wrong,
             use ``statistics="norm"`` with ``keep``, which observes every pass.
-        keep: how many passes to keep. In a long training loop the oldest passes are dropped, and the remaining ones
-            are numbered from 0. (While the block runs, the trace may hold up to twice as many.)
+        keep: how many passes to keep. In a long training loop the oldest passes are dropped. The others keep their
+            numbers on screen and in ``step.pass_number``; ``step.pass_id`` counts from 0 again. (While the block runs,
+            the trace may hold up to twice as many.)
+        until: when to stop recording, checked after each recorded pass. Afterwards the program runs on unobserved, and
+            a note in the trace says after which pass it stopped and why. ``"nan"`` stops after a pass with NaN or Inf
+            in the output of a followed module, in the tensor where the pass began if your code has it in a variable,
+            in what the pass left in the ``.grad`` of a leaf, or in what ``torch.autograd.grad`` returned. It reads
+            only values that the trace holds in any case, for several gradients on a device after one transfer. With a
+            GradScaler, infinite gradients are normal in the first passes. A function gets the trace and returns
+            whether to stop; hookviz reports an exception in it, and the recording goes on.
+        on_trouble: a file that hookviz writes when ``until`` stops the recording, or else when an exception (other than
+            Ctrl-C or ``SystemExit``) leaves the block: a page if the name ends in ``.html``, the saved trace if it
+            ends in ``.json``. It holds what was recorded up to then. One line on stderr says so. The exception itself
+            propagates, and if the file cannot be written, a warning says why.
         statistics: what to read of a tensor with more than 64 numbers (smaller tensors are kept whole). ``"all"``:
             minimum, maximum, mean, norm, and the counts of NaN, Inf and zeros. ``"norm"``: only the norm, which also
             shows whether there is a NaN or Inf. A tensor with NaN or Inf is then read in full, except on a device,
@@ -71,8 +89,10 @@ def record(
     Raises:
         RuntimeError: a recording is already open in this thread.
         TypeError, ValueError: a model is not a module, ``names`` is not a dict of name → tensor, ``keep`` or ``every``
-            is not a number of passes, ``statistics`` is not one of the two words, or a pattern in ``only`` matches no
-            module (the message lists similar names).
+            is not a number of passes, ``until`` is neither ``"nan"`` nor a function, ``on_trouble`` is not a path or
+            has another suffix, ``statistics`` is not one of the two words, or a pattern in ``only`` matches no module
+            (the message lists similar names).
+        FileNotFoundError: the folder of ``on_trouble`` does not exist.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
@@ -81,7 +101,8 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    make = partial(new_recording, *models, names=names, only=only, every=every, keep=keep, statistics=statistics)
+    options: dict[str, Any] = {"only": only, "every": every, "keep": keep, "until": until, "on_trouble": on_trouble}
+    make = partial(new_recording, *models, names=names, statistics=statistics, **options)
     return RecordBlock(make, partial(begin, fastpath=fastpath), end)
 
 
@@ -91,12 +112,14 @@ def new_recording(
     only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
+    until: Until | None = None,
+    on_trouble: str | Path | None = None,
     statistics: StatisticsMode = "all",
 ) -> Recording:
     """Create a recording that has not begun.
 
     Raises:
-        RuntimeError, TypeError, ValueError: as ``record`` does.
+        RuntimeError, TypeError, ValueError, FileNotFoundError: as ``record`` does.
     """
     require_internals()
     open_recording = torch_patches.own_recording()
@@ -119,6 +142,8 @@ def new_recording(
         checked_keep(keep),
         checked_only(only, models),
         checked_every(every),
+        checked_until(until),
+        checked_file(on_trouble),
     )
 
 

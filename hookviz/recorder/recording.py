@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,10 +18,13 @@ from hookviz.recorder.missing_parameters import MissingParameters
 from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.optimizer_steps import OptimizerTracker
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pass_tracker import PassTracker
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.session import Session
+from hookviz.recorder.stop_condition import StopCondition, Until
 from hookviz.recorder.training_tracker import TrainingTracker
+from hookviz.recorder.trouble_file import TroubleFile
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
 from hookviz.trace.dropped_passes import NewNumbers
 
@@ -36,6 +40,8 @@ class Recording:
         keep: int | None = None,
         only: tuple[str, ...] | None = None,
         every: int = 1,
+        until: Until | None = None,
+        on_trouble: Path | None = None,
     ) -> None:
         self.trace, self.session = trace, Session(trace, every)
         self.thread, self.sampler = self.session.thread, self.session.sampler
@@ -57,7 +63,9 @@ class Recording:
             on_drop=self.inventory.passes_dropped,
             on_renumber=self._renumber,
         )
-        followers = (self.calls, self.scales, self.ranks, self.retention, self.inventory)
+        self.condition = StopCondition(self.session, until)
+        self.trouble_file = None if on_trouble is None else TroubleFile(trace, self.session.notes, on_trouble)
+        followers = (self.calls, self.scales, self.ranks, self.retention, self.inventory, self.condition)
         self.passes = PassTracker(self.session, names, *followers)
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers, tuple(models))
 
@@ -92,6 +100,25 @@ class Recording:
             self.session.attempt(self.passes.sweep)
         if call is not None:
             self.session.attempt(self.retention.trim_if_needed)
+
+    # -- a pass has ended, and with it perhaps the recording
+
+    def stop_if_needed(self) -> None:
+        """Stop recording if the condition of ``until`` is met after a pass; then write the file of ``on_trouble``."""
+        reason = self.condition.find_reason() if is_outermost() else None
+        if reason is None:
+            return
+        self.sampler.stop()
+        with self.session.lock:
+            self.session.notes.add(reason)
+            self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
+        if self.trouble_file is not None:
+            self.trouble_file.write(reason.text)
+
+    def write_exception(self, error: BaseException) -> None:
+        """Write the file of ``on_trouble`` because ``error`` left the block."""
+        if self.trouble_file is not None and isinstance(error, Exception):
+            self.trouble_file.write_exception(error)
 
     # -- fingerprints and numbers that are outdated
 

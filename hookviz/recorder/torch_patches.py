@@ -224,6 +224,7 @@ class _PassWatcher:
             recording, running_pass, headroom = observed_pass
             try:
                 recording.passes.end(running_pass)
+                recording.stop_if_needed()
             finally:
                 headroom.__exit__(None, None, None)
 

@@ -40,6 +40,7 @@ def _decode_file(file: TraceFile, trace_type: type[TraceT]) -> TraceT:
         owners=dict(file.owners),
         roots=file.roots,
         hooked=file.hooked,
+        pass_numbers=file.pass_numbers,
         outside=set(file.outside),
         rank=file.rank,
         ranks=file.ranks,

@@ -32,6 +32,7 @@ def encode_trace(trace: TraceData) -> dict[str, Any]:
         "owners": list(trace.owners.items()),
         "roots": trace.roots,
         "hooked": trace.hooked,
+        "pass_numbers": trace.pass_numbers,
         "outside": sorted(trace.outside),
         "rank": trace.rank,
         "ranks": trace.ranks,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 from hookviz.storage.schema import shorten_fault
@@ -121,6 +122,10 @@ def _check_passes(trace: TraceData) -> Iterator[str]:
     hook_indexes, nodes = range(len(trace.hook_rows)), range(len(trace.ops))
     if len(trace.hooked) != len(trace.roots):
         yield say("damaged.passes", hooked=len(trace.hooked), roots=len(trace.roots))
+    if len(trace.pass_numbers) not in (0, len(trace.roots)):
+        yield say("damaged.pass_numbers", numbers=len(trace.pass_numbers), roots=len(trace.roots))
+    if any(later <= earlier for earlier, later in pairwise(trace.pass_numbers)):
+        yield say("damaged.pass_numbers.order")
     for number, hooks in enumerate(trace.hooked):
         if not _are_all_in(hooks, hook_indexes):
             yield say("damaged.hooked", number=number)

@@ -278,6 +278,7 @@ class TraceFile(Struct):
     explained: list[Indexes] = []
     """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index] = []
+    pass_numbers: list[Annotated[int, Meta(ge=1, le=MAX_INDEX)]] = []
     rank: Index | None = None
     ranks: Index | None = None
     statistics: Literal["all", "norm"] = "all"

@@ -25,8 +25,9 @@ class NewNumbers(NamedTuple):
 def drop_passes(trace: TraceData, count: int) -> NewNumbers:
     """Remove the first ``count`` passes from ``trace``, with all steps, nodes, values and hooks that only they need.
 
-    The result is a trace whose recording began with the next pass: passes, steps and nodes are counted from 0 again,
-    and ``trace.dropped`` grows by ``count``. Modules keep their indexes, and ``CallRow.number`` still counts all calls.
+    The result is a trace whose recording began with the next pass: ``pass_id``, steps and nodes are counted from 0
+    again, and ``trace.dropped`` grows by ``count``. Modules keep their indexes; ``trace.pass_numbers`` and
+    ``CallRow.number`` still count all passes and calls.
     """
     rows = [row for row in trace.rows if row.pass_id >= count]
     tensors = [row for row in trace.tensors if row.pass_id >= count]
@@ -175,6 +176,7 @@ class _Renumberer(NamedTuple):
     def apply_to_other_tables(self, trace: TraceData) -> None:
         """Renumber the tables without a pass: of hooks, calls, edges, nodes and values, and the lists per pass."""
         nodes, calls, hooks = self.nodes, self.calls, self.hooks
+        trace.pass_numbers = trace.pass_numbers[self.dropped_passes :]
         trace.roots = [
             [(nodes[node], output) for node, output in roots] for roots in trace.roots[self.dropped_passes :]
         ]

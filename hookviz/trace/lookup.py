@@ -92,7 +92,7 @@ class Lookup:
             index.setdefault(row.pass_id, []).append(step)
         return index
 
-    @property
+    @cached_property
     def passes(self) -> list[int]:
         """The passes that have steps."""
         return sorted(self._steps)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from hookviz.support.messages import join, say
 from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
 from hookviz.trace.steps import Part, Step, make_step
+from hookviz.trace.tables import TraceTables
 from hookviz.trace.values import Value, Values
 
 MAX_LISTED = 8
@@ -63,8 +64,23 @@ def make_title(step: Step) -> str:
 
 
 def make_sentence(step: Step) -> str:
-    """Make the sentence of a step, followed by sentences about the scale of its gradient."""
-    return join("join.sentences", [_say_step(step), *_say_scales(step)])
+    """Make the sentence of a step, followed by sentences about its pass and the scale of its gradient."""
+    return join("join.sentences", [_say_step(step), *_say_pass(step), *_say_scales(step)])
+
+
+def _say_pass(step: Step) -> Iterator[str]:
+    """Say the number of a pass where it begins, if the trace lacks passes before or between its own."""
+    if step.kind == "seed" and step.trace.lacks_passes:
+        yield say("sentence.pass", number=format_pass_number(step.trace, step.pass_id))
+
+
+def format_pass_number(trace: TraceTables, pass_id: int) -> str:
+    """Write the number of a pass with a comma after each group of three digits.
+
+    >>> format_pass_number(TraceTables(dropped=1203), 0)
+    '1,204'
+    """
+    return f"{trace.pass_number(pass_id):,}"
 
 
 def _say_scales(step: Step) -> Iterator[str]:
@@ -88,7 +104,9 @@ def format_scale(scale: float) -> str:
 def _say_step(step: Step) -> str:
     """Say what happened in a step."""
     before, after = _format_before_and_after(step)
-    parts = {"on": step.on, "before": before, "after": after, "error": step.row.error, "region": step.row.region}
+    parts: dict[str, str | None] = {"on": step.on, "before": before, "after": after}
+    if step.kind in ("exception", "compiled"):
+        parts |= {"error": step.row.error, "region": step.row.region}
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
@@ -220,4 +238,6 @@ def format_firing(step: Step) -> tuple[str, ...]:
     assert hook is not None  # steps of hook kinds have a hook
     effect = "" if step.effect is None else say(f"effect.{step.effect}")
     count = say("table.count", step=step.index + 1, steps=len(step.trace.rows))
-    return (count, hook.label, step.on, format_values(step.before), format_values(step.after), effect, hook.where)
+    number = (format_pass_number(step.trace, step.pass_id),) if step.trace.lacks_passes else ()
+    changes = format_values(step.before), format_values(step.after), effect
+    return (*number, count, hook.label, step.on, *changes, hook.where)

@@ -36,6 +36,7 @@ class Step:
     parts: tuple[Part, ...]
     """The contribution of each edge to an arriving gradient."""
     pass_id: int
+    """The index of its pass in the trace, from 0; see ``pass_number``."""
     node: int | None
     """The index of the node that the step is about, or whose tensor it is about."""
     output: int | None
@@ -48,6 +49,22 @@ class Step:
         from hookviz.trace.sentences import make_sentence
 
         return make_sentence(self)
+
+    @property
+    def pass_number(self) -> int:
+        """The number of its pass among all that ran during the recording, from 1, dropped and skipped ones included.
+
+        A forward step has the number of the next pass.
+
+        >>> import torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with hookviz.record(keep=1) as trace:
+        ...     for _ in range(5):
+        ...         (x * x).backward()
+        >>> trace.steps[0].pass_id, trace.steps[0].pass_number
+        (0, 5)
+        """
+        return self.trace.pass_number(self.pass_id)
 
     @property
     def scale(self) -> float | None:

@@ -68,6 +68,8 @@ class TraceTables:
     """The number of earlier passes, nested ones included, that ``record(keep=...)`` has dropped."""
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the (node, output) pairs at which it starts."""
+    pass_numbers: list[int] = field(default_factory=list)
+    """The number of each pass among all that ran during the recording, from 1; empty in older files."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, as indexes of ``hook_rows``."""
     missing_rows: list[MissingRow] = field(default_factory=list)
@@ -109,6 +111,22 @@ class TraceTables:
     def notes(self) -> list[str]:
         """What could not be observed, and why, in sentences."""
         return [note.text for note in self.remarks]
+
+    def pass_number(self, pass_id: int) -> int:
+        """Return the number of a pass among all that ran during the recording, counted from 1.
+
+        ``record(keep=...)`` drops passes and ``record(every=...)`` skips them; the others keep their numbers.
+        """
+        known = len(self.pass_numbers)
+        if pass_id < known:
+            return self.pass_numbers[pass_id]
+        return pass_id + 1 + (self.pass_numbers[-1] - known if known else self.dropped)
+
+    @property
+    def lacks_passes(self) -> bool:
+        """Whether passes ran before or between those of the trace that it does not hold."""
+        last = len(self.roots) - 1
+        return last >= 0 and self.pass_number(last) != last + 1  # numbers increase, so one gap moves the last
 
     def value(self, index: Any) -> Values:
         """Return the value with this index; a tuple for a tuple of indexes."""

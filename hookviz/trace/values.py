@@ -1,5 +1,6 @@
 """A measured tensor, and how its numbers are written as text."""
 
+import cmath
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -120,10 +121,11 @@ class Value:
         line = self.line(digits) if math.prod(self.shape) <= room // 3 + 1 else None
         if line is not None and len(line) <= room:
             return line
-        statistics = self.statistics
-        norm = format_number(statistics[3], min(digits, 4))
+        finite_norm = _compute_finite_norm(self._numbers) if self._statistics is None else None
+        statistics = self.statistics if finite_norm is None else None
+        norm = format_number(finite_norm if statistics is None else statistics[3], min(digits, 4))  # type: ignore[arg-type]
         summary = say("value.shape_norm", shape=self.shape, norm=norm) if shape else say("value.norm", norm=norm)
-        return _append_nonfinite_counts(summary, statistics)
+        return summary if statistics is None else _append_nonfinite_counts(summary, statistics)
 
     def line(self, digits: int = 6) -> str | None:
         """Return all numbers on one line; None if they were not kept."""
@@ -136,8 +138,8 @@ class Value:
         if 0 in self.shape:
             return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:
-            rows = _format_rows(self._numbers, len(self.shape))
-            return rows if "\n" in rows else format_numbers(self._numbers)  # a single row keeps its brackets
+            has_rows = math.prod(self.shape[:-1]) > 1  # a single row keeps its brackets
+            return _format_rows(self._numbers, len(self.shape)) if has_rows else format_numbers(self._numbers)
         low, high, mean, norm, *_, zero = statistics = self.statistics
         parts = {"shape": self.shape, "dtype": self.dtype, "norm": format_number(norm)}
         if low is None or high is None or mean is None:
@@ -176,8 +178,25 @@ def get_norm_nan_inf(value: ValueRow) -> tuple[float, int, int]:
     numbers = value[3]
     if type(numbers) is float and math.isfinite(numbers):  # the fast path: most values of a deep network of scalars
         return abs(numbers), 0, 0
+    finite_norm = None if numbers is None else _compute_finite_norm(numbers)
+    if finite_norm is not None:
+        return finite_norm, 0, 0
     _, _, _, norm, nan, inf, _ = Value(*value).statistics
     return float(norm), norm != norm if nan is None else nan, norm == math.inf if inf is None else inf
+
+
+def holds_nonfinite(value: ValueRow) -> bool:
+    """Whether a value is known to hold NaN or Inf; False if its numbers are not known.
+
+    >>> import torch
+    >>> [holds_nonfinite(Value.of(torch.full((size,), math.inf)).row) for size in (1, 100)]
+    [True, True]
+    """
+    numbers, statistics = value[3], value[4]
+    if statistics is None:
+        return numbers is not None and not all(map(cmath.isfinite, flatten_numbers(numbers)))
+    _, nan, inf = get_norm_nan_inf(value)
+    return nan > 0 or inf > 0
 
 
 def format_number(x: complex, digits: int = 6) -> str:
@@ -198,8 +217,18 @@ def format_numbers(numbers: NestedNumbers, digits: int = 6) -> str:
     '[[1, 2.5], [3, 4]]'
     """
     if isinstance(numbers, (list, tuple)):
-        return "[" + ", ".join(format_numbers(part, digits) for part in numbers) + "]"
+        if numbers and isinstance(numbers[0], (list, tuple)):
+            return "[" + ", ".join([format_numbers(part, digits) for part in numbers]) + "]"
+        return "[" + ", ".join(_format_row(numbers, digits)) + "]"
     return format_number(numbers, digits)
+
+
+def _format_row(numbers: Sequence[complex], digits: int) -> list[str]:
+    """Write the numbers of the innermost level, real ones without a call for each."""
+    if numbers and type(numbers[0]) is float:
+        pattern = f"%.{digits}g"
+        return [pattern % x for x in numbers]
+    return [format_number(x, digits) for x in numbers]
 
 
 def _format_rows(numbers: NestedNumbers, dimensions: int) -> str:
@@ -216,11 +245,22 @@ def flatten_numbers(numbers: NestedNumbers) -> Iterator[complex]:
     >>> list(flatten_numbers([[1, 2], [3]]))
     [1, 2, 3]
     """
-    if isinstance(numbers, (list, tuple)):
+    if not isinstance(numbers, (list, tuple)):
+        yield numbers
+    elif numbers and isinstance(numbers[0], (list, tuple)):
         for part in numbers:
             yield from flatten_numbers(part)
-    else:
-        yield numbers
+    else:  # the innermost level at once: a generator for each number would take most of the time
+        yield from numbers
+
+
+def _compute_finite_norm(numbers: NestedNumbers) -> float | None:
+    """Compute the 2-norm of a small tensor alone; None if it is not finite, or the tensor is complex."""
+    try:
+        norm = math.hypot(*flatten_numbers(numbers))  # type: ignore[arg-type]
+    except TypeError:  # complex numbers
+        return None
+    return norm if math.isfinite(norm) else None
 
 
 def _compute_statistics(numbers: Sequence[Any]) -> Statistics:

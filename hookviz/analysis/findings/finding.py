@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import TraceData
+from hookviz.trace.sentences import format_pass_number
 
 SEVERITIES = ("error", "warning", "remark")
 """The severities of findings, the worst first."""
@@ -68,8 +69,15 @@ def describe_passes(passes: Collection[int], trace: TraceData) -> str:
     if total < 2 or not passes:
         return ""
     if len(passes) == 1:
-        return say("finding.when.only", number=f"{next(iter(passes)) + 1:,}")
+        return say("finding.when.only", number=format_pass_number(trace, next(iter(passes))))
     return say("finding.when.some", count=f"{len(passes):,}", total=f"{total:,}")
+
+
+def describe_pass(trace: TraceData, finding: Finding) -> str:
+    """Name the pass of a finding by its number in the recording, if the trace lacks some passes; else empty."""
+    if finding.step is None or not trace.lacks_passes:
+        return ""
+    return say("finding.pass", number=format_pass_number(trace, trace.rows[finding.step].pass_id))
 
 
 def make_table(
@@ -80,13 +88,14 @@ def make_table(
     ``more_columns`` are attributes of the findings, ``when`` or ``line``; one that no finding has is left out.
     """
     rows = list(findings)
-    columns = ["step", "severity", "trouble"]
+    columns = [*(["pass"] if trace.lacks_passes else []), "step", "severity", "trouble"]
     columns += [name for name in more_columns if any(getattr(row, name) not in ("", None) for row in rows)]
     head = [say(f"table.{name}") for name in (*columns, "what")]
 
     def cells(row: Finding) -> tuple[str, ...]:
         step = "" if row.step is None else say("table.count", step=row.step + 1, steps=len(trace.rows))
-        texts = {"step": step, "severity": say(f"trouble.severity.{row.severity}"), "when": row.when}
+        number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
+        texts = {"pass": number, "step": step, "severity": say(f"trouble.severity.{row.severity}"), "when": row.when}
         texts |= {"trouble": say(f"finding.kind.{row.kind}"), "line": describe_line(row)}
         return (*(texts[name] for name in columns), row.sentence)
 

@@ -181,6 +181,8 @@ export interface RunContent {
   firings: FiringRow[];
   /** The indices in ``Content.svgs`` of the pictures that are shown first. */
   pictures: number[];
+  /** The number of each pass among all that ran, from 1; missing if the run holds all of them. */
+  pass_numbers?: number[];
 }
 
 /** A hook: its name, location and source. */

@@ -39,11 +39,19 @@ def say(key: str, **parts: Any) -> Text:
     >>> say("error.step", step=99, last=15)
     'There is no step 99: this trace has the steps 0 to 15.'
     """
+    if not parts:
+        return _say_alone(key)
     arguments = {name: part if isinstance(part, str) else str(part) for name, part in parts.items()}
     # Like ``Text.build``, without the cost of one more call for each of thousands of sentences.
     text = Text(load_texts()[key].format_map(arguments))
     text.key, text.arguments = key, arguments
     return text
+
+
+@cache
+def _say_alone(key: str) -> Text:
+    """Return the text of a key without placeholders, which is made only once."""
+    return Text.build(load_texts()[key].format_map({}), key, {})
 
 
 def join(key: str, items: Iterable[str]) -> str:

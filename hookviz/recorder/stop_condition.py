@@ -1,0 +1,120 @@
+"""Decides after each pass whether the recording stops: on NaN or Inf, or when a function of the user's says so."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from hookviz.api.trace import Trace
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.recorder.notes import warn_user
+from hookviz.recorder.session import Session
+from hookviz.support.messages import say
+from hookviz.trace import Note, StepRow, TraceData
+from hookviz.trace.sentences import format_pass_number
+from hookviz.trace.value_rows import get_stored_rows
+from hookviz.trace.values import holds_nonfinite
+
+Until = Literal["nan"] | Callable[[Trace], object]
+"""When to stop: ``"nan"``, or a function that takes the trace and returns whether to stop."""
+
+
+def checked_until(until: Any) -> Until | None:
+    """Return ``until`` if it is a condition, or None for no condition.
+
+    Raises:
+        TypeError: it is neither a str nor a function.
+        ValueError: it is another str than ``"nan"``.
+    """
+    if until is None or callable(until) or until == "nan":
+        return until  # type: ignore[no-any-return]
+    raise (ValueError if isinstance(until, str) else TypeError)(say("error.until", until=repr(until)))
+
+
+class StopCondition:
+    """The condition of ``record(until=...)``."""
+
+    def __init__(self, session: Session, until: Until | None) -> None:
+        self.session, self.trace = session, session.trace
+        self._until = until
+        self._found: Note | None = None
+        """Where the passes of ``inspect`` have NaN or Inf."""
+        self._number = ""
+        """The number of the last pass."""
+        self._is_met = False
+        self._is_asking = False
+
+    def inspect(self, snapshot: GraphSnapshot) -> None:
+        """Look at a pass that has ended, before older passes are dropped and its rows move."""
+        if self._until is None or self._is_met:
+            return
+        self._number = format_pass_number(self.trace, snapshot.pass_id)
+        if self._until == "nan" and self._found is None:
+            self._found = find_nonfinite(self.trace, snapshot.pass_id, snapshot.first_row)
+
+    def find_reason(self) -> Note | None:
+        """Return why the recording stops after the outermost pass that has just ended; None if it goes on."""
+        if self._until is None or self._is_met or self._is_asking:
+            return None
+        reason = self._found if self._until == "nan" else self._ask()
+        self._is_met = reason is not None
+        return reason
+
+    def _ask(self) -> Note | None:
+        """Call the user's function. It may run passes of its own, which do not call it again."""
+        assert callable(self._until)
+        self._is_asking = True
+        try:
+            with self.session.lock:  # other threads may write into the trace
+                is_met = bool(self._until(self.trace))
+        except Exception as error:
+            self._report(error)
+            return None
+        finally:
+            self._is_asking = False
+        return Note.of("note.until.function", number=self._number) if is_met else None
+
+    def _report(self, error: Exception) -> None:
+        """Report an exception of the user's function, each message once."""
+        text = f"{type(error).__name__}: {error}"
+        known = (dict(note.arguments).get("error") for note in self.trace.remarks if note.key == "note.until.error")
+        if text not in known:
+            note = Note.of("note.until.error", error=text, number=self._number)
+            self.session.notes.add(note)
+            warn_user(note.text)
+
+
+def find_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note | None:
+    """Return where a pass first shows NaN or Inf, as a note; None if it does not.
+
+    It reads values of the trace: the outputs of modules, the tensors where the pass begins, and the gradients that the
+    pass left in leaves or returned. The rows of the pass lie from ``first_row`` on.
+    """
+    # Compact rows are arrivals and computations, which do not matter here; to expand them would cost time.
+    stored = get_stored_rows(trace.rows, first_row)
+    rows = [row for row in stored if type(row) is StepRow and row.pass_id == pass_id]
+    number = format_pass_number(trace, pass_id)
+    for row in rows:
+        if row.kind == "forward" and _any_nonfinite(trace, row.after):
+            return Note.of("note.until.output", number=number, on=trace.get_subject_name(row))
+    for node, output, value in _iter_root_values(trace, pass_id):
+        if _any_nonfinite(trace, value):
+            return Note.of("note.until.loss", number=number, on=trace.name(node, output))
+    for row in rows:
+        if row.kind in ("accumulate", "returned") and _any_nonfinite(trace, row.after):
+            return Note.of("note.until.gradient", number=number, on=trace.get_subject_name(row))
+    return None
+
+
+def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int, int | None]]:
+    """Yield (node, output, value) of each known tensor at which a pass begins."""
+    roots = set(trace.roots[pass_id])
+    for row in reversed(trace.tensors):  # the rows of the last passes are at the end
+        if row.pass_id < pass_id:
+            return
+        if row.pass_id == pass_id and (row.node, row.output) in roots:
+            yield row.node, row.output, row.data
+
+
+def _any_nonfinite(trace: TraceData, values: Any) -> bool:
+    """Return whether one of ``values``, an index or a tuple of indexes, is known to hold NaN or Inf."""
+    indexes = values if isinstance(values, tuple) else (values,)
+    return any(index is not None and holds_nonfinite(trace.values[index]) for index in indexes)

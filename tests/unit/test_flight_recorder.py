@@ -1,0 +1,363 @@
+"""``record(until=..., on_trouble=...)``: the last passes are kept when something goes wrong, and written to a file."""
+
+import copy
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import leaf
+from torch import nn
+
+import hookviz as hv
+from hookviz.recorder.stop_condition import StopCondition
+from hookviz.storage.integrity import find_fault
+
+
+def make_net() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+
+
+class Training:
+    """Trains a small network; the input of the pass with the number ``bad`` holds NaN."""
+
+    def __init__(self, bad: int = 0) -> None:
+        self.net, self.bad = make_net(), bad
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.01)
+        self.losses: list[float] = []
+
+    def run(self, passes: int) -> None:
+        for number in range(len(self.losses) + 1, len(self.losses) + passes + 1):
+            x = torch.full((3, 4), number / 1000)
+            x[0, 0] = math.nan if number == self.bad else 0.5
+            self.opt.zero_grad()
+            loss = self.net(x).square().mean()
+            loss.backward()
+            self.losses.append(loss.item())
+            if number != self.bad:
+                self.opt.step()
+
+
+def stop_notes(trace: hv.Trace) -> list[str]:
+    return [note.text for note in trace.remarks if note.key.startswith("note.until")]
+
+
+def test_a_recording_stops_after_the_pass_with_nan_and_keeps_the_last_passes() -> None:
+    training = Training(bad=31)
+    with hv.record(training.net, keep=5, until="nan") as trace:
+        training.run(100)
+    assert trace.pass_numbers == [27, 28, 29, 30, 31] and len(trace.roots) == 5
+    assert stop_notes(trace) == [
+        'record(until="nan") stopped the recording after pass 31: before it, Sequential.0 (call 31) returned NaN or '
+        "Inf. What ran after it was not observed."
+    ]
+    assert any(trouble.kind == "nan" for trouble in trace.troubles)
+    assert find_fault(trace) == "" and len(training.losses) == 100
+
+
+def test_what_runs_after_the_recording_stopped_leaves_no_row() -> None:
+    training = Training(bad=3)
+    with hv.record(training.net, until="nan") as trace:
+        training.run(3)
+        sizes = [len(trace.rows), len(trace.values), len(trace.ops), len(trace.calls)]
+        training.run(20)
+        training.net[0].weight.register_hook(lambda grad: grad * 2)
+        training.run(2)
+        assert [len(trace.rows), len(trace.values), len(trace.ops), len(trace.calls)] == sizes
+    assert trace.steps[-1].pass_number == 3
+
+
+def test_training_is_the_same_with_a_recording_that_stops() -> None:
+    plain, recorded = Training(bad=6), Training(bad=6)
+    plain.run(12)
+    with hv.record(recorded.net, keep=2, until="nan"):
+        recorded.run(12)
+    pairs = zip(plain.net.parameters(), recorded.net.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+    assert str(plain.losses) == str(recorded.losses)
+
+
+def pass_with_infinite_gradient() -> None:
+    x = leaf(0.0)
+    x.sqrt().backward()
+
+
+def pass_with_nan_loss() -> None:
+    x = leaf(-1.0)
+    loss = (x.detach().sqrt() + x * 0).detach().requires_grad_()
+    loss.backward()
+
+
+def pass_that_returns_nan() -> None:
+    x = leaf(2.0)
+    torch.autograd.grad(x * 3, x, torch.tensor(math.nan))
+
+
+def large_pass() -> None:
+    x = torch.zeros(100, requires_grad=True)
+    x.sqrt().sum().backward()
+
+
+CASES: list[tuple[Callable[[], None], str]] = [
+    (pass_with_infinite_gradient, "in which the gradient of x held NaN or Inf"),
+    (pass_with_nan_loss, "which began at loss with NaN or Inf in it"),
+    (pass_that_returns_nan, "in which the gradient of x held NaN or Inf"),
+    (large_pass, "in which the gradient of x held NaN or Inf"),
+]
+
+
+@pytest.mark.parametrize("statistics", ["all", "norm"])
+@pytest.mark.parametrize(("run", "why"), CASES, ids=[run.__name__ for run, _ in CASES])
+def test_the_note_says_where_nan_or_inf_was_first_seen(run: Callable[[], None], why: str, statistics: Any) -> None:
+    with hv.record(until="nan", statistics=statistics) as trace:
+        (leaf(1.0) * 2).backward()
+        run()
+        (leaf(1.0) * 2).backward()
+    (note,) = stop_notes(trace)
+    assert why in note and "after pass 2" in note and trace.pass_numbers == [1, 2]
+
+
+def test_infinite_numbers_inside_a_pass_that_reach_no_leaf_do_not_stop_the_recording() -> None:
+    with hv.record(until="nan") as trace:
+        for _ in range(2):
+            x = leaf(1.0)
+            y = x * 2
+            y.register_hook(lambda grad: torch.zeros_like(grad))
+            (y * 1).backward(torch.tensor(math.inf))
+    assert stop_notes(trace) == [] and len(trace.roots) == 2
+
+
+def test_a_function_of_the_trace_stops_the_recording() -> None:
+    training = Training()
+    with hv.record(training.net, keep=3, until=lambda trace: trace.steps[-1].pass_number == 10) as trace:
+        training.run(20)
+    assert trace.pass_numbers == [8, 9, 10]
+    assert stop_notes(trace) == [
+        "record(until=...) stopped the recording after pass 10, because the function returned true. "
+        "What ran after it was not observed."
+    ]
+
+
+def test_an_error_in_the_function_is_reported_once_and_the_recording_goes_on() -> None:
+    training = Training()
+
+    def raise_error(trace: hv.Trace) -> bool:
+        raise KeyError("loss")
+
+    with pytest.warns(hv.HookvizWarning, match="raised KeyError: 'loss' after pass 1") as caught:  # noqa: SIM117
+        with hv.record(training.net, until=raise_error) as trace:
+            training.run(4)
+    assert len(caught) == 1 and len(stop_notes(trace)) == 1 and len(trace.roots) == 4
+    assert not any(row.kind in ("exception", "unobserved") for row in trace.rows)
+
+
+def test_a_result_without_a_truth_value_is_an_error_of_the_function() -> None:
+    with pytest.warns(hv.HookvizWarning, match="raised RuntimeError: Boolean value"):  # noqa: SIM117
+        with hv.record(until=lambda trace: torch.ones(2)) as trace:
+            (leaf(1.0) * 2).backward()
+    assert len(trace.roots) == 1
+
+
+def test_a_pass_in_the_function_does_not_call_it_again() -> None:
+    calls: list[int] = []
+
+    def run_pass(trace: hv.Trace) -> bool:
+        calls.append(len(trace.roots))
+        (leaf(1.0) * 2).backward()
+        return False
+
+    with hv.record(until=run_pass):
+        for _ in range(2):
+            (leaf(1.0) * 2).backward()
+    assert calls == [1, 3]
+
+
+def test_nested_passes_stop_the_recording_with_their_outer_pass() -> None:
+    x = leaf(2.0)
+    y = x * 3
+
+    def inner(grad: torch.Tensor) -> None:
+        with torch.enable_grad():
+            leaf(0.0).sqrt().backward()
+
+    y.register_hook(inner)
+    with hv.record(until="nan") as trace:
+        for _ in range(3):
+            y.backward(retain_graph=True)
+    assert trace.pass_numbers == [1, 2] and "after pass 2" in stop_notes(trace)[0]
+    assert any(step.kind == "accumulate" and step.on == "x" for step in trace.steps)  # the outer pass is complete
+
+
+@pytest.mark.parametrize("until", ["inf", "", 1, [], True])
+def test_an_invalid_until_is_refused(until: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="until says when to stop recording"), hv.record(until=until):
+        pass
+
+
+def test_finding_nan_expands_no_compact_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compact rows keep recording cheap: the search after each pass must not expand those of the whole trace."""
+    compact: list[int] = []
+    original = StopCondition.inspect
+
+    def inspect(self: StopCondition, *given: Any) -> None:
+        before = [type(row) for row in list.__getitem__(self.trace.rows, slice(None))]
+        original(self, *given)
+        assert [type(row) for row in list.__getitem__(self.trace.rows, slice(None))] == before
+        compact.append(before.count(tuple))
+
+    monkeypatch.setattr(StopCondition, "inspect", inspect)
+    with hv.record(until="nan"):
+        for _ in range(3):
+            (leaf(1.0) * leaf(2.0)).backward()
+    assert len(compact) == 3 and compact[-1] > 0
+
+
+# -- the file of on_trouble
+
+
+class Boom(Exception):
+    """An exception of a training loop."""
+
+
+def record_and_raise(act: Callable[[], object], error: BaseException, *models: nn.Module, **options: Any) -> hv.Trace:
+    """Record ``act`` and then ``error``, which must leave the block as it is; return the trace."""
+    traces: list[hv.Trace] = []
+
+    def run() -> None:
+        with hv.record(*models, **options) as trace:
+            traces.append(trace)
+            act()
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        run()
+    assert caught.value is error
+    return traces[0]
+
+
+def train_and_raise(path: Path, **options: Any) -> hv.Trace:
+    training = Training()
+    return record_and_raise(lambda: training.run(10), Boom("out of luck"), training.net, on_trouble=path, **options)
+
+
+def run_pass() -> None:
+    (leaf(1.0) * 2).backward()
+
+
+def test_an_exception_in_the_block_writes_the_trace_and_propagates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "crash.json"
+    trace = train_and_raise(path, keep=3)
+    loaded = hv.load(path)
+    assert loaded == trace and loaded.pass_numbers == [8, 9, 10]
+    assert "The with block ended with an exception, Boom: out of luck." in "".join(loaded.notes)
+    assert capsys.readouterr().err == f"hookviz: The with block raised Boom: out of luck. Wrote {path}.\n"
+
+
+def test_an_exception_in_the_block_writes_a_page(tmp_path: Path) -> None:
+    train_and_raise(tmp_path / "crash.html", keep=2)
+    page = (tmp_path / "crash.html").read_text(encoding="utf-8")
+    assert "Pass 9" in page and "Pass 10" in page and "Boom: out of luck" in page
+
+
+def test_an_exception_in_a_pass_is_the_last_step_of_the_file(tmp_path: Path) -> None:
+    x = leaf(1.0)
+    x.register_hook(lambda grad: 1 / 0)
+    path = tmp_path / "crash.json"
+    with pytest.raises(ZeroDivisionError), hv.record(on_trouble=path):
+        (x * 2).backward()
+    assert hv.load(path).steps[-1].kind == "exception"
+
+
+def test_stopping_writes_the_file_while_the_block_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training, path = Training(bad=4), tmp_path / "crash.json"
+    with hv.record(training.net, keep=2, until="nan", on_trouble=path):
+        training.run(4)
+        assert hv.load(path).pass_numbers == [3, 4]
+        written = path.stat().st_mtime_ns
+        training.run(5)
+    assert path.stat().st_mtime_ns == written
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith('hookviz: record(until="nan") stopped') and line.endswith(f"Wrote {path}.")
+
+
+def test_an_exception_after_the_recording_stopped_does_not_write_again(tmp_path: Path) -> None:
+    training, path = Training(bad=2), tmp_path / "crash.json"
+
+    def run() -> None:
+        training.run(2)
+        path.unlink()
+
+    record_and_raise(run, Boom(), training.net, until="nan", on_trouble=path)
+    assert not path.exists()
+
+
+def test_a_block_that_ends_well_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = Training()
+    with hv.record(training.net, until="nan", on_trouble=tmp_path / "crash.html"):
+        training.run(3)
+    assert list(tmp_path.iterdir()) == [] and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_and_exit_write_nothing(tmp_path: Path, kind: type[BaseException]) -> None:
+    record_and_raise(run_pass, kind(), on_trouble=tmp_path / "crash.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_a_warning_and_the_exception_propagates(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    with pytest.warns(hv.HookvizWarning, match=r"could not write crash\.html \(.*gone"):
+        record_and_raise(lambda: (run_pass(), folder.rmdir()), Boom(), on_trouble=folder / "crash.html")
+
+
+def test_if_warnings_are_errors_the_exception_still_propagates(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    trace = record_and_raise(lambda: (run_pass(), folder.rmdir()), Boom(), on_trouble=folder / "crash.json")
+    assert "could not write crash.json" in trace.notes[-1]
+
+
+def test_an_exception_before_the_first_pass_is_not_hidden_by_an_empty_page(tmp_path: Path) -> None:
+    with pytest.warns(hv.HookvizWarning, match=r"could not write crash\.html"):
+        record_and_raise(lambda: None, Boom(), on_trouble=tmp_path / "crash.html")
+
+
+def test_a_missing_stderr_does_not_hide_the_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    train_and_raise(tmp_path / "crash.json")
+    assert (tmp_path / "crash.json").exists()
+
+
+def test_writing_the_page_changes_no_random_numbers_of_the_program(tmp_path: Path) -> None:
+    training = Training(bad=2)
+    state = copy.deepcopy(torch.random.get_rng_state())
+    with hv.record(training.net, until="nan", on_trouble=tmp_path / "crash.html"):
+        training.run(2)
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("name", ["crash", "crash.txt", "crash.html.gz"])
+def test_a_file_of_another_kind_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"ends in \.html \(a page\) or \.json"), hv.record(on_trouble=name):
+        pass
+
+
+def test_a_missing_folder_is_an_error_before_the_program_runs(tmp_path: Path) -> None:
+    with (
+        pytest.raises(FileNotFoundError, match="there is no folder"),
+        hv.record(on_trouble=tmp_path / "none" / "crash.html"),
+    ):
+        pass
+
+
+def test_a_relative_path_means_the_folder_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    record_and_raise(lambda: (run_pass(), monkeypatch.chdir("other")), Boom(), on_trouble="crash.json")
+    assert (tmp_path / "crash.json").exists()
