@@ -1,6 +1,7 @@
 """Assigns the nodes of a graph to module calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch.autograd.graph import Node
@@ -47,6 +48,13 @@ class GraphOwners:
         for node in snapshot.nodes if owners else ():
             if id(node) in owners:
                 self.trace.owners[snapshot.numbers[id(node)]] = owners[id(node)]
+
+    def are_below(self, roots: Sequence[Any]) -> bool:
+        """Return whether a graph has nodes that a followed module made."""
+        nodes = graph.reachable_nodes([node for node, _ in map(graph.edge_of, roots) if node is not None])
+        has_owners = bool(self.find_owners(nodes))
+        graph.release(nodes)
+        return has_owners
 
     def followed_nodes(self, nodes: Sequence[Node]) -> set[int]:
         """Return the ``id`` of each node that belongs to a followed module."""

@@ -39,7 +39,7 @@ class NonfiniteParameters:
         for _, module in self.modules.alive_modules():
             number = self.modules.find_number(module)
             if number is not None:
-                self.trace.nonfinite += [NonfiniteRow(call, number, *found) for found in _find_nonfinite(module)]
+                self.trace.nonfinite += [NonfiniteRow(call, number, *found) for found in _list_nonfinite(module)]
 
 
 def _has_nan(value: Any) -> bool:
@@ -47,7 +47,7 @@ def _has_nan(value: Any) -> bool:
     return not isinstance(value, DeferredRow) and value[-1] is None and get_norm_nan_inf(value)[1] > 0
 
 
-def _find_nonfinite(module: torch.nn.Module) -> Iterator[tuple[str, str]]:
+def _list_nonfinite(module: torch.nn.Module) -> Iterator[tuple[str, str]]:
     """Yield (name, ``nan`` or ``inf``) of each own parameter or buffer of a module that contains NaN or Inf."""
     for name, tensor in chain(own_parameters(module), own_buffers(module)):
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or not tensor.is_floating_point() or tensor.is_meta:

@@ -55,6 +55,10 @@ class PassSampler:
             self._begun_passes[thread] += 1
         return self._is_recorded.get(thread, True)
 
+    def number_pass(self, numbers: list[int]) -> None:
+        """Append the number of a pass that begins. In several threads at once, the count alone could give it twice."""
+        numbers.append(max(self.pass_count, numbers[-1] + 1 if numbers else 1))
+
     def is_recording(self) -> bool:
         """Return whether a call in this thread belongs to a recorded pass: the running one, or else the next one.
 

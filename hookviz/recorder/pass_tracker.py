@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd import graph, variable_names
-from hookviz.autograd.graph_snapshot import GraphSnapshot, NodeFilter
+from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
@@ -98,16 +98,13 @@ class PassTracker:
     def _passes_through_models(self, roots: Sequence[Any]) -> bool:
         """Return whether a pass in another thread goes through one of the given models."""
         with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
-            nodes = graph.reachable_nodes([node for node, _ in map(graph.edge_of, roots) if node is not None])
-            concerns_models = bool(self.owners.find_owners(nodes))
-            graph.release(nodes)
-            return concerns_models
+            return self.owners.are_below(roots)
         return False
 
     def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
-        self._number_pass()
+        self.session.sampler.number_pass(self.trace.pass_numbers)
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
@@ -128,11 +125,6 @@ class PassTracker:
             raise
         return running_pass
 
-    def _number_pass(self) -> None:
-        """Write the number of the pass that begins. In several threads at once, the count alone could give it twice."""
-        numbers = self.trace.pass_numbers
-        numbers.append(max(self.session.sampler.pass_count, numbers[-1] + 1 if numbers else 1))
-
     def _gc_paused_if_large(self, running_pass: RunningPass) -> AbstractContextManager[None]:
         """Pause the garbage collector while a pass with many nodes begins; their sequence numbers tell how many."""
         next_node: int = next_sequence_number()
@@ -146,7 +138,8 @@ class PassTracker:
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
         names = self._tensor_names()
-        places = snapshot.capture(roots, names, self._followed_nodes)
+        select = None if self.module_filter.patterns is None else self.owners.followed_nodes
+        places = snapshot.capture(roots, names, select)
         self.session.attempt(self.inventory.pass_begins, snapshot, names, inputs)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
         self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
@@ -178,11 +171,6 @@ class PassTracker:
         everywhere = unknown or self._cannot_eliminate_nodes(snapshot)
         running_pass.node_observers.install(running_pass, everywhere=everywhere)
         self.observers.observe_modules(running_pass)
-
-    @property
-    def _followed_nodes(self) -> NodeFilter | None:
-        """The function that selects the nodes to observe; None for all nodes."""
-        return None if self.module_filter.patterns is None else self.owners.followed_nodes
 
     def _tensor_names(self) -> dict[str, torch.Tensor]:
         """Return name → tensor, from the given names, the modules' parameters and the caller's variables."""

@@ -48,7 +48,7 @@ class StopCondition:
             return
         self._number = format_pass_number(self.trace, snapshot.pass_id)
         if self._until == "nan" and self._found is None:
-            self._found = find_nonfinite(self.trace, snapshot.pass_id, snapshot.first_row)
+            self._found = describe_nonfinite(self.trace, snapshot.pass_id, snapshot.first_row)
 
     def find_reason(self) -> Note | None:
         """Return why the recording stops after the outermost pass that has just ended; None if it goes on."""
@@ -82,7 +82,7 @@ class StopCondition:
             warn_user(note.text)
 
 
-def find_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note | None:
+def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note | None:
     """Return where a pass first shows NaN or Inf, as a note; None if it does not.
 
     It reads values of the trace: the outputs of modules, the tensors where the pass begins, and the gradients that the

@@ -38,12 +38,12 @@ def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
         place = finder.find(row) if finder is not None else None
         if place is not None:
             places.setdefault((place.key, place.sentence, place.step), (place, []))[1].append(row.name)
-    rows = [_make_row(place, names) for place, names in places.values()]
+    rows = [_make_missing(place, names) for place, names in places.values()]
     head = [say(f"table.{name}") for name in ("parameters", "why", "step")]
     return Table(rows, head, lambda row: _cells(trace, row), nothing=_describe_none(trace))
 
 
-def _make_row(place: Place, names: list[str]) -> MissingGradient:
+def _make_missing(place: Place, names: list[str]) -> MissingGradient:
     return MissingGradient(tuple(names), place.key, place.sentence, place.step, place.file, place.line)
 
 

@@ -49,11 +49,11 @@ def list_unfired_hooks(trace: TraceData) -> Table[UnfiredHook]:
     """List the hooks that did not fire, then those that fired in a surprising way."""
     timeline = Timeline(trace)
     silent = (row for row in trace.unfired_rows if not _may_have_fired(trace, row))
-    rows = [_make_row(row, row.on, 0, find_cause(row, timeline)) for row in silent]
+    rows = [_make_unfired(row, row.on, 0, find_cause(row, timeline)) for row in silent]
     firings = Counter(trace.hook_rows[row.hook] for row in trace.rows if row.hook is not None)
     for hook, cause in find_surprises(trace):
         on = trace.hook(trace.get_hook_index(hook)).on
-        rows.append(_make_row(hook, on, firings[hook], cause))
+        rows.append(_make_unfired(hook, on, firings[hook], cause))
     head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "why", "do", "where")]
     return Table(rows, head, _cells, nothing=_describe_none(trace, len(firings)))
 
@@ -64,7 +64,7 @@ def _may_have_fired(trace: TraceData, row: UnfiredRow) -> bool:
     return any(dict(note.arguments).get("hook") == row.name for note in notes)
 
 
-def _make_row(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) -> UnfiredHook:
+def _make_unfired(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) -> UnfiredHook:
     source = Source(row.name, row.file, row.line, row.text, row.mark)
     on = on or say("unfired.unnamed")
     arguments = {**cause.arguments, "on": on, "hook": source.label}
