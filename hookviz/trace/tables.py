@@ -140,8 +140,7 @@ class TraceTables:
         """Return the hook with this index; ``place`` is its place when it fired, by default that in its last pass."""
         row = self.hook_rows[index]
         on = self._get_owner_name(row)
-        if place is None:
-            place = self.place(index, self.lookup.last_passes.get(index))
+        place = place or self.place(index, self.lookup.last_passes.get(index))
         source = Source(row.name, row.file, row.line, row.text, row.mark)
         is_on_tensor = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
         is_unnamed = is_on_tensor and (row.node, row.output) not in self.naming.tensors

@@ -10,7 +10,13 @@ from hookviz.trace import TraceData
 MAX_HOOKS = 20
 """The most hooks that the findings name one by one; ``trace.unfired`` has all."""
 
-_INTENDED_CAUSES = frozenset({"removed", "limited"})
+_INTENDED_CAUSES = frozenset({"removed", "limited", "no_grad", "inference"})
+_UNRELATED_CAUSES = frozenset({
+    "never_called", "never_called.compiled", "nothing_called", "not_in_graph", "stray", "detour", "no_pass", "no_step",
+    "gone", "unseen",
+})  # fmt: skip
+"""Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
+should be: a notebook keeps the models and tensors of its earlier cells."""
 _CUTS = frozenset({"between", "inside", "within", "after"})
 """The places where the code of a forward, or the code between two calls, ends the way."""
 
@@ -18,9 +24,10 @@ _CUTS = frozenset({"between", "inside", "within", "after"})
 def list_silent_hooks(trace: TraceData) -> list[Finding]:
     """List the hooks that did not fire, or fired oddly.
 
-    It is a warning if the recording proves the cause, and nothing shows that it is intended.
+    It is a warning if the recording proves the cause, and nothing shows that it is intended. Older hooks that have
+    nothing to do with what ran are left to ``trace.unfired``.
     """
-    hooks = list_unfired_hooks(trace)
+    hooks = [row for row in list_unfired_hooks(trace) if not (row.is_older and row.cause in _UNRELATED_CAUSES)]
     findings = [
         Finding(row.step, "odd_hook" if row.fired else "unfired", _describe_hook(row), _rate(row))
         for row in hooks[:MAX_HOOKS]

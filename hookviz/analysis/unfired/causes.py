@@ -262,6 +262,12 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 # -- optimizers
 
 
+def _unseen(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """No pass looked at its tensor: no variable holds it, or another tensor has its name."""
+    is_seen = hook.count("passes") or hook.kind not in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+    return None if is_seen else Cause("unseen", {"on": hook.on}, is_proven=False)
+
+
 def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     trace, numbers = timeline.trace, timeline.optimizers_named(hook.on)
     skipped = (i for i, row in enumerate(trace.rows) if row.kind == "unscale" and row.found_inf)
@@ -308,7 +314,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "tensor": (
         _removed, _gone, _frozen, _no_pass, _registered_after_passes, _stray, _detour, _owner_not_called,
-        _substituted, _not_in_graph, _partial_pass, _raised_in_pass,
+        _substituted, _not_in_graph, _partial_pass, _raised_in_pass, _unseen,
     ),
     "step": (_removed, _skipped_by_scaler, _no_step, _after_step),
 }  # fmt: skip

@@ -31,6 +31,8 @@ class UnfiredHook:
     """What to do."""
     step: int | None
     """The step to look at, counted from 0; None if there is none."""
+    is_older: bool
+    """Whether it was registered before the recording began."""
     is_proven: bool
     """Whether the recording proves the cause; if not, the sentence says what is left."""
 
@@ -70,7 +72,8 @@ def _make_unfired(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) 
     arguments = {**cause.arguments, "on": on, "hook": source.label}
     sentence, advice = say(f"unfired.{cause.key}", **arguments), say(f"unfired.{cause.key}.do", **arguments)
     hook = Hook(on, row.kind, source, "", 0, 1, row.flags)
-    return UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, cause.is_proven)
+    is_older = isinstance(row, UnfiredRow) and row.since is None
+    return UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven)
 
 
 def _cells(row: UnfiredHook) -> tuple[str, ...]:
