@@ -1,0 +1,142 @@
+"""What a trace keeps of hooks that did not fire and of missing gradients: files, redaction, limits, words."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.recorder import hook_inventory, missing_parameters
+from hookviz.trace.redaction import redact
+
+
+def never(*_: object) -> None:
+    """A hook that does not fire."""
+
+
+class Cut(nn.Module):
+    """Two layers, with a cut between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x).detach())  # type: ignore[no-any-return]
+
+
+def cut_trace() -> hv.Trace:
+    net = Cut()
+    net.first.register_full_backward_hook(never)
+    net.first.weight.register_hook(never)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    return trace
+
+
+def test_a_loaded_trace_says_the_same(tmp_path: Path) -> None:
+    trace = cut_trace()
+    trace.save(tmp_path / "cut.json")
+    loaded = hv.load(tmp_path / "cut.json")
+    assert loaded.unfired_rows == trace.unfired_rows != []
+    assert list(loaded.unfired) == list(trace.unfired)
+    assert list(loaded.missing_gradients) == list(trace.missing_gradients)
+    assert list(loaded.findings) == list(trace.findings)
+
+
+def test_an_older_file_without_these_tables_is_read(tmp_path: Path) -> None:
+    trace = cut_trace()
+    trace.save(tmp_path / "cut.json")
+    data = json.loads((tmp_path / "cut.json").read_text())
+    for name in ("unfired_rows", "missing_rows"):
+        del data[name]
+    for name in ("mode", "takes_grad", "gives_grad", "returned"):
+        del data["calls"][name]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    assert list(hv.load(tmp_path / "old.json").unfired) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "cell"),
+    [("unfired_rows", "evidence", [["colour", "red"]]), ("unfired_rows", "module", 99), ("missing_rows", "module", 99)],
+)
+def test_a_damaged_table_is_refused(table: str, column: str, cell: object, tmp_path: Path) -> None:
+    cut_trace().save(tmp_path / "cut.json")
+    data = json.loads((tmp_path / "cut.json").read_text())
+    data[table][column][0] = cell
+    (tmp_path / "cut.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=table):
+        hv.load(tmp_path / "cut.json")
+
+
+def test_redaction_of_the_source_leaves_no_place_of_a_hook() -> None:
+    net = nn.Linear(2, 2)
+    with hv.record(net) as trace:
+        net.register_forward_hook(never).remove()
+        net.register_forward_hook(lambda *_: None)
+        net(torch.ones(1, 2))
+        net.register_forward_hook(lambda *_: None)
+    assert {row.removed_at is None for row in trace.unfired_rows} == {True, False}
+    rows = redact(trace, source=False).unfired_rows  # type: ignore[attr-defined]
+    assert {(row.file, row.line, row.text, row.removed_at) for row in rows} == {(None, None, None, None)}
+    assert {row.name for row in rows} == {"never", "lambda"}
+
+
+def test_a_removal_names_the_line_that_removed_the_hook() -> None:
+    net = nn.Linear(2, 2)
+    handle = net.register_forward_hook(never)
+    with hv.record(net) as trace:
+        handle.remove()
+        net(torch.ones(1, 2))
+    (row,) = trace.unfired
+    assert "test_unfired_rows.py:" in row.sentence
+    assert row.cause == "removed"
+
+
+def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook_inventory, "MAX_HOOKS", 3)
+    net = nn.Linear(2, 2)
+    for _ in range(5):
+        net.register_full_backward_hook(never)
+    with hv.record(net) as trace, torch.no_grad():
+        net(torch.ones(1, 2))
+    assert len(trace.unfired) == 3
+    assert any("5 hooks did not fire" in note for note in trace.notes)
+
+
+def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing_parameters, "MAX_PARAMETERS", 1)
+    assert len(cut_trace().missing_rows) == 1
+
+
+def test_a_part_of_the_passes_proves_nothing() -> None:
+    net = Cut()
+    with hv.record(net, every=2) as trace:
+        for number in range(2):
+            handle = net.second.weight.register_hook(never) if number == 1 else None
+            net(torch.ones(1, 2)).sum().backward()
+    assert handle is not None
+    assert [row.is_proven for row in trace.unfired if row.cause == "limited"] in ([], [False])
+
+
+def test_empty_tables_say_what_was_looked_at() -> None:
+    x = torch.ones(1, requires_grad=True)
+    with hv.record() as trace:
+        (x * 2).backward()
+    assert "No hook was registered" in str(trace.unfired)
+    assert "A gradient reached every parameter" in str(trace.missing_gradients)
+    with hv.record() as hooked, x.register_hook(never):
+        (x * 2).backward()
+    assert str(hooked.unfired) == "Every hook that hookviz knows of fired (1)."
+
+
+def test_older_hooks_that_have_nothing_to_do_with_the_pass_are_no_findings() -> None:
+    unrelated = torch.ones(1, requires_grad=True) * 2
+    unrelated.register_hook(never)
+    x = torch.ones(1, requires_grad=True)
+    with hv.record() as trace:
+        (x * 2).backward()
+    assert [row.on for row in trace.unfired] == ["unrelated"]
+    assert list(trace.findings) == []
