@@ -20,12 +20,13 @@ from benchmarks.memory import process_memory
 from benchmarks.opening import time_playback
 from benchmarks.tables import format_spread, make_table, replace_section
 from benchmarks.timing import cpu_seconds
+from hookviz.player.html_page import mimebundle
 from tests.browser.lab import browser
 
-COUNTS = (100, 400, 1_600)
+COUNTS = (50, 500, 2_000)
 ROUNDS = 3
 START = "<!-- passes -->\n"
-ACTIONS = ("record", "save", "load", "player", "page")
+ACTIONS = ("record", "save", "load", "output", "player", "page")
 HEAD = ("passes", "steps", *ACTIONS)
 PLAYBACK_HEAD = ("passes", "size of the page", "a page is shown after", "a step", "the longest frame")
 
@@ -50,6 +51,7 @@ def actions(count: int, trace: hv.Trace, path: Path) -> dict[str, Callable[[], o
         "record": partial(record_loop, count),
         "save": partial(trace.save, path),
         "load": partial(hv.load, path),
+        "output": partial(mimebundle, trace),
         "player": trace.player,
         "page": partial(trace.to_html, path.with_suffix(".html")),
     }

@@ -1,5 +1,6 @@
 """Decides after each pass whether the recording stops: on NaN or Inf, or when a function of the user's says so."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -91,17 +92,20 @@ def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note |
     # Compact rows are arrivals and computations, which do not matter here; to expand them would cost time.
     stored = get_stored_rows(trace.rows, first_row)
     rows = [row for row in stored if type(row) is StepRow and row.pass_id == pass_id]
-    number = format_pass_number(trace, pass_id)
     for row in rows:
         if row.kind == "forward" and _any_nonfinite(trace, row.after):
-            return Note.of("note.until.output", number=number, on=trace.get_subject_name(row))
+            return _make_note(trace, pass_id, "output", trace.get_subject_name(row))
     for node, output, value in _iter_root_values(trace, pass_id):
         if _any_nonfinite(trace, value):
-            return Note.of("note.until.loss", number=number, on=trace.name(node, output))
+            return _make_note(trace, pass_id, "loss", trace.name(node, output))
     for row in rows:
         if row.kind in ("accumulate", "returned") and _any_nonfinite(trace, row.after):
-            return Note.of("note.until.gradient", number=number, on=trace.get_subject_name(row))
+            return _make_note(trace, pass_id, "gradient", trace.get_subject_name(row))
     return None
+
+
+def _make_note(trace: TraceData, pass_id: int, where: str, on: str) -> Note:
+    return Note.of(f"note.until.{where}", number=format_pass_number(trace, pass_id), on=on)
 
 
 def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int, int | None]]:
@@ -116,5 +120,8 @@ def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int
 
 def _any_nonfinite(trace: TraceData, values: Any) -> bool:
     """Return whether one of ``values``, an index or a tuple of indexes, is known to hold NaN or Inf."""
-    indexes = values if isinstance(values, tuple) else (values,)
-    return any(index is not None and holds_nonfinite(trace.values[index]) for index in indexes)
+    for index in values if isinstance(values, tuple) else (values,):
+        value: Any = None if index is None else list.__getitem__(trace.values, index)  # a float is a compact row
+        if value is not None and (not math.isfinite(value) if type(value) is float else holds_nonfinite(value)):
+            return True
+    return False

@@ -195,8 +195,8 @@ def holds_nonfinite(value: ValueRow) -> bool:
     numbers, statistics = value[3], value[4]
     if statistics is None:
         return numbers is not None and not all(map(cmath.isfinite, flatten_numbers(numbers)))
-    _, nan, inf = get_norm_nan_inf(value)
-    return nan > 0 or inf > 0
+    norm, nan, inf = statistics[3:6]  # a count that was not read follows from the norm
+    return bool(norm != norm if nan is None else nan) or bool(norm == math.inf if inf is None else inf)
 
 
 def format_number(x: complex, digits: int = 6) -> str:

@@ -1,7 +1,6 @@
 """The benchmark of many passes measures every count and action that its page shows."""
 
 import mmap
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ TIMES, PEAKS, PLAYBACK = (
 def test_tables_have_all_counts_and_actions() -> None:
     for rows in (TIMES, PEAKS, PLAYBACK):
         assert [row[0] for row in rows] == [f"{count:,}" for count in bench.COUNTS]
-    assert all(more == 4 * less for less, more in pairwise(bench.COUNTS))
+    assert bench.COUNTS == (50, 500, 2_000)
     assert f"| {' | '.join(bench.HEAD)} |" in TABLE
 
 
