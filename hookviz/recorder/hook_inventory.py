@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
@@ -121,6 +122,16 @@ class HookInventory:
         self._dropped_steps += len(dropped)
         hooks = {row.hook for row in dropped if row.hook is not None and row.kind in HOOK_KINDS}
         self._fired |= {_identity(self.trace.hook_rows[hook]) for hook in hooks}
+        self._forget_dead_hooks()
+
+    def _forget_dead_hooks(self) -> None:
+        """Forget the hooks of tensors that no longer exist and of passes that were dropped: a loop may make many."""
+        dead = {key for key, registration in self._on_tensors.items() if registration.hooks() is None}
+        self._removals = [removal for removal in self._removals if removal.hooks() is not None]
+        self._on_tensors = {key: one for key, one in self._on_tensors.items() if key not in dead}
+        self._fired = {identity for identity in self._fired if identity[0] not in dead}
+        self._registered = {key: step for key, step in self._registered.items() if step >= self._dropped_steps}
+        self.tensors.forget_dead_tensors()
 
     # -- the end
 
@@ -261,8 +272,9 @@ class HookInventory:
             return self.modules.evidence(owner)
         if isinstance(owner, torch.optim.Optimizer):
             return {"class": type(owner).__name__, "steps": self.optimizers.steps_of(owner)}
-        if isinstance(owner, torch.Tensor):
-            return self.tensors.evidence(owner) | self.modules.membership(owner)
+        with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+            if isinstance(owner, torch.Tensor):
+                return self.tensors.evidence(owner) | self.modules.membership(owner)
         return {}
 
     def _since(self, key: Any) -> int | None:

@@ -3,6 +3,7 @@
 import weakref
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 
 import torch
 
@@ -41,7 +42,8 @@ class TensorEvidence:
             return
         for tensor in tensors:
             if has_tensor_hooks(tensor):
-                self._see(tensor, snapshot, is_partial)
+                with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+                    self._see(tensor, snapshot, is_partial)
 
     def _see(self, tensor: torch.Tensor, snapshot: GraphSnapshot, is_partial: bool) -> None:
         sightings = self._sightings.get(id(tensor))
@@ -58,6 +60,10 @@ class TensorEvidence:
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget what was seen of a tensor."""
         self._sightings.pop(id(tensor), None)
+
+    def forget_dead_tensors(self) -> None:
+        """Forget the tensors that no longer exist."""
+        self._sightings = {key: one for key, one in self._sightings.items() if one.reference() is not None}
 
     def evidence(self, tensor: torch.Tensor) -> Facts:
         """Return what was seen of a tensor."""

@@ -65,7 +65,7 @@ def test_the_fields_of_a_step_have_precise_types(report: str) -> None:
     assert kind.startswith(("Literal['call'] | Literal['forward']", "Literal['call', 'forward'"))
     assert before == "Value | tuple[Value | None, ...] | None"
     assert {"'kept'", "'edited'", "'replaced'", "'ran'"} == set(re.findall(r"'\w+'", effect)) and "None" in effect
-    assert (hook, on, trouble_step, norm) == ("Hook | None", "str", "int", "float")
+    assert (hook, on, trouble_step, norm) == ("Hook | None", "str", "int | None", "float")
 
 
 def test_a_kind_of_step_that_does_not_exist_is_an_error(report: str) -> None:

@@ -154,7 +154,7 @@ def test_commands_for_a_saved_trace_work_without_torch(torchless_python: Path, s
     assert run_isolated(torchless_python, "-m", "hookviz", "text", saved_traces[0], "--width", "100") == (
         trace.text(width=100) + "\n"
     )
-    assert run_isolated(torchless_python, "-m", "hookviz", "findings", saved_traces[0]) == f"{trace.troubles!r}\n"
+    assert run_isolated(torchless_python, "-m", "hookviz", "findings", saved_traces[0]) == f"{trace.findings!r}\n"
     command = [torchless_python, "-I", "-m", "hookviz", "run", __file__]
     refused = subprocess.run(command, capture_output=True, text=True)
     assert refused.returncode == 2 and "hookviz.record needs PyTorch" in refused.stderr

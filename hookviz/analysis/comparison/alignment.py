@@ -68,7 +68,7 @@ class _CommonTables:
         self.modules: list[ModuleRow] = []
         self.optimizers: list[ModuleRow] = []
         self.calls: list[CallRow] = []
-        self._call_numbers: dict[CallRow, int] = {}
+        self._call_numbers: dict[tuple[int, int, int | None, bool], int] = {}
         self._hooks: dict[Key, int] = {}
         self._nodes: dict[Key, int] = {}
         self.hooked: dict[int, dict[int, None]] = {}
@@ -90,6 +90,7 @@ class _CommonTables:
             rows=[_renumber_step(row, numbers) for row in trace.rows],
             outside={nodes[node] for node in trace.outside},
             scales=[_renumber_scale(row, nodes) for row in trace.scales],
+            **_renumber_silence_and_training(trace, numbers),
             lines=[row._replace(call=renumber(numbers.calls, row.call)) for row in trace.lines],
             owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
             roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
@@ -163,10 +164,28 @@ class _CommonTables:
         for index, row in enumerate(trace.calls):
             parent = None if row.parent is None else numbers[row.parent]
             common_row = row._replace(module=modules[row.module], parent=parent)
-            numbers[index] = self._call_numbers.setdefault(common_row, len(self.calls))
+            # Whether its tensors require grad does not identify a call: a hook that is off may change that.
+            identity = common_row.module, common_row.number, parent, common_row.recomputed
+            numbers[index] = self._call_numbers.setdefault(identity, len(self.calls))
             if numbers[index] == len(self.calls):
                 self.calls.append(common_row)
         return numbers
+
+
+def _renumber_silence_and_training(trace: TraceData, numbers: _NumberMaps) -> dict[str, Any]:
+    """Return the tables of what did not happen, and of the training, with common numbers."""
+    modules, calls, optimizers = numbers.modules, numbers.calls, numbers.optimizers
+    return {
+        "unfired_rows": [row._replace(module=renumber(modules, row.module)) for row in trace.unfired_rows],
+        "missing_rows": [row._replace(module=renumber(modules, row.module)) for row in trace.missing_rows],
+        "nonfinite": [row._replace(call=calls[row.call], module=modules[row.module]) for row in trace.nonfinite],
+        "parameters": [
+            row._replace(optimizers=tuple(optimizers[index] for index in row.optimizers)) for row in trace.parameters
+        ],
+        "updates": [
+            row._replace(eval_norms=tuple(modules[index] for index in row.eval_norms)) for row in trace.updates
+        ],
+    }
 
 
 def _map_modules(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int]:
