@@ -190,13 +190,14 @@ class GraphSnapshot:
         A root on a device is left out: reading it would wait for the device.
         """
         for root in roots:
-            if not isinstance(root, torch.Tensor) or root.is_leaf or tensor_statistics.reading_waits(root):
+            if not isinstance(root, torch.Tensor) or tensor_statistics.reading_waits(root):
                 continue
             if root.is_nested or root.numel() > MAX_KEPT_NUMBERS:
                 continue
             place = self.place_of_tensor(root)
-            with suppress(RuntimeError, NotImplementedError):  # functorch, sparse, float8
-                if place is not None and not root.detach().isfinite().all() and not self.tensors.has_row(place):
+            with suppress(RuntimeError, NotImplementedError):  # functorch, sparse, float8, a stale output of unbind
+                is_new = place is not None and not root.is_leaf and not self.tensors.has_row(place)
+                if place is not None and is_new and not root.detach().isfinite().all():
                     self.tensors.add("", root, place)
 
     def add_retained(self, tensor: torch.Tensor | None) -> None:
