@@ -57,6 +57,11 @@ def own_buffers(module: Module) -> Iterator[tuple[str, Tensor]]:
     return ((name, entry) for name, entry in _entries_of(module, "_buffers") if entry is not None)
 
 
+def has_forward(module: Module) -> bool:
+    """Return whether ``module`` has a forward of its own, which a container such as ``ModuleList`` has not."""
+    return type(module).forward is not Module.forward or "forward" in vars(module)
+
+
 def _entries_of(module: Module, attribute: str) -> list[tuple[str, Any]]:
     """List the items of a module's dict of modules or parameters.
 

@@ -351,10 +351,7 @@ COMPILE_WRAPPER = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "compile_
 COMPILE_BEGINS = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
-_attribute(
-    f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled",
-    "recorder/compiled_regions.py", "static_checks/hook_rules.py",
-)  # fmt: skip
+_attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/compiled_regions.py")
 TRACE_RULES = "torch._dynamo.trace_rules"
 _lazy(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
 _lazy(f"{TRACE_RULES}.add", "2.3", "compiled")

@@ -2,16 +2,9 @@
 
 from typing import TextIO
 
-from hookviz.analysis.findings import Finding
 from hookviz.api.trace import Trace
 from hookviz.command_line.console import write_line
 from hookviz.command_line.conventions import ExitStatus
-from hookviz.support.table import Table
-
-
-def list_findings(trace: Trace) -> Table[Finding]:
-    """Return what the commands report: the only place that chooses it."""
-    return trace.findings
 
 
 def report_findings(trace: Trace, stream: TextIO | None = None) -> ExitStatus:
@@ -19,7 +12,7 @@ def report_findings(trace: Trace, stream: TextIO | None = None) -> ExitStatus:
 
     A remark alone is no reason to fail: it is worth knowing, and perhaps intended.
     """
-    findings = list_findings(trace)
+    findings = trace.findings
     write_line(repr(findings), stream)
     is_bad = any(finding.severity in ("error", "warning") for finding in findings)
     return ExitStatus.FOUND if is_bad else ExitStatus.GOOD

@@ -23,7 +23,7 @@ from hookviz.recorder.hook_dicts import (
     user_hook_entries,
 )
 from hookviz.recorder.module_registry import ModuleRegistry
-from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.recorder.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
@@ -164,13 +164,10 @@ def hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
     """Yield the user's hooks in ``dicts``, each with its identity."""
     for kept in dicts:
         for place, (key, hook) in enumerate(user_hook_entries(kept.hooks)):
-            flags = tuple(flag for flag, keys in kept.flags.items() if keys is None or key in keys)
-            unwrapped = unwrap_hook(hook)
-            is_multi_grad = unwrapped is not None and unwrapped.kind == "multi_grad_hook"
-            kind = "multi_grad_hook" if is_multi_grad else kept.kind
-            source = describe_function(hook if unwrapped is None else unwrapped.function)
+            kind = "multi_grad_hook" if is_multi_grad_part(hook) else kept.kind
+            source = describe_function(user_function(hook))
             total = len(user_hook_entries(kept.hooks))
-            row = Hook(kept.on, kind, source, kept.kept_in, place, total, flags)
+            row = Hook(kept.on, kind, source, kept.kept_in, place, total, kept.flags_of(key))
             yield HookIdentity(weakref.ref(kept.hooks), key), row
 
 

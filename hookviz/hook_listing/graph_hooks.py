@@ -17,7 +17,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
 from hookviz.recorder.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.torch_patches import recording_here
-from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.recorder.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.progress import progress_if_long
@@ -126,8 +126,7 @@ def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: list[UnplacedHook]) -> It
 
 
 def _describe_unplaced(hook: Any) -> UnplacedHook:
-    unwrapped = unwrap_hook(hook)
-    source = describe_function(hook if unwrapped is None else unwrapped.function)
+    source = describe_function(user_function(hook))
     return UnplacedHook(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
 
 
@@ -135,7 +134,6 @@ def _unwrap_multi_grad(
     kind: str, node: int, output: int | None, key: Any, hook: Any
 ) -> tuple[str, int, int | None, Any, Any]:
     """Unwrap a multi-grad hook from the function that torch registers on each of its tensors."""
-    unwrapped = unwrap_hook(hook)
-    if unwrapped is not None and unwrapped.kind == "multi_grad_hook":
-        kind, hook = unwrapped.kind, unwrapped.function
+    if is_multi_grad_part(hook):
+        kind, hook = "multi_grad_hook", user_function(hook)
     return kind, node, output, key, hook

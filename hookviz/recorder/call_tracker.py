@@ -34,7 +34,7 @@ class CallTracker:
     def __init__(self, session: Session, models: Sequence[Module], module_filter: ModuleFilter) -> None:
         self.session, self.trace, self.module_filter = session, session.trace, module_filter
         self.code = UserCode(session.trace)
-        self.modules = ModuleRegistry(session.trace)
+        self.modules = ModuleRegistry(session.trace, models)
         self.owners = GraphOwners(session.trace, self.modules, module_filter)
         self.probe = ArgumentProbe(session.trace)
         self.nonfinite = NonfiniteParameters(session.trace, self.modules)

@@ -40,6 +40,10 @@ class HookDict(NamedTuple):
     flags: Mapping[str, Any]
     """Flag of a registration → the keys of the hooks that have it; None if all of them have it."""
 
+    def flags_of(self, key: Any) -> tuple[str, ...]:
+        """Return the flags with which the hook with this key was registered."""
+        return tuple(flag for flag, keys in self.flags.items() if keys is None or key in keys)
+
 
 def user_hook_entries(hooks: Any) -> list[tuple[Any, Any]]:
     """Return (key, function) of the user's hooks in a dict, in order; an empty list for None."""

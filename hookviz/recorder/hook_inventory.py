@@ -1,8 +1,9 @@
 """Finds the hooks that were registered in a recording and never fired."""
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
@@ -65,11 +66,8 @@ class HookInventory:
     recording.
     """
 
-    def __init__(
-        self, session: Session, calls: CallTracker, optimizers: OptimizerTracker, models: Sequence[torch.nn.Module]
-    ) -> None:
+    def __init__(self, session: Session, calls: CallTracker, optimizers: OptimizerTracker) -> None:
         self.session, self.trace, self.calls, self.optimizers = session, session.trace, calls, optimizers
-        self._models = [weakref.ref(model) for model in models]
         self._first_key = RemovableHandle.next_id
         self._registered: dict[int, int] = {}
         """Key → the number of steps when the hook was registered."""
@@ -155,20 +153,14 @@ class HookInventory:
         """Yield the hook dicts, of everything that is known, from which a hook did not fire."""
         self.modules.models = self._find_models()
         for model in (model for model in self.modules.models if model.has_hooks):
-            yield from model.dicts(self._label(model), self._is_needed)
+            label = partial(self.calls.modules.name_within, model.root)
+            yield from model.dicts(label, self._is_needed)
         yield from dicts_in_variables(variable_names.caller_frame(), self._is_needed)
         for name, optimizer in self.optimizers.alive_optimizers():
             yield from dicts_of_optimizer(optimizer, name)
         for place in chain(global_module_hook_dicts(), global_optimizer_hook_dicts()):
             if place.kind in HOOK_KINDS:
                 yield OwnedDict(place, None)
-
-    def _label(self, model: HookedModel) -> Callable[[torch.nn.Module], str]:
-        def label(module: torch.nn.Module) -> str:
-            self.calls.modules.name_model(model.root)
-            return self.calls.modules.label(module)
-
-        return label
 
     def _is_needed(self, owner: Any, hooks: Any) -> bool:
         if hooks:
@@ -181,7 +173,7 @@ class HookInventory:
         visited: set[int] = set()
         wanted = self._removed_from
         called = [module for _, module in self.calls.modules.alive_modules()]
-        given = [model for reference in self._models if (model := reference()) is not None]
+        given = self.calls.modules.given_models()
         models = [HookedModel(root, visited, wanted) for root in given if id(root) not in visited]
         candidates = (HookedModel(root, visited, wanted) for root in self._candidates(called))
         models += [model for model in candidates if self._is_related(model, called)]
@@ -193,9 +185,10 @@ class HookInventory:
             return
         classes = {type(module) for module in called}
         variables = variable_names.variables_of(variable_names.caller_frame(), torch.nn.Module)
-        given = {id(reference()) for reference in self._models}
+        given = {id(model) for model in self.calls.modules.given_models()}
         candidates = (root for root in variables.values() if id(root) not in given)
-        yield from sort_outermost_first([root for root in candidates if not given or type(root) in classes])
+        has_given = bool(self.calls.modules.given)
+        yield from sort_outermost_first([root for root in candidates if not has_given or type(root) in classes])
 
     def _is_related(self, model: HookedModel, called: Sequence[torch.nn.Module]) -> bool:
         """Return whether a model was called, or used without a call, or may be a copy of one that was."""
@@ -215,9 +208,8 @@ class HookInventory:
         for owned in dicts.values():
             for key, hook in user_hook_entries(owned.place.hooks):
                 if not self._has_fired(owned, key):
-                    flags = tuple(flag for flag, keys in owned.place.flags.items() if keys is None or key in keys)
                     source, group = _describe(hook)
-                    yield self._row(owned, key, source, group)._replace(flags=flags), group
+                    yield self._row(owned, key, source, group)._replace(flags=owned.place.flags_of(key)), group
 
     def _has_fired(self, owned: OwnedDict, key: Any) -> bool:
         return (key, self._number(owned.owner)) in self._fired

@@ -155,7 +155,7 @@ class ModuleEvidence:
             facts["frozen"] = "yes"
         if calls:
             return facts
-        if type(module).forward is Module.forward:
+        if not module_tree.has_forward(module):
             facts["no_forward"] = "yes"
         inner = (one for one in module_tree.all_modules(module) if one is not module and self.calls.calls_of(one))
         first = next(inner, None)

@@ -7,7 +7,7 @@ from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
 from hookviz.recorder.multi_grad_hooks import tensor_index
-from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.recorder.unwrapped_hooks import unwrap_hook, user_function
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -139,17 +139,12 @@ def _hook_identity(dict_observer: HookDictObserver, entry: Entry) -> _Identity:
 
 def _count_same_before(dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
     """Count the hooks before this one that run the same function."""
-    function, count = _user_function(hook), 0
+    function, count = user_function(hook), 0
     for other_key, other_hook in dict_observer.user_hooks():
         if other_key == key:
             break
-        count += _user_function(other_hook) is function
+        count += user_function(other_hook) is function
     return count
-
-
-def _user_function(hook: Hook) -> Any:
-    unwrapped = unwrap_hook(hook)
-    return hook if unwrapped is None else unwrapped.function
 
 
 def _step_kind(dict_observer: HookDictObserver, hook: Hook) -> str:

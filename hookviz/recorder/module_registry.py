@@ -1,7 +1,7 @@
 """Names and numbers the modules of a recording, and gives their hooks rows in the trace."""
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -30,8 +30,10 @@ _GLOBAL_VARIABLES = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS
 class ModuleRegistry:
     """Gives each module a number and a name, without holding it."""
 
-    def __init__(self, trace: TraceData) -> None:
+    def __init__(self, trace: TraceData, given: Iterable[Module] = ()) -> None:
         self.trace = trace
+        self.given = [weakref.ref(model) for model in given]
+        """The models that the recording was given."""
         self._numbers: dict[int, tuple[weakref.ref[Module], int]] = {}
         self._holders: list[weakref.ref[Module]] = []
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
@@ -113,6 +115,25 @@ class ModuleRegistry:
         """Yield (name, module) for every module that has a name and still exists, whether it was called or not."""
         pairs = [(name, reference()) for reference, name in self._names.values()]
         return ((name, module) for name, module in pairs if module is not None)
+
+    def given_models(self) -> list[Module]:
+        """Return the models that the recording was given and that still exist."""
+        return [model for reference in self.given if (model := reference()) is not None]
+
+    def called_or_given_modules(self) -> list[tuple[str, Module]]:
+        """Return (name, module) for every module that was called, and for all modules in the given models."""
+        modules_by_id = {id(module): (name, module) for name, module in self.alive_modules()}
+        for model in self.given_models():
+            root = self.name_model(model)
+            for path, module in module_tree.named_modules(model):
+                modules_by_id.setdefault(id(module), (f"{root}.{path}" if path else root, module))
+        return list(modules_by_id.values())
+
+    def name_within(self, root: Module, module: Module) -> str:
+        """Return the name of a module in ``root``; if it has none, its model is named now."""
+        if self._known_name(module) is None:
+            self.name_model(root)
+        return self.label(module)
 
     def alive_modules(self) -> Iterator[tuple[str, Module]]:
         """Yield (name, module) for every module that was called and still exists."""

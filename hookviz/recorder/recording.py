@@ -53,8 +53,8 @@ class Recording:
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
-        self.inventory = HookInventory(self.session, self.calls, self.optimizers, models)
-        self.missing = MissingParameters(trace, self.calls, self.inventory.modules, models)
+        self.inventory = HookInventory(self.session, self.calls, self.optimizers)
+        self.missing = MissingParameters(trace, self.calls, self.inventory.modules)
         self.retention = Retention(
             trace,
             keep,
@@ -67,7 +67,7 @@ class Recording:
         self.trouble_file = None if on_trouble is None else TroubleFile(trace, self.session.notes, on_trouble)
         followers = (self.calls, self.scales, self.ranks, self.retention, self.inventory, self.condition)
         self.passes = PassTracker(self.session, names, *followers)
-        self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers, tuple(models))
+        self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers)
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions, and report its exceptions instead of raising them to the user."""

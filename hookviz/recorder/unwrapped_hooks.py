@@ -47,6 +47,22 @@ def unwrap_hook(hook: Any) -> UnwrappedHook | None:
     return None
 
 
+def user_function(hook: Any) -> Any:
+    """Return the user's function in a hook, also in one that torch registered on the user's behalf.
+
+    >>> user_function(print) is print
+    True
+    """
+    unwrapped = unwrap_hook(hook)
+    return hook if unwrapped is None else unwrapped.function
+
+
+def is_multi_grad_part(hook: Any) -> bool:
+    """Return whether a hook is one of the parts of a multi-grad hook, which torch registers on each of its tensors."""
+    unwrapped = unwrap_hook(hook)
+    return unwrapped is not None and unwrapped.kind == "multi_grad_hook"
+
+
 def closure_variables(function: Any) -> dict[str, Any]:
     """Return name → value of a function's closure variables; a variable without a value is left out."""
     variables = {}

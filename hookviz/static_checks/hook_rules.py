@@ -8,10 +8,12 @@ import torch
 from torch.nn import Module, MultiheadAttention
 
 from hookviz.autograd import module_tree
+from hookviz.recorder.compiled_regions import is_compile_wrapper
 from hookviz.static_checks.late_binding import find_late_binding
-from hookviz.static_checks.registered_hooks import CALL_KINDS, NamedModel, RegisteredHook
+from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.support.messages import join
+from hookviz.trace import MODULE_HOOK_KINDS
 
 
 def find_in_hooks(model: NamedModel) -> Iterator[StaticFinding]:
@@ -41,11 +43,10 @@ def _find_never_called(model: NamedModel) -> Iterator[StaticFinding]:
         if isinstance(module, MultiheadAttention) and type(module).forward is MultiheadAttention.forward
     }
     for hook in model.hooks:
-        if hook.kind not in CALL_KINDS or not isinstance(hook.owner, Module):
+        if hook.kind not in MODULE_HOOK_KINDS or not isinstance(hook.owner, Module):
             continue
-        kind = type(hook.owner)
-        if kind.forward is Module.forward and "forward" not in vars(hook.owner):
-            yield make_finding("no_forward", "error", hook.on, hook=hook.label, type=kind.__name__)
+        if not module_tree.has_forward(hook.owner):
+            yield make_finding("no_forward", "error", hook.on, hook=hook.label, type=type(hook.owner).__name__)
         elif id(hook.owner) in projections:
             yield make_finding("projection", "error", hook.on, hook=hook.label)
 
@@ -87,13 +88,9 @@ def _find_tied(model: NamedModel) -> Iterator[StaticFinding]:
 
 def _find_compiled(model: NamedModel) -> Iterator[StaticFinding]:
     """Hooks in a module that ``torch.compile`` returned."""
-    compiled = [(name, module) for name, module in model.modules if _is_compiled(module)]
+    compiled = [(name, module) for name, module in model.modules if is_compile_wrapper(module)]
     for name, module in compiled:
         inside = {id(inner) for inner in module_tree.all_modules(module)}
-        count = sum(id(hook.owner) in inside and hook.kind in CALL_KINDS for hook in model.hooks)
+        count = sum(id(hook.owner) in inside and hook.kind in MODULE_HOOK_KINDS for hook in model.hooks)
         if count:
             yield make_finding("compiled", "remark", name, count=count)
-
-
-def _is_compiled(module: Module) -> bool:
-    return "_orig_mod" in dict(module_tree.children(module))

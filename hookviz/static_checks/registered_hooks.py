@@ -10,12 +10,9 @@ from torch.nn import Module
 from hookviz.autograd import module_tree
 from hookviz.recorder.hook_dicts import module_hook_dicts, user_hook_entries
 from hookviz.recorder.module_registry import ModuleRegistry
-from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.recorder.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.source_code import describe_function
 from hookviz.trace import TraceData
-
-CALL_KINDS = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook", "backward_hook")
-"""Kinds of hooks that run only if the module is called."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,8 @@ class NamedModel:
                 if id(kept.hooks) in seen:  # of a parameter with two names
                     continue
                 seen.add(id(kept.hooks))
-                with_kwargs = kept.flags.get("with_kwargs") or ()
                 for key, hook in user_hook_entries(kept.hooks):
-                    unwrapped = unwrap_hook(hook)
-                    kind = "multi_grad_hook" if unwrapped and unwrapped.kind == "multi_grad_hook" else kept.kind
-                    function = hook if unwrapped is None else unwrapped.function
+                    kind = "multi_grad_hook" if is_multi_grad_part(hook) else kept.kind
                     owner = owners.get(kept.on, module)
-                    yield RegisteredHook(kind, kept.on, owner, function, key in with_kwargs, id(kept.hooks))
+                    function, takes_kwargs = user_function(hook), "with_kwargs" in kept.flags_of(key)
+                    yield RegisteredHook(kind, kept.on, owner, function, takes_kwargs, id(kept.hooks))

@@ -56,6 +56,18 @@ def iter_enclosing_calls(trace: TraceData, call: int | None) -> Iterator[int]:
         current = trace.calls[current].parent
 
 
+def find_calls_in_graphs(trace: TraceData) -> set[int]:
+    """Return the calls that made nodes of the graph of a pass, with all calls around them; a leaf counts for none."""
+    makers = {call for node, call in trace.owners.items() if trace.ops[node] != "AccumulateGrad"}
+    return {outer for call in makers for outer in iter_enclosing_calls(trace, call)}
+
+
+def name_last_root(trace: TraceData) -> str:
+    """Return the name of the tensor at which the last pass began; empty if there is no pass."""
+    root = next((row for row in reversed(trace.rows) if row.kind == "seed"), None)
+    return "" if root is None else trace.name(root.node, root.output)
+
+
 def list_pass_calls(trace: TraceData, pass_id: int) -> list[int]:
     """Return the module calls that steps of a pass are about, and the calls around them."""
     calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))

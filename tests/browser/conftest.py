@@ -217,13 +217,18 @@ def projector_page(lab_context: BrowserContext, lab: Lab) -> Iterator[Page]:
 @pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))
 def lesson(request: pytest.FixtureRequest, projector_page: Page, lab: Lab) -> Iterator[Page]:
     """A page with one lesson, after all its cells have run."""
-    projector_page.emulate_media(reduced_motion="no-preference")
-    projector_page.errors.clear()  # type: ignore[attr-defined]
-    projector_page.notebook = request.param  # type: ignore[attr-defined]
-    (lab.show if projector_page.url == "about:blank" else lab.turn_to)(projector_page, request.param)
-    lab.wait_for_kernel(projector_page)
+    open_on_projector(lab, projector_page, request.param)
     yield wait_until_run(lab, projector_page)
     lab.end(request.param)
+
+
+def open_on_projector(lab: Lab, page: Page, notebook: str) -> None:
+    """Open a notebook in the projector's page, and wait for its kernel."""
+    page.emulate_media(reduced_motion="no-preference")
+    page.errors.clear()  # type: ignore[attr-defined]
+    page.notebook = notebook  # type: ignore[attr-defined]
+    (lab.show if page.url == "about:blank" else lab.turn_to)(page, notebook)
+    lab.wait_for_kernel(page)
 
 
 def note_errors(page: Page) -> None:

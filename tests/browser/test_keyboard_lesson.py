@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import note_errors, press
+from tests.browser.conftest import open_on_projector, press
 from tests.browser.lab import Lab
 
 LESSON = "02_tensor_hooks.ipynb"
@@ -82,14 +82,9 @@ def shows_player(source: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def typist(lab_context: BrowserContext, lab: Lab) -> Iterator[Typist]:
-    lab.set_theme("light")
-    page = lab_context.new_page()
-    page.set_viewport_size({"width": 1280, "height": 720})
-    note_errors(page)
-    lab.open(page, LESSON)
-    yield Typist(page)
-    page.close()
+def typist(projector_page: Page, lab: Lab) -> Iterator[Typist]:
+    open_on_projector(lab, projector_page, LESSON)
+    yield Typist(projector_page)
     lab.end(LESSON)
 
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from hookviz.analysis.missing_gradients.cutting_code import CuttingCode, find_cutting_code
 from hookviz.support.messages import join, say
-from hookviz.trace import CallRow, LineRow, MissingRow, TraceData
-from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace import CallRow, LineRow, TraceData
+from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
 
 
 class Place(NamedTuple):
@@ -33,14 +33,13 @@ class PlaceFinder:
         for step, row in enumerate(trace.rows):
             if row.call is not None and row.kind in ("call", "forward"):
                 (self._begin if row.kind == "call" else self._end)[row.call] = step
-        self._used = {call for node, call in trace.owners.items() if trace.ops[node] != "AccumulateGrad"}
-        self._used |= {outer for call in self._used for outer in iter_enclosing_calls(trace, call)}
+        self._used, self._root = find_calls_in_graphs(trace), name_last_root(trace)
 
-    def find(self, row: MissingRow) -> Place:
-        """Return the first place, on the way from the module to the loss, where the way ends."""
-        calls = [index for index, call in enumerate(self.trace.calls) if call.module == row.module]
-        names = {"on": row.owner, "root": self._root()}
-        if row.module is None or not calls:
+    def find(self, owner: str, module: int | None) -> Place:
+        """Return the first place, on the way from a module, named ``owner``, to the loss, where the way ends."""
+        calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
+        names = {"on": owner, "root": self._root}
+        if module is None or not calls:
             return Place("uncalled", say("missing.uncalled", **names), None)
         if not self._used.isdisjoint(calls):
             call = next(call for call in calls if call in self._used)
@@ -90,10 +89,6 @@ class PlaceFinder:
         indexes = indices if isinstance(indices, tuple) else (indices,)
         rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
         return [row for row in rows if row[3] is not None or row[4] is not None]
-
-    def _root(self) -> str:
-        root = next((row for row in reversed(self.trace.rows) if row.kind == "seed"), None)
-        return "" if root is None else self.trace.name(root.node, root.output)
 
     # -- lines of code
 

@@ -32,19 +32,23 @@ class MissingGradient:
 
 def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
     """List the parameters without a gradient, those of one place together."""
-    finder = PlaceFinder(trace) if trace.missing_rows else None
-    places: dict[tuple[str, str, int | None], tuple[Place, list[str]]] = {}
-    for row in trace.missing_rows if finder is not None else ():
-        place = finder.find(row) if finder is not None else None
-        if place is not None:
-            places.setdefault((place.key, place.sentence, place.step), (place, []))[1].append(row.name)
-    rows = [_make_missing(place, names) for place, names in places.values()]
     head = [say(f"table.{name}") for name in ("parameters", "why", "step")]
+    rows = _find_rows(trace) if trace.missing_rows else []
     return Table(rows, head, lambda row: _cells(trace, row), nothing=_describe_none(trace))
 
 
-def _make_missing(place: Place, names: list[str]) -> MissingGradient:
-    return MissingGradient(tuple(names), place.key, place.sentence, place.step, place.file, place.line)
+def _find_rows(trace: TraceData) -> list[MissingGradient]:
+    by_module: dict[tuple[str, int | None], list[str]] = {}
+    for row in trace.missing_rows:
+        by_module.setdefault((row.owner, row.module), []).append(row.name)
+    finder = PlaceFinder(trace)
+    by_place: dict[Place, list[str]] = {}
+    for module, names in by_module.items():
+        by_place.setdefault(finder.find(*module), []).extend(names)
+    return [
+        MissingGradient(tuple(names), place.key, place.sentence, place.step, place.file, place.line)
+        for place, names in by_place.items()
+    ]
 
 
 def join_names(names: tuple[str, ...]) -> str:

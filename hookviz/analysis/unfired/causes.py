@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.unfired.timeline import Timeline
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
+from hookviz.trace.traversal import name_last_root
 
 
 class Cause(NamedTuple):
@@ -188,7 +189,7 @@ def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     calls = {timeline.trace.rows[step].own_call for step in steps}
     if not steps or timeline.is_limited or not calls.isdisjoint(timeline.owned_calls):
         return None
-    return Cause("outside", {"on": hook.on, "root": _root_name(timeline)}, steps[-1])
+    return Cause("outside", {"on": hook.on, "root": name_last_root(timeline.trace)}, steps[-1])
 
 
 def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -230,7 +231,7 @@ def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a view or a copy of a tensor of the graph."""
     op = hook.evidence_of("detour")
     is_copy = op.partition("Backward")[0] in _COPYING_OPS
-    return Cause("detour", {"on": hook.on, "op": op, "root": _root_name(timeline)}) if is_copy else None
+    return Cause("detour", {"on": hook.on, "op": op, "root": name_last_root(timeline.trace)}) if is_copy else None
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -246,7 +247,7 @@ def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.count("in_graph") or not hook.count("passes"):
         return None
-    return Cause("not_in_graph", {"on": hook.on, "root": _root_name(timeline)}, timeline.seeds[-1])
+    return Cause("not_in_graph", {"on": hook.on, "root": name_last_root(timeline.trace)}, timeline.seeds[-1])
 
 
 def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -288,12 +289,6 @@ def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     has_stepped = any(row.kind == "optimizer_step" and row.optimizer in numbers for row in later)
     is_late = hook.since is not None and hook.count("steps") and not has_stepped
     return Cause("after_step", {"on": hook.on}) if is_late else None
-
-
-def _root_name(timeline: Timeline) -> str:
-    """Return the name of the tensor at which the last pass began."""
-    row = timeline.trace.rows[timeline.seeds[-1]] if timeline.seeds else None
-    return "" if row is None else timeline.trace.name(row.node, row.output)
 
 
 _COPYING_OPS = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hookviz.analysis.unfired.causes import Cause, find_cause
 from hookviz.analysis.unfired.surprises import find_surprises
-from hookviz.analysis.unfired.timeline import Timeline
+from hookviz.analysis.unfired.timeline import Timeline, is_limited
 from hookviz.support.messages import join, say
 from hookviz.support.source_code import Source
 from hookviz.support.table import Table
@@ -49,21 +49,21 @@ class UnfiredHook:
 
 def list_unfired_hooks(trace: TraceData) -> Table[UnfiredHook]:
     """List the hooks that did not fire, then those that fired in a surprising way."""
-    timeline = Timeline(trace)
-    silent = (row for row in trace.unfired_rows if not _may_have_fired(trace, row))
-    rows = [_make_unfired(row, row.on, 0, find_cause(row, timeline)) for row in silent]
-    firings = Counter(trace.hook_rows[row.hook] for row in trace.rows if row.hook is not None)
-    for hook, cause in find_surprises(trace):
-        on = trace.hook(trace.get_hook_index(hook)).on
-        rows.append(_make_unfired(hook, on, firings[hook], cause))
+    firings = Counter(row.hook for row in trace.rows if row.hook is not None)
+    rows = _list_silent(trace) if trace.unfired_rows else []
+    for index, cause in find_surprises(trace):
+        rows.append(_make_unfired(trace.hook_rows[index], trace.hook(index).on, firings[index], cause))
     head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "why", "do", "where")]
     return Table(rows, head, _cells, nothing=_describe_none(trace, len(firings)))
 
 
-def _may_have_fired(trace: TraceData, row: UnfiredRow) -> bool:
-    """Whether a hook of this name ran without being observed."""
-    notes = (step.note for step in trace.rows if step.kind == "unobserved" and step.note is not None)
-    return any(dict(note.arguments).get("hook") == row.name for note in notes)
+def _list_silent(trace: TraceData) -> list[UnfiredHook]:
+    """List the hooks that did not fire, without those of whose names one ran unobserved: it may have been that one."""
+    timeline = Timeline(trace)
+    notes = (row.note for row in trace.rows if row.kind == "unobserved" and row.note is not None)
+    unobserved = {dict(note.arguments).get("hook") for note in notes}
+    silent = (row for row in trace.unfired_rows if row.name not in unobserved)
+    return [_make_unfired(row, row.on, 0, find_cause(row, timeline)) for row in silent]
 
 
 def _make_unfired(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) -> UnfiredHook:
@@ -85,5 +85,5 @@ def _describe_none(trace: TraceData, fired: int) -> str:
     """The sentence for a trace without unfired hooks; it says how many hooks there were."""
     if not fired:
         return say("unfired.none.registered")
-    limits = [say("unfired.none.limited")] if Timeline(trace).is_limited else []
+    limits = [say("unfired.none.limited")] if is_limited(trace) else []
     return join("join.sentences", [say("unfired.none", count=fired), *limits])

@@ -3,19 +3,18 @@
 from collections.abc import Iterator
 
 from hookviz.analysis.unfired.causes import Cause
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, HookRow, StepRow, TraceData
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, StepRow, TraceData
 
 
-def find_surprises(trace: TraceData) -> Iterator[tuple[HookRow, Cause]]:
-    """Yield each hook with the first of its firings that is surprising."""
-    surprising: set[HookRow] = set()
+def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:
+    """Yield the index of each hook with the first of its firings that is surprising."""
+    surprising: set[int] = set()
     for index, row in enumerate(trace.rows):
-        if row.hook is not None and row.kind in HOOK_KINDS and trace.hook_rows[row.hook] not in surprising:
+        if row.hook is not None and row.kind in HOOK_KINDS and row.hook not in surprising:
             cause = _find_surprise(trace, index, row)
             if cause is not None:
-                hook = trace.hook_rows[row.hook]
-                surprising.add(hook)
-                yield hook, cause
+                surprising.add(row.hook)
+                yield row.hook, cause
 
 
 def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from functools import cached_property
 
 from hookviz.trace import CallRow, TraceData, UnfiredRow
-from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
 
 _LIMITED = ("note.every", "note.only")
 
@@ -70,14 +70,12 @@ class Timeline:
     @cached_property
     def owned_calls(self) -> set[int]:
         """The calls that made nodes of the graph of a pass, with all calls around them."""
-        ops = self.trace.ops
-        makers = {call for node, call in self.trace.owners.items() if ops[node] != "AccumulateGrad"}
-        return {outer for call in makers for outer in iter_enclosing_calls(self.trace, call)}
+        return find_calls_in_graphs(self.trace)
 
     @cached_property
     def is_limited(self) -> bool:
         """Whether only some passes or modules were recorded."""
-        return any(note.key.startswith(_LIMITED) for note in self.trace.remarks)
+        return is_limited(self.trace)
 
     @cached_property
     def fast_paths(self) -> list[str]:
@@ -89,6 +87,11 @@ class Timeline:
     def has_compiled(self) -> bool:
         """Whether compiled code ran."""
         return any(row.kind == "compiled" for row in self.trace.rows)
+
+
+def is_limited(trace: TraceData) -> bool:
+    """Return whether only some passes or modules were recorded."""
+    return any(note.key.startswith(_LIMITED) for note in trace.remarks)
 
 
 def _between(steps: list[int], since: int | None, until: int | None) -> list[int]:
