@@ -76,6 +76,8 @@ class HookInventory:
         self._removed_from: set[int] = set()
         """``id`` of the dicts from which hooks were removed."""
         self._multi_grad_keys: set[int | str] = set()
+        self._facts_by_owner: dict[int, Facts] = {}
+        """``id`` of an owner → what is known of it, while the rows are written."""
         self._dropped_steps = 0
         self._fired: set[_Identity] = set()
         """The hooks that fired in passes that were dropped; at the end, in all."""
@@ -148,6 +150,7 @@ class HookInventory:
         if len(rows) > MAX_HOOKS:
             self.session.notes.say("note.unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
         self.modules.models = []
+        self._facts_by_owner.clear()
 
     def _owned_dicts(self) -> Iterator[OwnedDict]:
         """Yield the hook dicts, of everything that is known, from which a hook did not fire."""
@@ -260,6 +263,12 @@ class HookInventory:
         return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence)
 
     def _facts(self, owner: Any) -> Facts:
+        """Return what is known of the owner of a hook, which may have many hooks."""
+        if id(owner) not in self._facts_by_owner:
+            self._facts_by_owner[id(owner)] = self._find_facts(owner)
+        return self._facts_by_owner[id(owner)]
+
+    def _find_facts(self, owner: Any) -> Facts:
         if isinstance(owner, torch.nn.Module):
             return self.modules.evidence(owner)
         if isinstance(owner, torch.optim.Optimizer):

@@ -167,7 +167,7 @@ class ModuleEvidence:
     def _surroundings(self, module: Module) -> Facts:
         """Return the innermost module around ``module`` that was called, and whether one of them runs compiled."""
         facts: Facts = {}
-        around = [outer for model in self.models for outer in _modules_around(module, model.root)]
+        around = [outer for model in self.models for outer in model.modules_around(module)]
         called = next((outer for outer in around if self.calls.calls_of(outer)), None)
         if called is not None:
             facts |= {"caller": self.calls.modules.label(called), "caller_class": type(called).__name__}
@@ -181,11 +181,3 @@ class ModuleEvidence:
             return {}
         is_held = any(id(tensor) in model.parameter_ids for model in self.models)
         return {} if is_held else {"parameter": "stray"}
-
-
-def _modules_around(module: Module, root: Module) -> list[Module]:
-    """Return the modules in ``root`` that hold ``module``, the innermost first."""
-    modules = dict(module_tree.named_modules(root))
-    path = next((path for path, one in modules.items() if one is module), "")
-    prefixes = [path.rsplit(".", count)[0] for count in range(1, path.count(".") + 1)]
-    return [modules[prefix] for prefix in (*prefixes, "") if path and prefix in modules]

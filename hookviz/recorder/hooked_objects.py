@@ -1,6 +1,7 @@
 """Finds the modules, tensors and optimizers that have hooks, among those that a recording knows."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from functools import cached_property
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -62,6 +63,21 @@ class HookedModel:
     def has_hooks(self) -> bool:
         """Whether anything was found."""
         return bool(self.modules or self.parameters)
+
+    @cached_property
+    def _modules_by_path(self) -> dict[str, Module]:
+        return dict(module_tree.named_modules(self.root))
+
+    @cached_property
+    def _paths(self) -> dict[int, str]:
+        return {id(module): path for path, module in self._modules_by_path.items()}
+
+    def modules_around(self, module: Module) -> list[Module]:
+        """Return the modules of this model that hold ``module``, the innermost first."""
+        path = self._paths.get(id(module), "")
+        prefixes = [path.rsplit(".", count)[0] for count in range(1, path.count(".") + 1)]
+        modules = self._modules_by_path
+        return [modules[prefix] for prefix in (*prefixes, "") if path and prefix in modules]
 
     def dicts(self, label: Callable[[Module], str], is_needed: IsNeeded) -> Iterator[OwnedDict]:
         """Yield the hook dicts that are needed, of those that were found; ``label`` names a module."""

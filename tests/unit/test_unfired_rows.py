@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from scenes import count_calls
 from torch import nn
 
 import hookviz as hv
@@ -104,6 +105,25 @@ def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPat
         net(torch.ones(1, 2))
     assert len(trace.unfired) == 3
     assert any("5 hooks did not fire" in note for note in trace.notes)
+
+
+def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
+    def count(size: int) -> int:
+        net = nn.ModuleDict({f"layer{number}": nn.Linear(1, 1) for number in range(size)})
+        for layer in net.values():
+            layer.register_forward_hook(never)
+            layer.register_full_backward_hook(never)
+        x = torch.ones(1, requires_grad=True)
+
+        def run() -> None:
+            with hv.record(net) as trace:
+                (x * 2).backward()
+            assert len(trace.unfired) == 2 * size
+
+        return count_calls(run)
+
+    count(10)
+    assert count(400) < 4.4 * count(100)
 
 
 def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

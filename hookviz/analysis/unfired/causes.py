@@ -127,6 +127,8 @@ def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """An exception ended each call of the module around it."""
     caller, trace = hook.evidence_of("caller"), timeline.trace
+    if not timeline.exceptions:
+        return None
     calls = {index for index, call in enumerate(trace.calls) if trace.module(call.module) == caller}
     step = timeline.exception_in(calls)
     if hook.count("called") or step is None:
