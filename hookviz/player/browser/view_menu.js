@@ -65,9 +65,10 @@ export function closeOnLeaving(pane, root, signal) {
   listen(root, "pointerdown", (event) => {
     if (!pane.contains(event.target)) pane.open = false;
   }, signal);
-  // All menus open at the same place.
-  listen(pane, "toggle", () => {
-    for (const other of pane.open ? root.querySelectorAll(".hv-controls > details[open]") : []) {
+  // All menus open at the same place. A click, also one by a key, comes before the menu opens; "toggle" comes later, and
+  // by then another menu may have been opened.
+  listen(findElement(pane, "summary"), "click", () => {
+    for (const other of root.querySelectorAll(".hv-controls > details[open]")) {
       if (other !== pane) other.removeAttribute("open");
     }
   }, signal);
