@@ -13,16 +13,17 @@ MAX_NAMED = 4
 
 @dataclass(frozen=True)
 class MissingGradient:
-    """Parameters that require grad and that no gradient reached, with the place where its way ends."""
+    """Parameters that require grad and that no gradient reached, with the place where the graph is cut."""
 
     parameters: tuple[str, ...]
     """Their names; all are cut off at the same place."""
     place: str
-    """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``inside`` (the forward of their
-    module), ``between`` (two module calls), ``within`` (the forward of a module around theirs), ``after`` (their module
-    returned), or ``unused`` (their module belongs to the graph, and they do not)."""
+    """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``inside`` (the forward of a module
+    that got their output), ``between`` (two module calls), ``within`` (the forward of a module, after an inner one
+    returned), ``after`` (an outermost module returned), or ``unused`` (their module belongs to the graph, and they do
+    not)."""
     sentence: str
-    """Where the way ends, and why."""
+    """Where the graph is cut, and why."""
     step: int | None
     """The step to look at, counted from 0; None if their module was not called."""
     file: str | None
@@ -31,7 +32,10 @@ class MissingGradient:
 
 
 def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
-    """List the parameters without a gradient, those of one place together."""
+    """List the parameters without a gradient; those that are cut off at the same place, or by the same line, together.
+
+    If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
+    """
     head = [say(f"table.{name}") for name in ("parameters", "why", "step")]
     rows = _find_rows(trace) if trace.missing_rows else []
     return Table(rows, head, lambda row: _cells(trace, row), nothing=_describe_none(trace))
@@ -42,13 +46,22 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
     for row in trace.missing_rows:
         by_module.setdefault((row.owner, row.module), []).append(row.name)
     finder = PlaceFinder(trace)
-    by_place: dict[Place, list[str]] = {}
+    by_cause: dict[object, list[str]] = {}
+    places: dict[object, Place] = {}
     for module, names in by_module.items():
-        by_place.setdefault(finder.find(*module), []).extend(names)
-    return [
-        MissingGradient(tuple(names), place.key, place.sentence, place.step, place.file, place.line)
-        for place, names in by_place.items()
-    ]
+        place = finder.find(*module)
+        cause = place if place.line is None else (place.file, place.line)
+        by_cause.setdefault(cause, []).extend(names)
+        places[cause] = max(place, places.get(cause, place), key=_get_step)
+    return [_make_row(tuple(names), places[cause]) for cause, names in by_cause.items()]
+
+
+def _get_step(place: Place) -> int:
+    return -1 if place.step is None else place.step
+
+
+def _make_row(names: tuple[str, ...], place: Place) -> MissingGradient:
+    return MissingGradient(names, place.key, place.sentence, place.step, place.file, place.line)
 
 
 def join_names(names: tuple[str, ...]) -> str:

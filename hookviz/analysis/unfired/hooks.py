@@ -1,8 +1,9 @@
 """The table of hooks that did not fire, or fired otherwise than one would expect."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hookviz.analysis.missing_gradients.places import Place
 from hookviz.analysis.unfired.causes import Cause, find_cause
 from hookviz.analysis.unfired.surprises import find_surprises
 from hookviz.analysis.unfired.timeline import Timeline, is_limited
@@ -35,6 +36,11 @@ class UnfiredHook:
     """Whether it was registered before the recording began."""
     is_proven: bool
     """Whether the recording proves the cause; if not, the sentence says what is left."""
+    cut: str = ""
+    """Where the graph is cut, as a sentence, which is a part of ``sentence``; empty if that is not the cause."""
+    file: str | None = None
+    line: int | None = None
+    """The line of your code that cuts the graph, if only one can."""
 
     @property
     def on(self) -> str:
@@ -73,7 +79,14 @@ def _make_unfired(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) 
     sentence, advice = say(f"unfired.{cause.key}", **arguments), say(f"unfired.{cause.key}.do", **arguments)
     hook = Hook(on, row.kind, source, "", 0, 1, row.flags)
     is_older = isinstance(row, UnfiredRow) and row.since is None
-    return UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven)
+    unfired = UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven)
+    return unfired if cause.place is None else _add_cut(unfired, cause.place)
+
+
+def _add_cut(row: UnfiredHook, place: Place) -> UnfiredHook:
+    """Add the place where the graph is cut."""
+    sentence = join("join.sentences", [row.sentence, place.sentence])
+    return replace(row, sentence=sentence, cut=place.sentence, file=place.file, line=place.line)
 
 
 def _cells(row: UnfiredHook) -> tuple[str, ...]:
