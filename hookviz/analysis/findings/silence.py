@@ -3,7 +3,7 @@
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.missing_gradients import list_missing_gradients
 from hookviz.analysis.missing_gradients.table import join_names
-from hookviz.analysis.unfired import UnfiredHook, list_unfired_hooks
+from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
 from hookviz.support.messages import join, say
 from hookviz.trace import TraceData
 
@@ -11,12 +11,6 @@ MAX_HOOKS = 20
 """The most hooks that the findings name one by one; ``trace.unfired`` has all."""
 
 _INTENDED_CAUSES = frozenset({"removed", "limited", "no_grad", "inference"})
-_UNRELATED_CAUSES = frozenset({
-    "never_called", "never_called.compiled", "nothing_called", "not_in_graph", "stray", "detour", "no_pass", "no_step",
-    "gone", "unseen",
-})  # fmt: skip
-"""Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
-should be: a notebook keeps the models and tensors of its earlier cells."""
 _CUTS = frozenset({"between", "inside", "within", "after"})
 """The places where the code of a forward, or the code between two calls, ends the way."""
 
@@ -27,7 +21,7 @@ def list_silent_hooks(trace: TraceData) -> list[Finding]:
     It is a warning if the recording proves the cause, and nothing shows that it is intended. Older hooks that have
     nothing to do with what ran are left to ``trace.unfired``.
     """
-    hooks = [row for row in list_unfired_hooks(trace) if not (row.is_older and row.cause in _UNRELATED_CAUSES)]
+    hooks = list_relevant_hooks(trace)
     findings = [
         Finding(row.step, "odd_hook" if row.fired else "unfired", _describe_hook(row), _rate(row))
         for row in hooks[:MAX_HOOKS]
