@@ -258,6 +258,8 @@ class FindingText(TypedDict):
 
     text: Message
     step: int
+    unfired: NotRequired[bool]
+    """Whether it is about a hook in the list of those that did not fire."""
 
 
 class InitialState(TypedDict, total=False):

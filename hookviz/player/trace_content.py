@@ -300,4 +300,10 @@ def _finding_text(trace: TraceData, finding: Finding, wording: Wording) -> Findi
     where = "" if finding.step is None else say("finding.step", step=finding.step + 1)
     severity = say(f"trouble.severity.{finding.severity}")
     head = join("join.list", [describe_pass(trace, finding), where, severity, finding.when])
-    return {"text": wording(say("finding.note", head=head, told=finding.sentence)), "step": finding.step or 0}
+    text: FindingText = {
+        "text": wording(say("finding.note", head=head, told=finding.sentence)),
+        "step": finding.step or 0,
+    }
+    if finding.kind == "unfired":
+        text["unfired"] = True
+    return text

@@ -227,6 +227,8 @@ export interface Switch {
 export interface FindingText {
   text: Message;
   step: number;
+  /** Whether it is about a hook in the list of those that did not fire. */
+  unfired?: boolean;
 }
 
 /** The parts of a player's initial state that differ from ``INITIAL``. */
