@@ -1,5 +1,4 @@
-"""The static version of a player, for paper and where scripts are blocked: final pictures, the table
-of firings, and the hooks that did not fire.
+"""The static version of a player, for paper and where scripts are blocked: final pictures, and tables of hooks.
 
 On a page, a comparison shows both of its runs, and a what-if the run with all hooks on and the runs with one of
 them off.
