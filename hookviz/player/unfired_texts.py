@@ -23,23 +23,23 @@ class UnfiredTexts:
     @cached_property
     def reasons(self) -> Mapping[int, str]:
         """Index of an unfired row → what the pin of its hook says."""
-        return {hook.index: _describe(hook) for hook in self._listed if hook.index is not None}
+        return {hook.index: _say_why(hook) for hook in self._listed if hook.index is not None}
 
     def add_to(self, run: RunContent, wording: Wording) -> None:
         """Add the list to ``run`` unless it is empty."""
         if self._listed:
-            run["unfired"] = [_text(hook, wording) for hook in self._listed]
+            run["unfired"] = [_make_row(hook, wording) for hook in self._listed]
         if self._left_out:
             key = "page.unfired_more" if self._left_out > 1 else "page.unfired_more_one"
             run["unfired_more"] = wording(say(key, count=f"{self._left_out:,}"))
 
 
-def _describe(hook: UnfiredHook) -> str:
+def _say_why(hook: UnfiredHook) -> str:
     fact = say("finding.unfired", hook=hook.hook.label, on=hook.on)
     return join("join.sentences", [fact, hook.sentence, hook.advice])
 
 
-def _text(hook: UnfiredHook, wording: Wording) -> UnfiredText:
+def _make_row(hook: UnfiredHook, wording: Wording) -> UnfiredText:
     return {
         "step": -1 if hook.step is None else hook.step,
         "hook": hook.hook.label,

@@ -263,15 +263,8 @@ class HookInventory:
         kind = "multi_grad_hook" if group else owned.place.kind
         facts = self._facts(owned.owner)
         evidence = tuple((name, str(value)) for name, value in facts.items())
-        since, module, node = self._since(key), self._number(owned.owner), self._find_node(owned.owner)
+        since, module, node = self._since(key), self._number(owned.owner), _find_node(owned.owner, self._numbering)
         return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence, node=node)
-
-    def _find_node(self, owner: Any) -> int | None:
-        """Return the node at which the gradient of a tensor arrives, if it belonged to the graph of a pass."""
-        with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
-            if isinstance(owner, torch.Tensor) and self._numbering is not None:
-                return self._numbering.find(owner)
-        return None
 
     def _facts(self, owner: Any) -> Facts:
         """Return what is known of the owner of a hook, which may have many hooks."""
@@ -294,6 +287,14 @@ class HookInventory:
         if not isinstance(key, int) or key < self._first_key:
             return None
         return max(self._registered.get(key, 0) - self._dropped_steps, 0)
+
+
+def _find_node(owner: Any, numbering: NodeNumbers | None) -> int | None:
+    """Return the node at which the gradient of a tensor arrives, if it belonged to the graph of a pass."""
+    with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+        if isinstance(owner, torch.Tensor) and numbering is not None:
+            return numbering.find(owner)
+    return None
 
 
 def _merge_multi_grad(rows: Iterable[_GroupedRow], fired_groups: set[int]) -> list[UnfiredRow]:
