@@ -198,8 +198,7 @@ class HookInventory:
 
     def _is_related(self, model: HookedModel, called: Sequence[torch.nn.Module]) -> bool:
         """Return whether a model was called, or used without a call, or may be a copy of one that was."""
-        modules = list(module_tree.all_modules(model.root))
-        is_called = not {id(module) for module in called}.isdisjoint(map(id, modules))
+        is_called = not {id(module) for module in called}.isdisjoint(map(id, module_tree.all_modules(model.root)))
         is_twin = any(type(module) is type(model.root) for module in called)
         is_used = self.modules.are_used(module_tree.all_parameters(model.root)) is not None
         return is_called or is_twin or is_used or not (called or self.trace.roots)
@@ -261,8 +260,7 @@ class HookInventory:
 
     def _row(self, owned: OwnedDict, key: Any, source: Source, group: int) -> UnfiredRow:
         kind = "multi_grad_hook" if group else owned.place.kind
-        facts = self._facts(owned.owner)
-        evidence = tuple((name, str(value)) for name, value in facts.items())
+        evidence = tuple((name, str(value)) for name, value in self._facts(owned.owner).items())
         since, module, node = self._since(key), self._number(owned.owner), _find_node(owned.owner, self._numbering)
         return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence, node=node)
 
