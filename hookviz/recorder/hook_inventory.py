@@ -12,6 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.hook_dicts import global_module_hook_dicts, global_optimizer_hook_dicts, user_hook_entries
 from hookviz.recorder.hook_owners import Facts, ModuleEvidence, TensorEvidence
@@ -78,6 +79,7 @@ class HookInventory:
         self._multi_grad_keys: set[int | str] = set()
         self._facts_by_owner: dict[int, Facts] = {}
         """``id`` of an owner → what is known of it, while the rows are written."""
+        self._numbering: NodeNumbers | None = None
         self._dropped_steps = 0
         self._fired: set[_Identity] = set()
         """The hooks that fired in passes that were dropped; at the end, in all."""
@@ -135,10 +137,11 @@ class HookInventory:
 
     # -- the end
 
-    def close(self) -> None:
-        """Write a row for each hook that did not fire."""
+    def close(self, numbering: NodeNumbers) -> None:
+        """Write a row for each hook that did not fire; ``numbering`` finds the nodes of tensors."""
         if not RemovableHandle.next_id:
             return
+        self._numbering = numbering
         self._note_firings()
         self._removed_from = {id(removal.hooks()) for removal in self._removals}
         self._multi_grad_keys = {row.key for row in self.trace.hook_rows if row.kind == "multi_grad_hook"}
@@ -149,7 +152,7 @@ class HookInventory:
         self.trace.unfired_rows += rows[:MAX_HOOKS]
         if len(rows) > MAX_HOOKS:
             self.session.notes.say("note.unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
-        self.modules.models = []
+        self.modules.models, self._numbering = [], None
         self._facts_by_owner.clear()
 
     def _owned_dicts(self) -> Iterator[OwnedDict]:
@@ -195,8 +198,7 @@ class HookInventory:
 
     def _is_related(self, model: HookedModel, called: Sequence[torch.nn.Module]) -> bool:
         """Return whether a model was called, or used without a call, or may be a copy of one that was."""
-        modules = list(module_tree.all_modules(model.root))
-        is_called = not {id(module) for module in called}.isdisjoint(map(id, modules))
+        is_called = not {id(module) for module in called}.isdisjoint(map(id, module_tree.all_modules(model.root)))
         is_twin = any(type(module) is type(model.root) for module in called)
         is_used = self.modules.are_used(module_tree.all_parameters(model.root)) is not None
         return is_called or is_twin or is_used or not (called or self.trace.roots)
@@ -244,7 +246,8 @@ class HookInventory:
         for index, row in enumerate(self.trace.hook_rows):
             if row.kind != "multi_grad_hook" and _identity(row) not in known | self._fired:
                 on, source = self.trace.hook(index).on, (row.name, row.file, row.line, row.text, row.mark)
-                yield UnfiredRow(row.kind, on, row.key, *source, row.flags, self._since(row.key), module=row.module)
+                since = self._since(row.key)
+                yield UnfiredRow(row.kind, on, row.key, *source, row.flags, since, module=row.module, node=row.node)
 
     def _fired_groups(self, dicts: Mapping[int, OwnedDict]) -> set[int]:
         """Return the groups of the multi-grad hooks that fired: torch calls only one of their parts."""
@@ -257,10 +260,9 @@ class HookInventory:
 
     def _row(self, owned: OwnedDict, key: Any, source: Source, group: int) -> UnfiredRow:
         kind = "multi_grad_hook" if group else owned.place.kind
-        facts = self._facts(owned.owner)
-        evidence = tuple((name, str(value)) for name, value in facts.items())
-        since, module = self._since(key), self._number(owned.owner)
-        return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence)
+        evidence = tuple((name, str(value)) for name, value in self._facts(owned.owner).items())
+        since, module, node = self._since(key), self._number(owned.owner), _find_node(owned.owner, self._numbering)
+        return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence, node=node)
 
     def _facts(self, owner: Any) -> Facts:
         """Return what is known of the owner of a hook, which may have many hooks."""
@@ -283,6 +285,14 @@ class HookInventory:
         if not isinstance(key, int) or key < self._first_key:
             return None
         return max(self._registered.get(key, 0) - self._dropped_steps, 0)
+
+
+def _find_node(owner: Any, numbering: NodeNumbers | None) -> int | None:
+    """Return the node at which the gradient of a tensor arrives, if it belonged to the graph of a pass."""
+    with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+        if isinstance(owner, torch.Tensor) and numbering is not None:
+            return numbering.find(owner)
+    return None
 
 
 def _merge_multi_grad(rows: Iterable[_GroupedRow], fired_groups: set[int]) -> list[UnfiredRow]:

@@ -159,4 +159,4 @@ class Recording:
             self.session.attempt(act)
         self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
         self.session.attempt(self.missing.close)
-        self.session.attempt(self.inventory.close)
+        self.session.attempt(lambda: self.inventory.close(self.passes.numbering))

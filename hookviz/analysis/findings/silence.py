@@ -6,7 +6,7 @@ from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.missing_gradients.places import CUTS
 from hookviz.analysis.missing_gradients.table import join_names
-from hookviz.analysis.unfired import UnfiredHook, list_unfired_hooks
+from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
 from hookviz.support.messages import join, say
 from hookviz.trace import TraceData
 
@@ -14,12 +14,6 @@ MAX_HOOKS = 20
 """The most hooks that the findings name one by one; ``trace.unfired`` has all."""
 
 _INTENDED_CAUSES = frozenset({"removed", "limited", "no_grad", "inference"})
-_UNRELATED_CAUSES = frozenset({
-    "never_called", "never_called.compiled", "nothing_called", "not_in_graph", "stray", "detour", "no_pass", "no_step",
-    "gone", "unseen",
-})  # fmt: skip
-"""Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
-should be: a notebook keeps the models and tensors of its earlier cells."""
 
 
 def list_silence(trace: TraceData) -> list[Finding]:
@@ -29,7 +23,7 @@ def list_silence(trace: TraceData) -> list[Finding]:
     to ``trace.unfired``. Where an optimizer took steps, ``find_unreached`` reports the modules that were not called.
     """
     missing = [row for row in list_missing_gradients(trace) if not (row.place == "uncalled" and trace.updates)]
-    hooks = [row for row in list_unfired_hooks(trace) if not (row.is_older and row.cause in _UNRELATED_CAUSES)]
+    hooks = list_relevant_hooks(trace)
     behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
     explained = {id(hook) for group in behind for hook in group}
     others = [hook for hook in hooks if id(hook) not in explained]

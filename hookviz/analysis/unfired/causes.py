@@ -59,7 +59,8 @@ def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     steps = timeline.passes_while(hook) if _family(hook.kind) == "tensor" else timeline.calls_while(hook)
     if hook.until is None or (steps and _family(hook.kind) != "step"):
         return None
-    return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, hook.until)
+    step = hook.until if hook.until < len(timeline.trace.rows) else None  # it may have been removed after the last step
+    return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, step)
 
 
 def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

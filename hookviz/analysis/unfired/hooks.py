@@ -36,6 +36,8 @@ class UnfiredHook:
     """Whether it was registered before the recording began."""
     is_proven: bool
     """Whether the recording proves the cause; if not, the sentence says what is left."""
+    index: int | None = None
+    """The index of its row in ``Trace.unfired_rows``; None if it fired."""
     cut: str = ""
     """Where the graph is cut, as a sentence, which is a part of ``sentence``; empty if that is not the cause."""
     file: str | None = None
@@ -68,18 +70,20 @@ def _list_silent(trace: TraceData) -> list[UnfiredHook]:
     timeline = Timeline(trace)
     notes = (row.note for row in trace.rows if row.kind == "unobserved" and row.note is not None)
     unobserved = {dict(note.arguments).get("hook") for note in notes}
-    silent = (row for row in trace.unfired_rows if row.name not in unobserved)
-    return [_make_unfired(row, row.on, 0, find_cause(row, timeline)) for row in silent]
+    silent = ((index, row) for index, row in enumerate(trace.unfired_rows) if row.name not in unobserved)
+    return [_make_unfired(row, row.on, 0, find_cause(row, timeline), index) for index, row in silent]
 
 
-def _make_unfired(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) -> UnfiredHook:
+def _make_unfired(
+    row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause, index: int | None = None
+) -> UnfiredHook:
     source = Source(row.name, row.file, row.line, row.text, row.mark)
     on = on or say("unfired.unnamed")
     arguments = {**cause.arguments, "on": on, "hook": source.label}
     sentence, advice = say(f"unfired.{cause.key}", **arguments), say(f"unfired.{cause.key}.do", **arguments)
     hook = Hook(on, row.kind, source, "", 0, 1, row.flags)
     is_older = isinstance(row, UnfiredRow) and row.since is None
-    unfired = UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven)
+    unfired = UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven, index)
     return unfired if cause.place is None else _add_cut(unfired, cause.place)
 
 
