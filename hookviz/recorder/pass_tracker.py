@@ -19,7 +19,7 @@ from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
-from hookviz.recorder.hook_inventory import HookInventory
+from hookviz.recorder.hook_log import HookLog
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.node_observers import NodeObservers
 from hookviz.recorder.notes import saved_tensors_are_packed
@@ -48,13 +48,13 @@ class PassTracker:
         scales: ScaleTracker,
         ranks: RankTracker,
         retention: Retention,
-        inventory: HookInventory,
+        hook_log: HookLog,
         stop_condition: StopCondition,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
         self.scales, self.ranks, self.retention = scales, ranks, retention
-        self.inventory, self.stop_condition = inventory, stop_condition
+        self.hook_log, self.stop_condition = hook_log, stop_condition
         self.numbering = NodeNumbers(session.trace)
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
@@ -140,7 +140,7 @@ class PassTracker:
         names = self._tensor_names()
         select = None if self.module_filter.patterns is None else self.owners.followed_nodes
         places = snapshot.capture(roots, names, select)
-        self.session.attempt(self.inventory.pass_begins, snapshot, names, inputs)
+        self.session.attempt(self.hook_log.pass_begins, snapshot, names, inputs)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
         self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
         self.sweep()

@@ -13,7 +13,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.grad_scaler import ScaleTracker
-from hookviz.recorder.hook_inventory import HookInventory
+from hookviz.recorder.hook_log import HookLog
 from hookviz.recorder.missing_parameters import MissingParameters
 from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
@@ -25,6 +25,7 @@ from hookviz.recorder.session import Session
 from hookviz.recorder.stop_condition import StopCondition, Until
 from hookviz.recorder.training_tracker import TrainingTracker
 from hookviz.recorder.trouble_file import TroubleFile
+from hookviz.recorder.unfired_hooks import UnfiredHookWriter
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
 from hookviz.trace.dropped_passes import NewNumbers
 
@@ -53,20 +54,21 @@ class Recording:
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
-        self.inventory = HookInventory(self.session, self.calls, self.optimizers)
-        self.missing = MissingParameters(trace, self.calls, self.inventory.modules)
+        self.hook_log = HookLog(trace, self.calls)
+        self.missing = MissingParameters(trace, self.calls, self.hook_log.modules)
         self.retention = Retention(
             trace,
             keep,
             self.session.notes,
             is_idle=self._is_idle,
-            on_drop=self.inventory.passes_dropped,
+            on_drop=self.hook_log.passes_dropped,
             on_renumber=self._renumber,
         )
         self.condition = StopCondition(self.session, until)
         self.trouble_file = None if on_trouble is None else TroubleFile(trace, self.session.notes, on_trouble)
-        followers = (self.calls, self.scales, self.ranks, self.retention, self.inventory, self.condition)
+        followers = (self.calls, self.scales, self.ranks, self.retention, self.hook_log, self.condition)
         self.passes = PassTracker(self.session, names, *followers)
+        self.unfired = UnfiredHookWriter(self.passes, self.optimizers)
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers)
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
@@ -127,7 +129,7 @@ class Recording:
         for tensor in tensors:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
-            self.inventory.forget(tensor)
+            self.hook_log.forget(tensor)
 
     def _is_idle(self) -> bool:
         """Return whether neither a pass nor a module call is running in any thread."""
@@ -159,4 +161,4 @@ class Recording:
             self.session.attempt(act)
         self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
         self.session.attempt(self.missing.close)
-        self.session.attempt(lambda: self.inventory.close(self.passes.numbering))
+        self.session.attempt(self.unfired.write)

@@ -163,7 +163,7 @@ def test_unfired_says_why_a_hook_did_not_fire_and_returns_1(tmp_path: Path, caps
     trace.save(tmp_path / "silent.json")
     assert main(["unfired", str(tmp_path / "silent.json"), "--width", "80"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert "print  net.0  forward hook  0" in lines and max(map(len, lines)) <= 80
+    assert "print  net.0  forward hook  0      Write net.0(...) instead." in lines and max(map(len, lines)) <= 80
     assert "the code calls net.0.forward(...) directly" in " ".join(map(str.strip, lines))
     trace, path = recorded(), tmp_path / "fired.json"
     trace.save(path)
