@@ -1,10 +1,11 @@
-"""The analyses of a trace: ``findings``, ``troubles``, ``unfired``, ``diff``, ``why`` and ``quiz``."""
+"""The analyses of a trace: ``findings``, ``troubles``, ``hooks``, ``unfired``, ``diff``, ``why`` and ``quiz``."""
 
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
     from hookviz.analysis.formulas.reasons import Reason
+    from hookviz.analysis.hook_counts import HookCount
     from hookviz.analysis.missing_gradients import MissingGradient
     from hookviz.analysis.questions.quiz import Quiz
     from hookviz.analysis.unfired import UnfiredHook
@@ -63,6 +64,28 @@ class TraceAnalyses:
         from hookviz.analysis.findings import find_troubles
 
         return find_troubles(self._trace)
+
+    @property
+    def hooks(self) -> "Table[HookCount]":
+        """Every hook that fired or was registered, with how often it fired, in each pass; those that did not fire last.
+
+        Which hooks hookviz knows is said at ``unfired``, which has the causes. If only some passes are kept, these are
+        counted; a hook that fired only in others is not listed. ``hookviz.hooks(..., trace=trace)`` adds the counts to
+        the hooks that are registered now.
+
+        >>> import torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> def watch(grad): ...
+        >>> handle = x.register_hook(watch)
+        >>> with hookviz.record() as trace:
+        ...     for _ in range(2):
+        ...         (x * x).backward()
+        >>> [(row.name, row.on, row.fired, row.passes) for row in trace.hooks]
+        [('watch', 'x', 2, (1, 1))]
+        """
+        from hookviz.analysis.hook_counts import list_hooks
+
+        return list_hooks(self._trace)
 
     @property
     def unfired(self) -> "Table[UnfiredHook]":

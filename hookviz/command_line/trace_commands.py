@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
@@ -12,6 +13,10 @@ from hookviz.command_line.conventions import AddParser, Command, ExitStatus
 from hookviz.command_line.findings_report import report_findings, report_unfired
 from hookviz.player.html_page import page
 from hookviz.support.messages import say
+from hookviz.support.terminal import find_terminal_width
+
+MIN_WIDTH = 40
+"""The shortest longest line of a table, in columns."""
 
 
 def add_trace_commands(add_parser: AddParser) -> None:
@@ -21,7 +26,7 @@ def add_trace_commands(add_parser: AddParser) -> None:
     _add_text_options(_add_command(add_parser, "text", say("cli.text"), _write_text))
     for command, run in (("findings", _write_findings), ("unfired", _write_unfired)):
         parser = _add_command(add_parser, command, say(f"cli.{command}"), run, say(f"cli.{command}.status"))
-        parser.add_argument("--width", type=int, help=say("cli.table.width"))
+        parser.add_argument("--width", type=parse_width, help=say("cli.table.width", least=MIN_WIDTH))
 
 
 def _add_command(
@@ -73,6 +78,17 @@ def parse_range(text: str) -> range:
     return steps
 
 
+def parse_width(text: str) -> int:
+    """Parse the length of the longest line.
+
+    >>> parse_width("80")
+    80
+    """
+    if not text.isdecimal() or int(text) < MIN_WIDTH:
+        raise argparse.ArgumentTypeError(say("cli.table.narrow", text=text, least=MIN_WIDTH))
+    return int(text)
+
+
 def _write_animation(options: argparse.Namespace) -> int:
     """Write a saved trace as an animation."""
     trace = load(options.trace)
@@ -106,17 +122,18 @@ def _write_text(options: argparse.Namespace) -> int:
 
 def _write_findings(options: argparse.Namespace) -> int:
     """Write the findings of a saved trace to standard output."""
-    return report_findings(_load_with_notes(options.trace), width=options.width)
+    return report_findings(_load_with_notes(options), width=options.width)
 
 
 def _write_unfired(options: argparse.Namespace) -> int:
     """Write the hooks that did not fire to standard output."""
-    return report_unfired(_load_with_notes(options.trace), options.width)
+    return report_unfired(_load_with_notes(options), options.width)
 
 
-def _load_with_notes(path: Path) -> Trace:
+def _load_with_notes(options: argparse.Namespace) -> Trace:
     """Load a saved trace, and write its notes, on what could not be observed, to standard output."""
-    trace = load(path)
+    trace = load(options.trace)
     for note in trace.notes:
-        write_line(note)
+        for line in textwrap.wrap(note, options.width or find_terminal_width()):
+            write_line(line)
     return trace

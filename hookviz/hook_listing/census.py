@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.graph import GradientEdge, Node
 
+from hookviz.analysis.hook_counts import HookCount, count_firings, find_count
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.hook_listing.graph_hooks import UnplacedHook, capture_with_hook_dicts
@@ -73,7 +74,12 @@ class Census(Table[Hook]):
     left behind  layer  print  forward hook  layer._forward_hooks  1/1
     """
 
-    def __init__(self, hooks: Iterable[tuple[HookIdentity, Hook]], unplaced: Sequence[UnplacedHook] = ()) -> None:
+    def __init__(
+        self,
+        hooks: Iterable[tuple[HookIdentity, Hook]],
+        unplaced: Sequence[UnplacedHook] = (),
+        trace: TraceData | None = None,
+    ) -> None:
         unique: dict[tuple[int, Any], tuple[HookIdentity, Hook]] = {}
         for identity, hook in hooks:
             unique.setdefault(identity.plain, (identity, hook))
@@ -81,7 +87,14 @@ class Census(Table[Hook]):
         self._number = next(_census_numbers)
         self._unplaced = say("census.unplaced", hooks=_join_unplaced(unplaced)) if unplaced else ""
         empty = self._unplaced or say("census.empty")
-        super().__init__((hook for _, hook in unique.values()), _column_names(), _hook_cells, nothing=empty)
+        rows = [hook for _, hook in unique.values()]
+        if trace is None:
+            super().__init__(rows, _column_names(), _hook_cells, nothing=empty)
+            return
+        counts = count_firings(trace)
+        fired = {id(hook): find_count(counts, identity.key, hook) for identity, hook in unique.values()}
+        head = [*_column_names(), say("table.fired")]
+        super().__init__(rows, head, lambda hook: (*_hook_cells(hook), _describe_count(fired[id(hook)])), nothing=empty)
 
     def __repr__(self) -> str:
         table = super().__repr__()
@@ -108,7 +121,9 @@ class Census(Table[Hook]):
 IdentifiedHooks = Iterator[tuple[HookIdentity, Hook]]
 
 
-def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer) -> Census:
+def hooks(
+    *things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer, trace: TraceData | None = None
+) -> Census:
     """List every hook registered now on ``things``, and the dict that keeps it; without things, the global hooks.
 
     - For a tensor or an autograd node: the hooks on it and on the graph below it. A hook on an intermediate tensor
@@ -117,8 +132,11 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     - For a module: the hooks of the module, of all modules in it and of their parameters, and the global module hooks.
     - For an optimizer: its own hooks, and the global optimizer hooks.
 
+    With a ``trace``, a column says how often each hook fired in it: "0" for a hook that did not (``trace.unfired`` says
+    why), and "unknown" for one that the trace does not know, by its number, its function and the name of its owner.
+
     Raises:
-        TypeError: a thing is not a tensor, node, module or optimizer.
+        TypeError: a thing is not a tensor, node, module or optimizer, or ``trace`` is not a trace.
         ValueError: a graph is too deep to be held.
 
     >>> a = torch.tensor(2.0, requires_grad=True)
@@ -131,6 +149,8 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     for thing in things:
         if not isinstance(thing, (torch.Tensor, Node, torch.nn.Module, torch.optim.Optimizer)):
             raise TypeError(say("error.hooks.type", kind=describe_type(thing)))
+    if trace is not None and not isinstance(trace, TraceData):
+        raise TypeError(say("error.hooks.trace", kind=describe_type(trace)))
     modules = [thing for thing in things if isinstance(thing, torch.nn.Module)]
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
@@ -140,7 +160,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
         found += hooks_in_dicts(_dicts_of_optimizers(optimizers))
         found += hooks_in_dicts(global_module_hook_dicts()) if modules or not things else ()
         found += hooks_in_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
-    return Census(found, unplaced)
+    return Census(found, unplaced, trace)
 
 
 def _dicts_of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
@@ -204,6 +224,10 @@ def _hook_cells(hook: Hook) -> tuple[str, ...]:
     if hook.flags:
         kind = say("census.flags", kind=kind, flags=", ".join(hook.flags))
     return (hook.on, hook.label, kind, hook.kept_in, f"{hook.place + 1}/{hook.total}", hook.where)
+
+
+def _describe_count(count: HookCount | None) -> str:
+    return say("table.fired.unknown") if count is None else str(count.fired)
 
 
 def _change_cells(change: Change) -> tuple[str, ...]:

@@ -1,10 +1,13 @@
 """Hooks that do not fire: the cause of each is the one that was built into its program."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from hookviz import Trace
+from hookviz.support.messages import load_texts
 from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 
 
@@ -20,3 +23,17 @@ def test_hook_that_fires_is_not_listed(run: Callable[[], Trace]) -> None:
     trace = run()
     assert list(trace.unfired) == []
     assert trace.unfired_rows == []
+
+
+def test_readme_explains_every_cause() -> None:
+    """README explains each cause that has a text, and no other."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("<summary><b>All causes</b>")[2].partition("</details>")[0]
+    cells = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
+    named = [cause for cell in cells for cause in re.findall(r"`([^`]+)`", cell)]
+    texts = load_texts()
+    causes = {
+        key.removeprefix("unfired.").removesuffix(".do") for key in texts if re.fullmatch(r"unfired\..*\.do", key)
+    }
+    assert sorted(named) == sorted(causes)
+    assert {program.cause for program in PROGRAMS} <= causes

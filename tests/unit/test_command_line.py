@@ -165,10 +165,17 @@ def test_unfired_says_why_a_hook_did_not_fire_and_returns_1(tmp_path: Path, caps
     lines = capsys.readouterr().out.splitlines()
     assert "print  net.0  forward hook  0      Write net.0(...) instead." in lines and max(map(len, lines)) <= 80
     assert "the code calls net.0.forward(...) directly" in " ".join(map(str.strip, lines))
-    trace, path = recorded(), tmp_path / "fired.json"
-    trace.save(path)
-    assert main(["unfired", str(path)]) == 0
-    assert capsys.readouterr().out == "Every hook that hookviz knows of fired (1).\n"
+    recorded().save(tmp_path / "fired.json")
+    capsys.readouterr()
+    assert main(["unfired", str(tmp_path / "fired.json")]) == 0
+    assert capsys.readouterr().out.startswith("Every hook that hookviz knows of fired (")
+
+
+@pytest.mark.parametrize("width", ["39", "-3", "wide"])
+def test_table_is_not_made_narrower_than_its_text_allows(width: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["findings", "pass.json", "--width", width])
+    assert f"{width} is not a width: give a whole number of at least 40." in capsys.readouterr().err
 
 
 def test_findings_returns_2_for_a_file_that_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

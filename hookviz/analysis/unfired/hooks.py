@@ -25,7 +25,7 @@ class UnfiredHook:
     fired: int
     """How often it fired in the whole recording."""
     cause: str
-    """A name of the cause, such as ``frozen``; see ``hookviz.analysis.unfired.causes``."""
+    """A name of the cause, such as ``frozen``; README lists them."""
     sentence: str
     """Why it did not fire."""
     advice: str

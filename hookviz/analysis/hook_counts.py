@@ -1,0 +1,95 @@
+"""Count how often each hook fired, in each pass."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hookviz.analysis.unfired import list_unfired_hooks
+from hookviz.support.messages import join, say
+from hookviz.support.table import Table
+from hookviz.trace import HOOK_KINDS, Hook, TraceData
+
+MAX_PASSES = 10
+"""The table shows the counts of up to this many passes one by one."""
+
+
+@dataclass(frozen=True)
+class HookCount:
+    """A hook of a recording, and how often it fired."""
+
+    hook: Hook
+    fired: int
+    """How often it fired in the passes that the trace holds."""
+    passes: tuple[int, ...]
+    """How often it fired in each of these passes. A forward counts for the pass that follows it."""
+
+    @property
+    def on(self) -> str:
+        """The name of the tensor, node, module or optimizer."""
+        return self.hook.on
+
+    @property
+    def name(self) -> str:
+        """The name of the hook function."""
+        return self.hook.name
+
+
+class HookKey(NamedTuple):
+    """What a hook has in common in a recording and in a census: torch numbers hooks, and a copied module keeps them."""
+
+    key: int | str
+    kind: str
+    on: str
+    name: str
+
+
+def count_firings(trace: TraceData) -> dict[HookKey, HookCount]:
+    """Count the firings of every hook that a trace knows: those that fired in order of their first firing."""
+    firings = Counter((row.hook, row.pass_id) for row in trace.rows if row.hook is not None and row.kind in HOOK_KINDS)
+    hooks: dict[HookKey, Hook] = {}
+    numbers: dict[HookKey, list[int]] = {}
+    for index in dict.fromkeys(hook for hook, _ in firings):
+        hook = trace.hook(index)
+        key = _make_key(trace.hook_rows[index].key, hook)
+        hooks.setdefault(key, hook)
+        numbers.setdefault(key, []).append(index)
+    passes = trace.lookup.passes
+    counts = {key: tuple(sum(firings[index, one] for index in numbers[key]) for one in passes) for key in hooks}
+    found = {key: HookCount(hooks[key], sum(counts[key]), counts[key]) for key in hooks}
+    for row in list_unfired_hooks(trace):
+        if row.index is not None:
+            key = _make_key(trace.unfired_rows[row.index].key, row.hook)
+            found.setdefault(key, HookCount(row.hook, 0, (0,) * len(passes)))
+    return found
+
+
+def _make_key(key: int | str, hook: Hook) -> HookKey:
+    return HookKey(key, hook.kind, hook.on, hook.name)
+
+
+def find_count(counts: dict[HookKey, HookCount], key: int | str, hook: Hook) -> HookCount | None:
+    """Return the count of a hook that is registered now under ``key``; None if the trace does not know it."""
+    return counts.get(_make_key(key, hook))
+
+
+def list_hooks(trace: TraceData) -> Table[HookCount]:
+    """List every hook of a recording, those that did not fire last."""
+    head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "passes", "where")]
+    return Table(count_firings(trace).values(), head, _cells, nothing=say("unfired.none.registered"))
+
+
+def _cells(row: HookCount) -> tuple[str, ...]:
+    hook = row.hook
+    return (hook.label, hook.on, say(f"census.{hook.kind}"), str(row.fired), _describe_passes(row.passes), hook.where)
+
+
+def _describe_passes(passes: tuple[int, ...]) -> str:
+    """Describe how often a hook fired in each pass, such as "1, 0, 2"; of many passes, in how many it fired.
+
+    >>> _describe_passes((1, 0, 2)), _describe_passes((1,) * 50)
+    ('1, 0, 2', 'in 50 of 50')
+    """
+    if len(passes) <= MAX_PASSES:
+        return join("join.list", [str(count) for count in passes])
+    fired = sum(map(bool, passes))
+    return say("table.passes.some", count=f"{fired:,}", total=f"{len(passes):,}")
