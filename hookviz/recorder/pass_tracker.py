@@ -16,6 +16,7 @@ from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
 from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.cut_tracker import CutTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
@@ -50,11 +51,12 @@ class PassTracker:
         retention: Retention,
         inventory: HookInventory,
         stop_condition: StopCondition,
+        cuts: CutTracker | None,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
         self.scales, self.ranks, self.retention = scales, ranks, retention
-        self.inventory, self.stop_condition = inventory, stop_condition
+        self.inventory, self.stop_condition, self.cuts = inventory, stop_condition, cuts
         self.numbering = NodeNumbers(session.trace)
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
@@ -141,6 +143,8 @@ class PassTracker:
         select = None if self.module_filter.patterns is None else self.owners.followed_nodes
         places = snapshot.capture(roots, names, select)
         self.session.attempt(self.inventory.pass_begins, snapshot, names, inputs)
+        if self.cuts is not None:
+            self.session.attempt(self.cuts.pass_begins, roots, snapshot)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
         self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
         self.sweep()

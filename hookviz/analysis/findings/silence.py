@@ -17,7 +17,7 @@ _UNRELATED_CAUSES = frozenset({
 })  # fmt: skip
 """Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
 should be: a notebook keeps the models and tensors of its earlier cells."""
-_CUTS = frozenset({"between", "inside", "within", "after"})
+_CUTS = frozenset({"op", "between", "inside", "within", "after"})
 """The places where the code of a forward, or the code between two calls, ends the way."""
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hookviz.analysis.missing_gradients.op_cuts import place_of_cuts
 from hookviz.analysis.missing_gradients.places import Place, PlaceFinder
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
@@ -20,7 +21,9 @@ class MissingGradient:
     place: str
     """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``inside`` (the forward of their
     module), ``between`` (two module calls), ``within`` (the forward of a module around theirs), ``after`` (their module
-    returned), or ``unused`` (their module belongs to the graph, and they do not)."""
+    returned), or ``unused`` (their module belongs to the graph, and they do not).
+    After ``record(cuts=True)`` also ``op``: an op that returns a result without a graph. One that runs in ``no_grad``
+    has the place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
     """Where the way ends, and why."""
     step: int | None
@@ -38,13 +41,14 @@ def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
 
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
-    by_module: dict[tuple[str, int | None], list[str]] = {}
-    for row in trace.missing_rows:
-        by_module.setdefault((row.owner, row.module), []).append(row.name)
     finder = PlaceFinder(trace)
+    places: dict[tuple[object, ...], Place] = {}
     by_place: dict[Place, list[str]] = {}
-    for module, names in by_module.items():
-        by_place.setdefault(finder.find(*module), []).extend(names)
+    for row in trace.missing_rows:
+        key = row.cuts or (row.owner, row.module)
+        if key not in places:
+            places[key] = place_of_cuts(trace, row.cuts) if row.cuts else finder.find(row.owner, row.module)
+        by_place.setdefault(places[key], []).append(row.name)
     return [
         MissingGradient(tuple(names), place.key, place.sentence, place.step, place.file, place.line)
         for place, names in by_place.items()
