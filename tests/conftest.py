@@ -1,6 +1,7 @@
 """Fixtures and settings of all tests."""
 
 import gc
+import os
 import signal
 import warnings
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    """Restore the SIGINT handler that some tests need: a shell that runs a job in the background disables it."""
+    """Set the width of tables, and restore the SIGINT handler, which a shell disables for a job in the background."""
+    os.environ["COLUMNS"] = "100"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,12 +1,12 @@
 """A trace as plain text for consoles and logs: one line per step, with a heading above each pass."""
 
-import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from hookviz.support.messages import join, say
 from hookviz.support.printable import describe_type, make_printable, truncate
+from hookviz.support.terminal import find_terminal_width
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import format_scale
 from hookviz.trace.trace import involves_hook
@@ -15,7 +15,7 @@ from hookviz.trace.values import Value, Values
 
 MAX_PRINTED_STEPS = 200
 """``print(trace)`` shows at most this many steps, the first and the last ones."""
-MIN_WIDTH, DEFAULT_WIDTH = 72, 100
+MIN_WIDTH = 72
 """In columns: the narrowest timeline, and that where there is no terminal whose width is known."""
 _GAP = "  "
 _INDENT = 2
@@ -96,7 +96,7 @@ def _check_steps(trace: TraceData, steps: object) -> Sequence[int]:
 def _check_width(width: object) -> int:
     """Return the longest line, in columns."""
     if width is None:
-        return max(shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns, MIN_WIDTH)
+        return max(find_terminal_width(), MIN_WIDTH)
     if isinstance(width, bool) or not isinstance(width, int):
         raise TypeError(say("error.text.width", least=MIN_WIDTH, width=describe_type(width)))
     if width < MIN_WIDTH:

@@ -66,7 +66,7 @@ class TraceAnalyses:
 
     @property
     def unfired(self) -> "Table[UnfiredHook]":
-        """The registered hooks that did not fire, each with the cause and what to do; then those that fired oddly.
+        """The registered hooks that did not fire, with the cause and what to do; then surprising firings.
 
         A hook is listed that was registered, before or during the recording, on a module, parameter, tensor or
         optimizer that hookviz knows: of the models that ``record`` was given, of what was called, of the graphs, and of
@@ -88,11 +88,11 @@ class TraceAnalyses:
 
     @property
     def missing_gradients(self) -> "Table[MissingGradient]":
-        """The parameters that require grad and that no gradient reached, with the place where its way ends.
+        """The parameters that require grad and that no gradient reached, with the cut in the graph.
 
         They are parameters of the models that ``record`` was given, and of the modules that were called. The place is
-        found from module call to module call; the line of code is named if the recorded code has only one that can end
-        the way there. A parameter that some pass of the recording reached is not listed.
+        found from module call to module call; the line of code is named if the recorded code has only one there that
+        can cut the graph. A parameter that some pass of the recording reached is not listed.
 
         >>> import torch, hookviz
         >>> first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)

@@ -57,6 +57,14 @@ class NodeNumbers:
             numbers[id(node)] = number
         return numbers
 
+    def find(self, tensor: torch.Tensor) -> int | None:
+        """Return the number of the node at which the gradient of ``tensor`` arrives; None if no pass had that node."""
+        node = tensor.grad_fn
+        if node is not None:
+            return self._find(node, node._sequence_nr(), {}, set())
+        reference, number = self._leaves.get(id(tensor), (None, 0))
+        return number if reference is not None and reference() is tensor else None
+
     def forget(self, leaf: torch.Tensor) -> None:
         """Give the AccumulateGrad of ``leaf`` another number from now on."""
         self._leaves.pop(id(leaf), None)

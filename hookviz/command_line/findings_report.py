@@ -1,18 +1,32 @@
-"""The findings of a trace on a console, and the exit status that follows from them."""
+"""The findings and the unfired hooks of a trace on a console, and the exit status that follows from them."""
 
-from typing import TextIO
+from typing import Any, TextIO
 
 from hookviz.api.trace import Trace
 from hookviz.command_line.console import write_line
 from hookviz.command_line.conventions import ExitStatus
+from hookviz.support.table import Table
 
 
-def report_findings(trace: Trace, stream: TextIO | None = None) -> ExitStatus:
+def report_findings(trace: Trace, stream: TextIO | None = None, width: int | None = None) -> ExitStatus:
     """Write the findings to ``stream`` (standard output if None), and return the exit status.
 
     A remark alone is no reason to fail: it is worth knowing, and perhaps intended.
     """
     findings = trace.findings
-    write_line(repr(findings), stream)
+    _write_table(findings, stream, width)
     is_bad = any(finding.severity in ("error", "warning") for finding in findings)
     return ExitStatus.FOUND if is_bad else ExitStatus.GOOD
+
+
+def report_unfired(trace: Trace, width: int | None = None) -> ExitStatus:
+    """Write the hooks that did not fire, or fired surprisingly, and return the exit status: did one never fire?"""
+    hooks = trace.unfired
+    _write_table(hooks, None, width)
+    return ExitStatus.FOUND if any(not hook.fired for hook in hooks) else ExitStatus.GOOD
+
+
+def _write_table(table: Table[Any], stream: TextIO | None, width: int | None) -> None:
+    """Write a table in lines of ``width`` columns; without rows, the sentence that says so."""
+    for line in table.lines(width) if len(table) else [repr(table)]:
+        write_line(line, stream)

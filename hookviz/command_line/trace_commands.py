@@ -1,4 +1,4 @@
-"""The commands for a saved trace: ``page``, ``animate``, ``text`` and ``findings``."""
+"""The commands for a saved trace: ``page``, ``animate``, ``text``, ``findings`` and ``unfired``."""
 
 import argparse
 import sys
@@ -6,9 +6,10 @@ from pathlib import Path
 
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
 from hookviz.api.loading import load
+from hookviz.api.trace import Trace
 from hookviz.command_line.console import write_line, write_timeline
 from hookviz.command_line.conventions import AddParser, Command, ExitStatus
-from hookviz.command_line.findings_report import report_findings
+from hookviz.command_line.findings_report import report_findings, report_unfired
 from hookviz.player.html_page import page
 from hookviz.support.messages import say
 
@@ -18,7 +19,9 @@ def add_trace_commands(add_parser: AddParser) -> None:
     _add_page_options(_add_command(add_parser, "page", say("cli.page"), _write_page))
     _add_animate_options(_add_command(add_parser, "animate", say("cli.animate"), _write_animation))
     _add_text_options(_add_command(add_parser, "text", say("cli.text"), _write_text))
-    _add_command(add_parser, "findings", say("cli.findings"), _write_findings, say("cli.findings.status"))
+    for command, run in (("findings", _write_findings), ("unfired", _write_unfired)):
+        parser = _add_command(add_parser, command, say(f"cli.{command}"), run, say(f"cli.{command}.status"))
+        parser.add_argument("--width", type=int, help=say("cli.table.width"))
 
 
 def _add_command(
@@ -103,7 +106,17 @@ def _write_text(options: argparse.Namespace) -> int:
 
 def _write_findings(options: argparse.Namespace) -> int:
     """Write the findings of a saved trace to standard output."""
-    trace = load(options.trace)
+    return report_findings(_load_with_notes(options.trace), width=options.width)
+
+
+def _write_unfired(options: argparse.Namespace) -> int:
+    """Write the hooks that did not fire to standard output."""
+    return report_unfired(_load_with_notes(options.trace), options.width)
+
+
+def _load_with_notes(path: Path) -> Trace:
+    """Load a saved trace, and write its notes, on what could not be observed, to standard output."""
+    trace = load(path)
     for note in trace.notes:
         write_line(note)
-    return report_findings(trace)
+    return trace

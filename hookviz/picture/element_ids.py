@@ -45,6 +45,11 @@ def pin_id(owner: str, hook: int | None) -> str:
     return f"{owner}-p{hook}"
 
 
+def unfired_pin_id(owner: str, index: int) -> str:
+    """Return the id of the pin of a hook that was not registered when its pass began."""
+    return f"{owner}-u{index}"
+
+
 def retain_pin_id(owner: str, output: int) -> str:
     """Return the id of the pin of ``retain_grad`` for one output."""
     return f"{owner}-r{output}"
@@ -130,7 +135,7 @@ def filler_id(owner: str) -> str:
 ARROW_ID = re.compile(r"e\d+-\d+-\d+|e[nmgo]\d+-[nmgo]\d+")
 BOX_ID = re.compile(r"[nmg]\d+")
 PLATE_ID = re.compile(r"m\d+-[hf]")
-PIN_ID = re.compile(r"[nm]\d+-[pr]\d+")
+PIN_ID = re.compile(r"[nm]\d+-[pru]\d+")
 _ON_BOX = re.compile(r"[nmge].*-(?P<letter>[a-z])\d*")
 
 

@@ -60,7 +60,15 @@ class CallBox:
 
     def pins_at(self, trace: TraceData, *, output: bool) -> list[Pin]:
         """Return the pins at its output, or the pins at its inputs."""
-        return [pin for pin in self.pins if (trace.hook_rows[pin.hook or 0].kind in OUTPUT_SIDE_KINDS) == output]
+        return [pin for pin in self.pins if (_kind_of(trace, pin) in OUTPUT_SIDE_KINDS) == output]
+
+
+def _kind_of(trace: TraceData, pin: Pin) -> str:
+    """Return the kind of the hook of a pin on a module call: such a pin has a hook, or an unfired one."""
+    if pin.hook is not None:
+        return trace.hook_rows[pin.hook].kind
+    assert pin.unfired is not None
+    return trace.unfired_rows[pin.unfired].kind
 
 
 def make_call_boxes(

@@ -27,6 +27,8 @@ class Pin:
     """The hook's number in the trace; None for ``retain_grad``."""
     longest_text: str = ""
     """The longest text that any step writes on it; the layout reserves room for that."""
+    unfired: int | None = None
+    """The index among the unfired rows of the trace, if it is known why the hook did not fire."""
 
 
 @dataclass

@@ -296,9 +296,13 @@ def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[Ten
         for index in hooks:
             if trace.hook_rows[index].kind == kind:
                 hook = trace.hook(index, trace.place(index, pass_id))
-                prefix = _LABEL_PREFIXES.get(kind)
-                text = fit_on_line(f"{say(prefix)} {hook.label}" if prefix else hook.label, MAX_LABEL)
+                text = fit_on_line(label_of_hook(kind, hook.label), MAX_LABEL)
                 yield Pin(ids.pin_id(box_id, index), f"{format_hook_position(hook.place)} {text}", hook.name, index)
+
+
+def label_of_hook(kind: str, name: str) -> str:
+    """Return the label of a hook on a node's box; if its place among the hooks is special, the label says so."""
+    return f"{say(_LABEL_PREFIXES[kind])} {name}" if kind in _LABEL_PREFIXES else name
 
 
 def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:

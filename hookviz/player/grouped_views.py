@@ -14,6 +14,7 @@ from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_layouts import SharedLayouts
+from hookviz.picture.silent_pins import add_silent_pins, mark_silent_pins
 from hookviz.picture.svg_templates import FilledTemplate
 from hookviz.player.pass_views import GROUP_PREFIX, PassViews
 from hookviz.player.payload import Packed, SharedPicture, View
@@ -54,8 +55,8 @@ class GroupedViews:
     layers: Packed = ""
     """Empty: these pictures have no layers."""
 
-    def __init__(self, trace: TraceData) -> None:
-        self._trace = trace
+    def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
+        self._trace, self._reasons = trace, reasons
         self._passes = trace.lookup.passes
         self._groups = PassViews(trace) if needs_pass_groups(trace) else None
         self._pictures_by_pass: dict[int, PassPictures] = {}
@@ -107,7 +108,7 @@ class GroupedViews:
             return self._groups.view(name, svg, wording)
         pass_id, pictures, group = self._locate(name)
         scene = self._scene(name)
-        view = make_view(scene, self._picture(name, scene), hooks, wording)
+        view = make_view(scene, self._picture(name, scene), hooks, self._reasons, wording)
         box_names = {closed.id: pictures.views.view_name(pictures.groups[closed.id]) for closed in scene.group_boxes}
         port_names = {port.id: pictures.views.view_name(port.member) for port in scene.ports if port.member is not None}
         view["links"] = box_names | port_names
@@ -136,7 +137,10 @@ class GroupedViews:
 
     def _scene(self, name: str) -> Scene:
         _, pictures, group = self._locate(name)
-        return pictures.scene(pictures.views.view_of(group))
+        scene = pictures.scene(pictures.views.view_of(group))
+        mark_silent_pins(scene, self._reasons)
+        add_silent_pins(scene, self._reasons)
+        return scene
 
     def _locate(self, name: str) -> tuple[int, PassPictures, Group]:
         """Return the pass and the group that ``name`` stands for."""

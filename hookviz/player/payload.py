@@ -131,6 +131,8 @@ class HookPin(TypedDict):
     """The index of the hook in ``Content.hooks``; -1 if it never ran."""
     value: str
     """The id of the text that shows what the hook did."""
+    reason: NotRequired[Message]
+    """Why the hook did not fire, and what to do; missing if it fired, or if the trace does not know it."""
 
 
 class View(TypedDict):
@@ -192,6 +194,18 @@ class FiringRow(TypedDict):
     effect: Message
 
 
+class UnfiredText(TypedDict):
+    """A row of the list of hooks that did not fire."""
+
+    step: int
+    """The step that shows why; -1 if none does."""
+    hook: str
+    kind: Message
+    on: Message
+    why: Message
+    advice: Message
+
+
 class RunContent(TypedDict):
     """One recorded run: an overview of its steps, its table of firings and its pictures."""
 
@@ -206,6 +220,10 @@ class RunContent(TypedDict):
     word_indices: list[int] | None
     """For each step the index of its words among the words of all runs; None if each step has its own."""
     firings: list[FiringRow]
+    unfired: NotRequired[list[UnfiredText]]
+    """The hooks that did not fire; missing if there are none, and in all runs but the first."""
+    unfired_more: NotRequired[Message]
+    """How many more there are; missing if all are listed."""
     pictures: list[int]
     """The indices in ``Content.svgs`` of the pictures that are shown first."""
     pass_numbers: NotRequired[list[int]]
@@ -240,6 +258,8 @@ class FindingText(TypedDict):
 
     text: Message
     step: int
+    unfired: NotRequired[bool]
+    """Whether it is about a hook in the list of those that did not fire."""
 
 
 class InitialState(TypedDict, total=False):

@@ -8,7 +8,9 @@ from hookviz.picture.dot_source import build_figure
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.inline_svg import fill_texts
+from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
+from hookviz.picture.silent_pins import add_silent_pins, mark_silent_pins
 from hookviz.picture.tensor_layer import extract_grads
 from hookviz.player.compression import pack
 from hookviz.player.payload import HookPin, Packed, SharedPicture, View
@@ -26,8 +28,22 @@ Texts = Mapping[str, Mapping[int, str]]
 """Id of a text element → step → its content from that step on."""
 
 
-def make_view(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, int], wording: Wording) -> View:
-    """Make the view of ``scene`` with the picture ``svg``; ``hooks``: hook row → index in ``Content.hooks``."""
+def make_view(
+    scene: Scene,
+    svg: int | str | SharedPicture,
+    hooks: Mapping[int, int],
+    reasons: Mapping[int, str],
+    wording: Wording,
+) -> View:
+    """Make the view of ``scene`` with the picture ``svg``.
+
+    Args:
+        scene: the scene.
+        svg: its picture.
+        hooks: hook row → index in ``Content.hooks``.
+        reasons: unfired row → why the hook did not fire.
+        wording: collects the keys of the texts.
+    """
     texts = step_texts(scene)
     steps = steps_by_element(scene)
     return {
@@ -36,7 +52,7 @@ def make_view(scene: Scene, svg: int | str | SharedPicture, hooks: Mapping[int, 
         "clicks": _click_steps(scene, texts, steps),
         "texts": text_messages(texts, wording),
         "related": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
-        "pins": {pin.id: _hook_pin(pin.id, pin.hook, hooks) for pin in scene.list_pins()},
+        "pins": {pin.id: _hook_pin(pin, hooks, reasons, wording) for pin in scene.list_pins()},
         "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows},
         "spans": {box.id: merge_consecutive(box.steps) for box in scene.group_boxes},
         "links": {},
@@ -88,8 +104,11 @@ def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> 
     return clicks
 
 
-def _hook_pin(name: str, hook: int | None, hooks: Mapping[int, int]) -> HookPin:
-    return {"hook": -1 if hook is None else hooks.get(hook, -1), "value": ids.value_id(name)}
+def _hook_pin(pin: Pin, hooks: Mapping[int, int], reasons: Mapping[int, str], wording: Wording) -> HookPin:
+    hook: HookPin = {"hook": -1 if pin.hook is None else hooks.get(pin.hook, -1), "value": ids.value_id(pin.id)}
+    if pin.unfired is not None:
+        hook["reason"] = wording(reasons[pin.unfired])
+    return hook
 
 
 def final_picture(scene: Scene) -> str:
@@ -114,9 +133,12 @@ class SceneViews:
     group_names: Sequence[str] = ()
     """Empty: passes are not grouped."""
 
-    def __init__(self, trace: TraceData) -> None:
-        self._trace = trace
+    def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
+        self._trace, self._reasons = trace, reasons
         self._scenes = {f"{pass_id}/": Scene.from_trace(trace, pass_id) for pass_id in trace.lookup.passes}
+        for scene in self._scenes.values():
+            mark_silent_pins(scene, reasons)
+            add_silent_pins(scene, reasons)
 
     @property
     def top_views(self) -> list[str]:
@@ -143,7 +165,7 @@ class SceneViews:
             KeyError: there is no picture ``name``.
         """
         scene = self._scenes[name]
-        view = make_view(scene, self.top_views.index(name), hooks, wording)
+        view = make_view(scene, self.top_views.index(name), hooks, self._reasons, wording)
         view["breadcrumbs"] = [(name, wording(pass_title(self._trace, scene.pass_id)))]
         return view
 

@@ -11,6 +11,7 @@ from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
 from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
+from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, ViewChunk
@@ -19,6 +20,7 @@ from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass
 from hookviz.player.search_index import Entry, index_chunk, search_entries
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.trace_content import SEARCH_INDEX
+from hookviz.player.unfired_texts import UnfiredTexts
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.messages import say
 from hookviz.support.progress import progress
@@ -84,6 +86,10 @@ class _SeveralRuns:
             for (trace, ids), variant in zip(aligned, variants, strict=True)
         ]
         self._pictures = _SharedPictures(self._scenes, [variant.is_shown for variant in variants], shown)
+        self._unfired = UnfiredTexts(self._traces[0])
+        for scene in self._scenes[0].values():
+            # A new pin would be missing in the other runs, and the first could not share its picture with them.
+            mark_silent_pins(scene, self._unfired.reasons)
         self._wording, self._pool, self._code = Wording(), _WordPool(), CodeTexts()
         self._questions = QuestionPool(self._wording)
         self._shared_questions: dict[str, list[int]] = {}
@@ -132,7 +138,7 @@ class _SeveralRuns:
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step, self._wording))
             for step in steps
         ]
-        return {
+        run: RunContent = {
             "label": self._wording(variant.label),
             "baseline": variant.baseline,
             "notes": self._wording.messages(variant.trace.notes),
@@ -142,6 +148,9 @@ class _SeveralRuns:
             "firings": firing_rows(steps, self._wording),
             "pictures": self._pictures.indices_of(number),
         }
+        if number == 0:
+            self._unfired.add_to(run, self._wording)
+        return run
 
     def _absent(self, step: Step, variant: Variant) -> StepWords:
         """Return the words of a step that does not happen in ``variant``; another variant supplies the title."""
@@ -210,7 +219,7 @@ class _SeveralRuns:
         """Yield (name, view) for the picture of each pass of a variant."""
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
-            view = make_view(scene, svg, self._hooks, self._wording)
+            view = make_view(scene, svg, self._hooks, self._unfired.reasons, self._wording)
             name = _view_name(number, scene.pass_id)
             view["breadcrumbs"] = [(name, self._wording(pass_title(self._traces[number], scene.pass_id)))]
             yield name, {**view, "words": {}}

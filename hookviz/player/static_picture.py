@@ -1,4 +1,4 @@
-"""The static version of a player, for paper and where scripts are blocked: final pictures and the table of firings.
+"""The static version of a player, for paper and where scripts are blocked: final pictures, and tables of hooks.
 
 On a page, a comparison shows both of its runs, and a what-if the run with all hooks on and the runs with one of
 them off.
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from hookviz.picture.inline_svg import escape_text, fill_texts, prepare_for_notebook, set_size
-from hookviz.player.payload import Content, FiringRow, RunContent, StepsChunk, ViewChunk
+from hookviz.player.payload import Content, FiringRow, RunContent, StepsChunk, UnfiredText, ViewChunk
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message, translate
 
@@ -18,6 +18,7 @@ MAX_SIDES = 6
 MAX_DIFFERENCES = 60
 """The most rows of the table of differences."""
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
+UNFIRED_COLUMNS = ("step", "hook", "kind", "on", "why", "advice")
 
 
 def static_picture(content: Content, hint: str, *, packed: bool) -> str:
@@ -34,11 +35,13 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     if sides:
         figures = [figure for number in sides for figure in _side_figures(content, number)]
     summary = say("page.about", steps=f"{run['steps']:,}")
-    findings = [finding["text"] for finding in content["findings"]]
+    unfired = _unfired_table(run, content)
+    # The table says the same of hooks that did not fire.
+    findings = [finding["text"] for finding in content["findings"] if not (unfired and finding.get("unfired"))]
     notes = [f"<li>{_message_html(note, content)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
     note_list = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
     table = _firings_table(run["firings"], content)
-    parts = [f"<p>{summary} {hint}</p>", note_list, *figures, _omitted_note(content, sides), table]
+    parts = [f"<p>{summary} {hint}</p>", note_list, *figures, _omitted_note(content, sides), table, unfired]
     parts += [_differences_table(content)] if sides else []
     # No <section>: reveal.js turns each section into a slide.
     return f'<div class="hv-still">{"".join(parts)}</div>'
@@ -156,15 +159,33 @@ def _image_html(svg: str) -> str:
 
 
 def _firings_table(firings: Sequence[FiringRow], content: Content) -> str:
-    if not firings:
+    rows = [_firing_cells(firing, content) for firing in firings]
+    return _table_html(COLUMNS, rows, say("player.firings")) if firings else ""
+
+
+def _unfired_table(run: RunContent, content: Content) -> str:
+    """Return the table of the hooks that did not fire, which the player hides with the other answers."""
+    if not run.get("unfired"):
         return ""
-    head = "".join(f'<th scope="col">{say(f"player.col_{column}")}</th>' for column in COLUMNS)
-    rows = "".join(f"<tr>{_firing_cells(firing, content)}</tr>" for firing in firings)
-    caption = f"<caption>{say('player.firings')}</caption>"
-    table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="hv-scroll">{table}</div>'
+    rows = [_unfired_cells(hook, content) for hook in run["unfired"]]
+    more = f"<p>{_message_html(run['unfired_more'], content)}</p>" if "unfired_more" in run else ""
+    return _table_html(UNFIRED_COLUMNS, rows, say("player.unfired"), more)
+
+
+def _table_html(columns: Sequence[str], rows: Sequence[str], caption: str, below: str = "") -> str:
+    """Return a table that scrolls on a narrow screen, with what stands below it."""
+    head = "".join(f'<th scope="col">{say(f"player.col_{column}")}</th>' for column in columns)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="hv-scroll">{table}{below}</div>'
 
 
 def _firing_cells(firing: FiringRow, content: Content) -> str:
     cells: Mapping[str, Message] = {**firing, "step": str(firing["step"] + 1)}  # type: ignore[dict-item]
     return "".join(f"<td>{_message_html(cells[column], content)}</td>" for column in COLUMNS)
+
+
+def _unfired_cells(hook: UnfiredText, content: Content) -> str:
+    step = "" if hook["step"] < 0 else str(hook["step"] + 1)
+    cells: Mapping[str, Message] = {**hook, "step": step}  # type: ignore[dict-item]
+    return "".join(f"<td>{_message_html(cells[column], content)}</td>" for column in UNFIRED_COLUMNS)

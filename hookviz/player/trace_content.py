@@ -32,6 +32,7 @@ from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import SceneViews
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
+from hookviz.player.unfired_texts import UnfiredTexts
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import join, say
@@ -119,7 +120,9 @@ class TraceContent:
         self.trace = trace
         self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
         self.is_large = is_large(trace) if grouped is None else grouped
-        self._pictures: Pictures = GroupedViews(trace) if self.is_large else SceneViews(trace)
+        self._unfired = UnfiredTexts(trace)
+        reasons = self._unfired.reasons
+        self._pictures: Pictures = GroupedViews(trace, reasons) if self.is_large else SceneViews(trace, reasons)
         self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
         firings = trace.firings
         # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
@@ -233,6 +236,7 @@ class TraceContent:
             "firings": firing_rows(shown_firings, wording),
             "pictures": [*range(len(self._pictures.svgs))],
         }
+        self._unfired.add_to(run, wording)
         if self.trace.lacks_passes:
             run["pass_numbers"] = [self.trace.pass_number(pass_id) for pass_id in self.trace.lookup.passes]
         content: Content = {
@@ -296,4 +300,10 @@ def _finding_text(trace: TraceData, finding: Finding, wording: Wording) -> Findi
     where = "" if finding.step is None else say("finding.step", step=finding.step + 1)
     severity = say(f"trouble.severity.{finding.severity}")
     head = join("join.list", [describe_pass(trace, finding), where, severity, finding.when])
-    return {"text": wording(say("finding.note", head=head, told=finding.sentence)), "step": finding.step or 0}
+    text: FindingText = {
+        "text": wording(say("finding.note", head=head, told=finding.sentence)),
+        "step": finding.step or 0,
+    }
+    if finding.kind == "unfired":
+        text["unfired"] = True
+    return text

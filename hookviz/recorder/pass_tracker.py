@@ -3,7 +3,6 @@
 Observers are put into the graph before each pass and removed after it.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
@@ -20,7 +19,7 @@ from hookviz.recorder.cut_tracker import CutTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
-from hookviz.recorder.hook_inventory import HookInventory
+from hookviz.recorder.hook_log import HookLog
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.node_observers import NodeObservers
 from hookviz.recorder.notes import saved_tensors_are_packed
@@ -49,14 +48,14 @@ class PassTracker:
         scales: ScaleTracker,
         ranks: RankTracker,
         retention: Retention,
-        inventory: HookInventory,
+        hook_log: HookLog,
         stop_condition: StopCondition,
         cuts: CutTracker | None,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
         self.scales, self.ranks, self.retention = scales, ranks, retention
-        self.inventory, self.stop_condition, self.cuts = inventory, stop_condition, cuts
+        self.hook_log, self.stop_condition, self.cuts = hook_log, stop_condition, cuts
         self.numbering = NodeNumbers(session.trace)
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
@@ -77,8 +76,7 @@ class PassTracker:
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> RunningPass | None:
         """Put observers into the graph below ``roots``; return None if the pass has to run unobserved."""
         self._end_interrupted()
-        other_thread = threading.get_ident() != self.session.thread
-        if not self.session.sampler.begin() or (other_thread and not self._passes_through_models(roots)):
+        if not self.session.sampler.begin() or not (self.session.is_own_thread() or self._passes_through_models(roots)):
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
         running_pass = None
@@ -142,7 +140,7 @@ class PassTracker:
         names = self._tensor_names()
         select = None if self.module_filter.patterns is None else self.owners.followed_nodes
         places = snapshot.capture(roots, names, select)
-        self.session.attempt(self.inventory.pass_begins, snapshot, names, inputs)
+        self.session.attempt(self.hook_log.pass_begins, snapshot, names, inputs)
         if self.cuts is not None:
             self.session.attempt(self.cuts.pass_begins, roots, snapshot)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)

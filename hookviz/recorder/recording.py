@@ -14,7 +14,7 @@ from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.cut_tracker import CutTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.grad_scaler import ScaleTracker
-from hookviz.recorder.hook_inventory import HookInventory
+from hookviz.recorder.hook_log import HookLog
 from hookviz.recorder.missing_parameters import MissingParameters
 from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.module_filter import ModuleFilter
@@ -26,6 +26,7 @@ from hookviz.recorder.session import Session
 from hookviz.recorder.stop_condition import StopCondition, Until
 from hookviz.recorder.training_tracker import TrainingTracker
 from hookviz.recorder.trouble_file import TroubleFile
+from hookviz.recorder.unfired_hooks import UnfiredHookWriter
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
 from hookviz.trace.dropped_passes import NewNumbers
 
@@ -55,10 +56,10 @@ class Recording:
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
-        self.inventory = HookInventory(self.session, self.calls, self.optimizers)
         self.cuts = CutTracker(self.session) if cuts else None
         """Follows the ops of the thread; None if the user did not ask for it."""
-        self.missing = MissingParameters(trace, self.calls, self.inventory.modules, self.cuts, names)
+        self.hook_log = HookLog(trace, self.calls)
+        self.missing = MissingParameters(trace, self.calls, self.hook_log.modules, self.cuts, names)
         self.retention = Retention(
             trace,
             keep,
@@ -69,8 +70,9 @@ class Recording:
         )
         self.condition = StopCondition(self.session, until)
         self.trouble_file = None if on_trouble is None else TroubleFile(trace, self.session.notes, on_trouble)
-        followers = (self.calls, self.scales, self.ranks, self.retention, self.inventory, self.condition)
+        followers = (self.calls, self.scales, self.ranks, self.retention, self.hook_log, self.condition)
         self.passes = PassTracker(self.session, names, *followers, self.cuts)
+        self.unfired = UnfiredHookWriter(self.passes, self.optimizers)
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers)
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
@@ -133,13 +135,13 @@ class Recording:
         for tensor in tensors:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
-            self.inventory.forget(tensor)
+            self.hook_log.forget(tensor)
             if self.cuts is not None:
                 self.cuts.forget(tensor)
 
     def _passes_dropped(self, count: int) -> None:
         """Note what is known from the first ``count`` passes, which are about to be dropped."""
-        self.inventory.passes_dropped(count)
+        self.hook_log.passes_dropped(count)
         if self.cuts is not None:
             self.cuts.passes_dropped(count)
 
@@ -175,4 +177,4 @@ class Recording:
         self.session.attempt(self.missing.close)
         if self.cuts is not None:
             self.session.attempt(self.cuts.close)
-        self.session.attempt(self.inventory.close)
+        self.session.attempt(self.unfired.write)

@@ -258,7 +258,7 @@ class _RemovalWatcher(_PassiveWatcher):
     def enter(self, handle: RemovableHandle) -> Any:
         """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
         for recording in tuple(_open_recordings):
-            recording.guard(recording.inventory.removed, handle)
+            recording.guard(recording.hook_log.removed, handle)
         return handle.hooks_dict_ref()
 
     def leave(self, hooks: Any) -> None:
@@ -305,18 +305,18 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
         make(self, *arguments, **options)
         recording = recording_here() if active.on else None
         if recording is not None:
-            recording.inventory.registered(self)
+            recording.hook_log.registered(self)
 
     return make_handle
 
 
 def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.inventory.tensor_hook_added("tensor_hook", tensor._backward_hooks)
+    recording.hook_log.tensor_hook_added("tensor_hook", tensor._backward_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
 
 
 def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.inventory.tensor_hook_added("post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+    recording.hook_log.tensor_hook_added("post_accumulate_hook", tensor._post_accumulate_grad_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 

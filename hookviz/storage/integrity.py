@@ -83,10 +83,10 @@ def _check_lines(trace: TraceData) -> Iterator[str]:
 
 
 def _check_unfired(trace: TraceData) -> Iterator[str]:
-    modules = len(trace.modules)
     for index, row in enumerate(trace.unfired_rows):
         is_known = row.kind in HOOK_KINDS and all(name in EVIDENCE for name, _ in row.evidence)
-        if not (is_known and _are_indexes_valid(row.module, modules)):
+        has_place = _are_indexes_valid(row.module, len(trace.modules)) and _are_indexes_valid(row.node, len(trace.ops))
+        if not (is_known and has_place):
             yield say("damaged.row", table="unfired_rows", index=index)
 
 

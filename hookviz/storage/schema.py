@@ -214,6 +214,7 @@ class UnfiredColumns(Struct):
     removed_at: list[Name | None] = []
     module: list[IndexOrNone] = []
     evidence: list[tuple[tuple[Name, Name], ...]] = []
+    node: list[IndexOrNone] = []
 
 
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DIMENSIONS)]

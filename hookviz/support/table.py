@@ -2,10 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from textwrap import wrap
 from typing import Generic, TypeVar, overload
 
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable
+from hookviz.support.terminal import find_terminal_width
+
+MAX_CELL = 40
+"""The longest cell that stays in its row if a table does not fit into the terminal."""
 
 RowT = TypeVar("RowT")
 
@@ -61,10 +66,28 @@ class Table(Sequence[RowT], Generic[RowT]):
     def __repr__(self) -> str:
         if not self._rows and self._nothing is not None:
             return self._nothing
+        return "\n".join(self.lines())
+
+    def lines(self, width: int | None = None) -> list[str]:
+        """Return the lines of the table, with the head.
+
+        Args:
+            width: the longest line, in columns; that of the terminal if None. If the table is wider, all columns but
+                the first that have a cell of more than ``MAX_CELL`` characters stand below each row, wrapped and with
+                their names. A line may still be longer, but nothing is left out.
+        """
+        width = find_terminal_width() if width is None else width
         lines = [tuple(map(make_printable, line)) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
-        fill = (" ".join(cell.ljust(width + 1) for cell, width in zip(line, widths, strict=True)) for line in lines)
-        return "\n".join(line.rstrip() for line in fill)
+        is_wide = sum(widths) + 2 * (len(widths) - 1) > width
+        below = [index for index, longest in enumerate(widths) if is_wide and index and longest > MAX_CELL]
+        beside = [index for index in range(len(widths)) if index not in below]
+        text_lines: list[str] = []
+        for number, line in enumerate(lines):
+            text_lines.append("  ".join(line[i].ljust(widths[i]) for i in beside).rstrip())
+            if number:
+                text_lines += [text for i in below for text in _wrap_below(f"{lines[0][i]}: {line[i]}", width)]
+        return text_lines
 
     def _repr_html_(self) -> str:
         if not self._rows:
@@ -72,6 +95,11 @@ class Table(Sequence[RowT], Generic[RowT]):
         head = "".join(f'<th scope="col" style="text-align: left">{escape(cell)}</th>' for cell in self._head)
         rows = "".join("<tr>" + "".join(map(_render_cell, line)) + "</tr>" for line in self.texts())
         return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _wrap_below(text: str, width: int) -> list[str]:
+    """Wrap the text of a cell that stands below its row."""
+    return wrap(text, max(width, MAX_CELL), initial_indent="    ", subsequent_indent="    ", break_long_words=False)
 
 
 def _render_cell(text: str) -> str:

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, TensorRow
+from hookviz.trace.unfired_rows import UnfiredRow
 
 if TYPE_CHECKING:
     from hookviz.trace.tables import TraceTables
@@ -28,7 +29,7 @@ class PassHooks(NamedTuple):
 def table_sizes(trace: "TraceTables") -> TableSizes:
     """Return the sizes of the tables of ``trace``: if one changes, as during a recording, the indexes are outdated."""
     tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
-    return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked)))
+    return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked, trace.unfired_rows)))
 
 
 class Lookup:
@@ -42,7 +43,7 @@ class Lookup:
         self._ops, self._edges, self._rows = trace.ops, trace.edges, trace.rows
         self._tensors, self._roots, self._hooked = trace.tensors, trace.roots, trace.hooked
         self._hook_rows, self._scales, self._owners = trace.hook_rows, trace.scales, trace.owners
-        self._saved = trace.saved
+        self._saved, self._unfired_rows = trace.saved, trace.unfired_rows
         self._hooks: dict[int | None, PassHooks] = {}
 
     # -- names
@@ -192,6 +193,13 @@ class Lookup:
         """Hook → the last pass on whose graph it was registered."""
         return {hook: pass_id for pass_id, hooks in enumerate(self._hooked) for hook in hooks}
 
+    @cached_property
+    def unfired_rows_of_hooks(self) -> dict[int, int]:
+        """Hook that did not fire → the index of its row among the unfired rows."""
+        rows = {_identify_hook(row): index for index, row in enumerate(self._unfired_rows)}
+        found = ((hook, rows.get(_identify_hook(row))) for hook, row in enumerate(self._hook_rows)) if rows else ()
+        return {hook: index for hook, index in found if index is not None}
+
     def hooks(self, pass_id: int | None) -> PassHooks:
         """Return the hooks that were registered on the graph of a pass; those of all passes if it is None."""
         if pass_id not in self._hooks:
@@ -201,6 +209,11 @@ class Lookup:
                 indexes = self._hooked[pass_id] if pass_id < len(self._hooked) else ()
             self._hooks[pass_id] = _group_hooks(self._hook_rows, indexes)
         return self._hooks[pass_id]
+
+
+def _identify_hook(row: HookRow | UnfiredRow) -> tuple[str, int | str, int | None]:
+    """Return what tells a hook from all others: a copy of a module has hooks with the same keys."""
+    return row.kind, row.key, row.module
 
 
 def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:

@@ -94,8 +94,7 @@ class TraceTables:
     def keep_rows_compact(self) -> None:
         """End the recording: compact rows stay compact until the first access, see ``__getattr__``."""
         for name in ("rows", "values"):
-            rows = self.__dict__.get(name)
-            if isinstance(rows, CompactRows):
+            if isinstance(self.__dict__.get(name), CompactRows):
                 self.__dict__[f"_compact_{name}"] = self.__dict__.pop(name)
 
     if not TYPE_CHECKING:  # a type checker would take every attribute for one that exists

@@ -52,6 +52,8 @@ class UnfiredRow(NamedTuple):
     module: int | None = None
     """The module that owns it, if it was called."""
     evidence: Evidence = ()
+    node: int | None = None
+    """The node at which the gradient of its tensor arrives, if that node belonged to the graph of a pass."""
 
     def evidence_of(self, name: str) -> str:
         """Return the value of an evidence; empty if there is none."""

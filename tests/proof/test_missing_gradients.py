@@ -1,4 +1,4 @@
-"""Parameters without a gradient: the place where the way ends, and the line if only one can end it."""
+"""Parameters without a gradient: where the graph is cut, and the line if only one can cut it."""
 
 import inspect
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz import Trace
-from tests.proof.unfired_programs import Net, ones
+from tests.proof.unfired_programs import Net, lost, ones
 
 Case = tuple[Callable[[], Trace], str, str, str]
 """A program, the first parameter without a gradient, the place, and a part of the line that cuts ("" for none)."""
@@ -97,6 +97,53 @@ def module_has_an_op_without_a_gradient() -> Trace:
     return trace
 
 
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.linear = nn.LayerNorm(2), nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.linear(self.norm(x))  # type: ignore[no-any-return]
+
+
+def output_of_a_block_is_detached_in_a_loop() -> Trace:
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem, self.head = nn.Linear(2, 2), nn.Linear(2, 1)
+            self.blocks = nn.ModuleList([Block(), Block(), Block()])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = torch.relu(self.stem(x))
+            for number, block in enumerate(self.blocks):
+                x = block(x)
+                if number == 1:
+                    x = x.detach()
+            return self.head(x)  # type: ignore[no-any-return]
+
+    stack = Stack()
+    stack.stem.register_full_backward_hook(lost)
+    stack.blocks[0].norm.register_full_backward_hook(lost)  # type: ignore[union-attr]
+    stack.stem.weight.register_hook(lambda grad: None)
+    with hv.record(stack) as trace:
+        stack(ones()).sum().backward()
+    return trace
+
+
+def test_one_cut_is_one_finding_for_all_parameters_and_hooks_behind_it() -> None:
+    trace = output_of_a_block_is_detached_in_a_loop()
+    [row] = trace.missing_gradients
+    lines, first = inspect.getsourcelines(output_of_a_block_is_detached_in_a_loop)
+    assert row.place == "between" and row.line is not None and "x.detach()" in lines[row.line - first]
+    assert "between stack.blocks.1 and stack.blocks.2" in row.sentence
+    assert {name.rpartition(".")[0] for name in row.parameters} == {
+        "stack.stem", *(f"stack.blocks.{i}.{name}" for i in (0, 1) for name in ("norm", "linear"))
+    }  # fmt: skip
+    [finding] = trace.findings
+    assert (finding.kind, finding.line, finding.line_role) == ("cut", row.line, "cuts")
+    assert "3 hooks did not fire: lost on stack.blocks.0.norm, lost on stack.stem" in finding.sentence
+
+
 CASES: list[Case] = [
     (cut_between_two_layers, ".weight", "between", "h.detach()"),
     (cut_through_numpy, ".weight", "between", ".tolist()"),
@@ -110,7 +157,7 @@ CASES: list[Case] = [
 
 
 @pytest.mark.parametrize(("run", "name", "place", "code"), CASES, ids=[case[0].__name__ for case in CASES])
-def test_way_ends_where_the_program_cuts_it(run: Callable[[], Trace], name: str, place: str, code: str) -> None:
+def test_place_is_where_the_program_cuts_the_graph(run: Callable[[], Trace], name: str, place: str, code: str) -> None:
     rows = [row for row in run().missing_gradients if row.parameters[0].endswith(name)]
     assert [row.place for row in rows] == [place]
     if code:

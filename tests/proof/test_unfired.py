@@ -10,8 +10,9 @@ from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_cause_is_the_one_in_the_program(program: Program) -> None:
-    rows = [row for row in program.run().unfired if row.name == "lost"]
-    assert [(row.cause, row.on) for row in rows] == [(program.cause, program.on)]
+    trace = program.run()
+    rows = [row for row in trace.unfired if row.name == "lost"]
+    assert [(row.cause, row.on) for row in rows] == [(program.cause, program.on)], trace.notes
 
 
 @pytest.mark.parametrize("run", FIRING, ids=lambda run: run.__name__)

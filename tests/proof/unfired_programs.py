@@ -389,7 +389,7 @@ def forward_of_the_module_has_an_op_without_a_gradient() -> Trace:
     return trace
 
 
-@because("outside", "net.a")
+@because("outside.cut", "net.a")
 def output_is_detached_between_two_modules() -> Trace:
     class Cut(Net):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -402,7 +402,7 @@ def output_is_detached_between_two_modules() -> Trace:
     return trace
 
 
-@because("outside", "net.extra")
+@because("outside.cut", "net.extra")
 def head_is_not_below_this_loss() -> Trace:
     class Heads(Net):
         def forward(self, x: torch.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""The commands ``text``, ``findings`` and ``run``: what they print, write and return."""
+"""The commands ``text``, ``findings``, ``unfired`` and ``run``: what they print, write and return."""
 
 import io
 import os
@@ -153,6 +153,22 @@ def test_findings_returns_whether_there_is_a_warning_or_an_error(
     capsys.readouterr()  # what a hook printed
     assert main(["findings", path]) == status
     assert capsys.readouterr().out == repr(trace.findings) + "\n"
+
+
+def test_unfired_says_why_a_hook_did_not_fire_and_returns_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(1, 1))
+    net[0].register_forward_hook(print)
+    with hv.record(net) as trace:
+        net[0].forward(torch.ones(1)).backward()
+    trace.save(tmp_path / "silent.json")
+    assert main(["unfired", str(tmp_path / "silent.json"), "--width", "80"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "print  net.0  forward hook  0      Write net.0(...) instead." in lines and max(map(len, lines)) <= 80
+    assert "the code calls net.0.forward(...) directly" in " ".join(map(str.strip, lines))
+    trace, path = recorded(), tmp_path / "fired.json"
+    trace.save(path)
+    assert main(["unfired", str(path)]) == 0
+    assert capsys.readouterr().out == "Every hook that hookviz knows of fired (1).\n"
 
 
 def test_findings_returns_2_for_a_file_that_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,3 +90,21 @@ def test_an_empty_table_may_show_a_custom_sentence() -> None:
     empty: Table[int] = Table((), ("n",), lambda n: (str(n),), nothing="No <n>.")
     assert repr(empty) == repr(empty[:]) == "No <n>."
     assert ET.fromstring(empty._repr_html_()).text == "No <n>."
+
+
+def test_long_cells_of_a_wide_table_stand_below_their_row_and_nothing_is_left_out() -> None:
+    text = "why " * 30
+    table = Table([("a", text, "end")], ("name", "reason", "where"), lambda row: row)
+    lines = table.lines(60)
+    assert lines[:2] == ["name  where", "a     end"]
+    assert lines[2].startswith("    reason: why") and max(map(len, lines)) <= 60
+    assert " ".join(" ".join(lines[2:]).split()) == f"reason: {text.strip()}"
+    assert len(table.lines(1_000)) == 2
+
+
+def test_width_of_a_table_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table(["word " * 20], ("n", "words"), lambda row: ("1", row))
+    monkeypatch.setenv("COLUMNS", "50")
+    assert len(repr(table).splitlines()) == 5
+    monkeypatch.setenv("COLUMNS", "300")
+    assert len(repr(table).splitlines()) == 2

@@ -9,7 +9,7 @@ from scenes import count_calls
 from torch import nn
 
 import hookviz as hv
-from hookviz.recorder import hook_inventory, missing_parameters
+from hookviz.recorder import hook_log, missing_parameters, unfired_hooks
 from hookviz.trace.redaction import redact
 
 
@@ -97,7 +97,7 @@ def test_a_removal_names_the_line_that_removed_the_hook() -> None:
 
 
 def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook_inventory, "MAX_HOOKS", 3)
+    monkeypatch.setattr(unfired_hooks, "MAX_HOOKS", 3)
     net = nn.Linear(2, 2)
     for _ in range(5):
         net.register_full_backward_hook(never)
@@ -105,6 +105,17 @@ def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPat
         net(torch.ones(1, 2))
     assert len(trace.unfired) == 3
     assert any("5 hooks did not fire" in note for note in trace.notes)
+
+
+def test_removals_that_are_not_remembered_are_counted_in_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook_log, "MAX_REMOVALS", 3)
+    net = nn.Linear(2, 2)
+    with hv.record(net) as trace:
+        for _ in range(5):
+            net.register_forward_hook(never).remove()
+        net(torch.ones(1, 2))
+    assert len(trace.unfired) == 3
+    assert any(note.startswith("2 more hooks were removed") for note in trace.notes)
 
 
 def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:

@@ -30,7 +30,8 @@ def test_the_files_cover_every_kind_of_step_that_needs_no_special_machine() -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_of_the_first_release_has_the_expected_texts(name: str) -> None:
+def test_a_file_of_the_first_release_has_the_expected_texts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # a wide terminal: each row on one line
     trace = hv.load(FOLDER / f"{name}.json")
     expected: dict[str, Any] = json.loads((FOLDER / f"{name}.told.json").read_text(encoding="utf-8"))
     assert trace.notes == expected["notes"]

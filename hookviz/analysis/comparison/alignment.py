@@ -176,7 +176,10 @@ def _renumber_silence_and_training(trace: TraceData, numbers: _NumberMaps) -> di
     """Return the tables of what did not happen, and of the training, with common numbers."""
     modules, calls, optimizers = numbers.modules, numbers.calls, numbers.optimizers
     return {
-        "unfired_rows": [row._replace(module=renumber(modules, row.module)) for row in trace.unfired_rows],
+        "unfired_rows": [
+            row._replace(module=renumber(modules, row.module), node=renumber(numbers.nodes, row.node))
+            for row in trace.unfired_rows
+        ],
         "missing_rows": [row._replace(module=renumber(modules, row.module)) for row in trace.missing_rows],
         "nonfinite": [row._replace(call=calls[row.call], module=modules[row.module]) for row in trace.nonfinite],
         "parameters": [
@@ -322,6 +325,10 @@ def _spread_rows(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) ->
     for row, place in zip(trace.rows, places, strict=True):
         rows[place] = row._replace(cause=None if row.cause is None else places[row.cause])
     trace.rows = rows
+    ends = dict(enumerate([*places, len(order)]))
+    trace.unfired_rows = [
+        row._replace(since=renumber(ends, row.since), until=renumber(ends, row.until)) for row in trace.unfired_rows
+    ]
     if trace.explained:
         explained = dict(zip(places, trace.explained, strict=True))
         trace.explained = [explained.get(place) for place in range(len(order))]

@@ -48,9 +48,11 @@ class Finding:
     when: str = ""
     """When it holds, as a part of a sentence, such as "only in pass 1"; empty if the recording has a single pass."""
     line: int | None = None
-    """The line of your code that belongs to the step, counted from 1; None if the trace does not have it."""
+    """The line of your code to look at, counted from 1; None if the trace does not have it."""
     file: str | None = None
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
+    line_role: str = "step"
+    """What the line does: it runs at the ``step``, ``cuts`` the graph, or defines the ``hook``."""
 
 
 def rank_severity(severity: str) -> int:
@@ -103,7 +105,8 @@ def make_table(
 
 
 def describe_line(finding: Finding) -> str:
-    """Describe the line of a finding, such as "train.py, line 12"; empty if it is not known."""
+    """Describe the line of a finding, such as "train.py, line 12 (the hook)"; empty if it is not known."""
     if finding.line is None:
         return ""
-    return join("join.list", [finding.file or "", say("finding.line", line=finding.line)])
+    line = say(f"finding.line.{finding.line_role}", line=finding.line)
+    return join("join.list", [finding.file, line]) if finding.file else line

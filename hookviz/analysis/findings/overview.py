@@ -7,7 +7,7 @@ from math import inf
 from hookviz.analysis.findings.diagnosis import list_troubles
 from hookviz.analysis.findings.finding import Finding, make_table, rank_severity
 from hookviz.analysis.findings.graph_patterns import list_patterns
-from hookviz.analysis.findings.silence import list_missing, list_silent_hooks
+from hookviz.analysis.findings.silence import list_silence
 from hookviz.analysis.findings.training import list_hygiene
 from hookviz.analysis.source_lines.step_lines import StepLines
 from hookviz.support.messages import join, say
@@ -17,8 +17,7 @@ from hookviz.trace.values import get_norm_nan_inf
 
 _LISTS: tuple[Callable[[TraceData], list[Finding]], ...] = (
     list_troubles,
-    list_silent_hooks,
-    list_missing,
+    list_silence,
     list_hygiene,
     list_patterns,
 )
@@ -52,7 +51,9 @@ def _add_lines(trace: TraceData, findings: list[Finding]) -> list[Finding]:
     if not findings or not trace.lines:
         return findings
     lines = StepLines(trace)
-    return [finding if finding.step is None else _add_line(trace, finding, lines) for finding in findings]
+    is_open = [finding.step is not None and finding.line is None for finding in findings]
+    pairs = zip(findings, is_open, strict=True)
+    return [_add_line(trace, finding, lines) if is_needed else finding for finding, is_needed in pairs]
 
 
 def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:

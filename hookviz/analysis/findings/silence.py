@@ -1,9 +1,12 @@
-"""Findings about what did not happen: hooks that did not fire, and gradients that reached no parameter."""
+"""Findings about what did not happen: hooks that did not fire, and parameters that got no gradient."""
+
+from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.missing_gradients import list_missing_gradients
+from hookviz.analysis.missing_gradients import MissingGradient, list_missing_gradients
+from hookviz.analysis.missing_gradients.places import CUTS
 from hookviz.analysis.missing_gradients.table import join_names
-from hookviz.analysis.unfired import UnfiredHook, list_unfired_hooks
+from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
 from hookviz.support.messages import join, say
 from hookviz.trace import TraceData
 
@@ -11,57 +14,65 @@ MAX_HOOKS = 20
 """The most hooks that the findings name one by one; ``trace.unfired`` has all."""
 
 _INTENDED_CAUSES = frozenset({"removed", "limited", "no_grad", "inference"})
-_UNRELATED_CAUSES = frozenset({
-    "never_called", "never_called.compiled", "nothing_called", "not_in_graph", "stray", "detour", "no_pass", "no_step",
-    "gone", "unseen",
-})  # fmt: skip
-"""Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
-should be: a notebook keeps the models and tensors of its earlier cells."""
-_CUTS = frozenset({"op", "between", "inside", "within", "after"})
-"""The places where the code of a forward, or the code between two calls, ends the way."""
 
 
-def list_silent_hooks(trace: TraceData) -> list[Finding]:
-    """List the hooks that did not fire, or fired oddly.
+def list_silence(trace: TraceData) -> list[Finding]:
+    """List the hooks that did not fire, or fired surprisingly, and the parameters that got no gradient.
 
-    It is a warning if the recording proves the cause, and nothing shows that it is intended. Older hooks that have
-    nothing to do with what ran are left to ``trace.unfired``.
+    Hooks and parameters behind the same cut are one finding. Older hooks that have nothing to do with what ran are left
+    to ``trace.unfired``. Where an optimizer took steps, ``find_unreached`` reports the modules that were not called.
     """
-    hooks = [row for row in list_unfired_hooks(trace) if not (row.is_older and row.cause in _UNRELATED_CAUSES)]
-    findings = [
-        Finding(row.step, "odd_hook" if row.fired else "unfired", _describe_hook(row), _rate(row))
-        for row in hooks[:MAX_HOOKS]
-    ]
-    if len(hooks) > MAX_HOOKS:
-        more = say("finding.unfired.more", count=f"{len(hooks) - MAX_HOOKS:,}")
+    missing = [row for row in list_missing_gradients(trace) if not (row.place == "uncalled" and trace.updates)]
+    hooks = list_relevant_hooks(trace)
+    behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
+    explained = {id(hook) for group in behind for hook in group}
+    others = [hook for hook in hooks if id(hook) not in explained]
+    findings = [_make_missing(row, group) for row, group in zip(missing, behind, strict=True)]
+    findings += [_make_silent(hook) for hook in others[:MAX_HOOKS]]
+    if len(others) > MAX_HOOKS:
+        more = say("finding.unfired.more", count=f"{len(others) - MAX_HOOKS:,}")
         findings.append(Finding(None, "unfired", more, "remark"))
     return findings
 
 
-def _rate(row: UnfiredHook) -> str:
+def _is_behind(hook: UnfiredHook, row: MissingGradient) -> bool:
+    """Whether a hook did not fire because of the cut that kept the gradients from the parameters of ``row``."""
+    if row.line is not None:
+        return (hook.file, hook.line) == (row.file, row.line)
+    return hook.cut == row.sentence
+
+
+# -- hooks
+
+
+def _make_silent(row: UnfiredHook) -> Finding:
+    """Make the finding of a hook: a warning if its cause is proven, and nothing shows that it is intended."""
     is_trouble = not row.fired and row.is_proven and row.cause not in _INTENDED_CAUSES
-    return "warning" if is_trouble else "remark"
+    key = "odd_hook" if row.fired else "unfired"
+    head = say(f"finding.{key}", hook=row.hook.label, on=row.on)
+    sentence = join("join.sentences", [head, row.sentence, row.advice])
+    finding = Finding(row.step, key, sentence, "warning" if is_trouble else "remark")
+    if row.line is not None:
+        return replace(finding, line=row.line, file=row.file, line_role="cuts")
+    return replace(finding, line=row.hook.line, file=row.hook.file, line_role="hook")
 
 
-def _describe_hook(row: UnfiredHook) -> str:
-    key = "finding.odd_hook" if row.fired else "finding.unfired"
-    return join("join.sentences", [say(key, hook=row.hook.label, on=row.on), row.sentence, row.advice])
+# -- parameters
 
 
-def list_missing(trace: TraceData) -> list[Finding]:
-    """List the places where the way of gradients ends, each with the parameters behind it.
+def _make_missing(row: MissingGradient, hooks: list[UnfiredHook]) -> Finding:
+    """Make the finding of parameters without a gradient.
 
-    It is a warning if the way is cut between the parameters and the loss, and a remark if it may well be intended: the
-    module was not called, or ran without a graph. Where an optimizer took steps, ``find_unreached`` tells of modules
-    that were not called.
+    It is a warning if the graph is cut between them and the loss, and a remark if that may well be intended: the module
+    was not called, or ran without a graph.
     """
-    return [
-        Finding(
-            row.step,
-            "cut",
-            join("join.sentences", [say("finding.cut", on=join_names(row.parameters)), row.sentence]),
-            "warning" if row.place in _CUTS else "remark",
-        )
-        for row in list_missing_gradients(trace)
-        if not (row.place == "uncalled" and trace.updates)
-    ]
+    head = say("finding.cut", on=join_names(row.parameters))
+    sentence = join("join.sentences", [head, row.sentence, *_describe_hooks(hooks)])
+    severity = "warning" if row.place in CUTS else "remark"
+    return Finding(row.step, "cut", sentence, severity, line=row.line, file=row.file, line_role="cuts")
+
+
+def _describe_hooks(hooks: list[UnfiredHook]) -> list[str]:
+    names = tuple(say("finding.cut.hook_on", hook=hook.hook.label, on=hook.on) for hook in hooks)
+    key = "finding.cut.hook" if len(hooks) == 1 else "finding.cut.hooks"
+    return [say(key, hooks=join_names(names), count=f"{len(hooks):,}")] if hooks else []

@@ -1,4 +1,4 @@
-"""Find where the way of the gradient ends, for each parameter that got none."""
+"""Find where the graph is cut, for each parameter that got no gradient."""
 
 from hookviz.analysis.missing_gradients.table import MissingGradient, list_missing_gradients
 

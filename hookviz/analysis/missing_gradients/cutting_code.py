@@ -1,4 +1,4 @@
-"""Code that can end the way of a gradient: detach, no_grad, conversions to numbers, ops without a gradient."""
+"""Code that can cut a graph: detach, no_grad, conversions to numbers, ops without a gradient."""
 
 import ast
 from collections.abc import Iterator
@@ -25,8 +25,9 @@ def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -
 
     Args:
         text: the source, whose first line has the number ``first_line``.
-        start: the line after which, or in which, the way ends.
-        end: the line before which, or in which, it ends.
+        start: the line after which, or in which, the graph is cut.
+        end: the line before which, or in which, it is cut. If it does not come after ``start``, both are taken to lie
+            in one loop, of which any line may run in between.
 
     >>> text = '''def forward(self, x):
     ...     h = self.a(x)
@@ -41,9 +42,9 @@ def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -
     except (SyntaxError, ValueError, RecursionError):
         return []
     shift = first_line - 1
-    last = end if end is not None else _end_of_function(tree, start - shift) + shift
-    found = [CuttingCode(node.lineno + shift, ast.unparse(node)) for node in _cutting_nodes(tree)]
-    return sorted({code for code in found if start <= code.line <= last})
+    first, last = _find_range(tree, start - shift, None if end is None else end - shift)
+    found = [CuttingCode(node.lineno, ast.unparse(node)) for node in _cutting_nodes(tree)]
+    return sorted({code._replace(line=code.line + shift) for code in found if first <= code.line <= last})
 
 
 def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
@@ -56,11 +57,21 @@ def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
             yield node
 
 
-def _end_of_function(tree: ast.AST, line: int) -> int:
-    """Return the last line of the innermost function around ``line``, or of the whole text."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    if around:
-        innermost = max(around, key=lambda node: node.lineno)
-        return innermost.end_lineno or innermost.lineno
-    return max((getattr(node, "end_lineno", None) or 0 for node in ast.walk(tree)), default=line)
+def _find_range(tree: ast.AST, start: int, end: int | None) -> tuple[int, int]:
+    """Return the first and the last line that may run between two lines."""
+    if end is None:
+        function = _find_innermost(tree, (ast.FunctionDef, ast.AsyncFunctionDef), start, start)
+        return (start, max(_list_end_lines(tree), default=start) if function is None else function[1])
+    loop = _find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
+    return (start, end) if loop is None else loop
+
+
+def _find_innermost(tree: ast.AST, kinds: tuple[type[ast.stmt], ...], first: int, last: int) -> tuple[int, int] | None:
+    """Return the lines of the innermost statement of some kinds around the lines from ``first`` to ``last``."""
+    statements = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    spans = [(node.lineno, node.end_lineno or node.lineno) for node in statements]
+    return max((span for span in spans if span[0] <= first and last <= span[1]), default=None)
+
+
+def _list_end_lines(tree: ast.AST) -> list[int]:
+    return [getattr(node, "end_lineno", None) or 0 for node in ast.walk(tree)]

@@ -1,15 +1,19 @@
-"""The place where the way of a gradient to a parameter ends, as far as the module calls show it."""
+"""The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
+from itertools import takewhile
 from typing import NamedTuple
 
 from hookviz.analysis.missing_gradients.cutting_code import CuttingCode, find_cutting_code
 from hookviz.support.messages import join, say
-from hookviz.trace import CallRow, LineRow, TraceData
+from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
+
+CUTS = frozenset({"op", "between", "inside", "within", "after"})
+"""The kinds of places where the code of a forward, an op of it, or the code between two calls, cuts the graph."""
 
 
 class Place(NamedTuple):
-    """Where the way ends."""
+    """Where the graph is cut."""
 
     key: str
     """``missing.<key>`` is the key of its sentence."""
@@ -18,7 +22,7 @@ class Place(NamedTuple):
     """The step to look at."""
     file: str | None = None
     line: int | None = None
-    """The line of the user's code that ends the way, if only one can."""
+    """The line of the user's code that cuts, if only one can."""
 
 
 class PlaceFinder:
@@ -36,7 +40,10 @@ class PlaceFinder:
         self._used, self._root = find_calls_in_graphs(trace), name_last_root(trace)
 
     def find(self, owner: str, module: int | None) -> Place:
-        """Return the first place, on the way from a module, named ``owner``, to the loss, where the way ends."""
+        """Return the place where the graph between a module, named ``owner``, and the loss is cut.
+
+        If it is cut at several places, this is the one nearest to the loss that the calls show.
+        """
         calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
         names = {"on": owner, "root": self._root}
         if module is None or not calls:
@@ -56,33 +63,55 @@ class PlaceFinder:
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
-        if self.trace.calls[call].gives_grad is False:
-            return Place("inside", say("missing.inside", **names), self._end.get(call))
-        user = self._call_with_the_same_numbers(call)
+        last, user = self._follow_numbers(self._find_anchor(call))
+        names = {**names, "on": self._name(last, names["on"])}
+        if self.trace.calls[last].gives_grad is False:
+            return Place("inside", say("missing.inside", **names), self._end.get(last))
         if user is not None:
-            names = {**names, "user": self.trace.call(user)}
-            return self._with_code("between", names, call, self._end.get(call), self._lines.get(user))
-        for outer in list(iter_enclosing_calls(self.trace, call))[1:]:
-            if outer in self._used or self.trace.calls[outer].gives_grad is False:
-                names = {**names, "outer": self.trace.call(outer)}
-                return self._with_code("within", names, call, self._end.get(call), None)
-        return self._with_code("after", names, call, self._end.get(call), None)
+            names["user"] = self._name(user)
+            return self._with_code("between", names, last, self._end.get(last), self._lines.get(user))
+        outer = self.trace.calls[last].parent
+        if outer is not None:
+            names["outer"] = self._name(outer)
+        return self._with_code("after" if outer is None else "within", names, last, self._end.get(last), None)
+
+    def _find_anchor(self, call: int) -> int:
+        """Return the call, from ``call`` outward, whose output is the last that is known to have a history.
+
+        The loss uses none of them. The output of the outermost one comes nearest to the loss. If it has no history,
+        its forward cuts the graph: after an inner call whose output has one, or else in the forward of ``call``.
+        """
+        unused = list(takewhile(lambda outer: outer not in self._used, iter_enclosing_calls(self.trace, call)))
+        return next((outer for outer in reversed(unused) if self.trace.calls[outer].gives_grad is not False), call)
+
+    def _follow_numbers(self, call: int) -> tuple[int, int | None]:
+        """Follow the output of a call from one call to the next, as long as the numbers and their history go on.
+
+        Returns:
+            The last call that the history reaches, and the call that was given its numbers without it, if any.
+        """
+        user = self._call_with_the_same_numbers(call)
+        while user is not None and self.trace.calls[user].takes_grad and user not in self._used:
+            call, user = user, self._call_with_the_same_numbers(user)
+        return call, user if user is not None and self.trace.calls[user].takes_grad is False else None
+
+    def _name(self, call: int, module: str | None = None) -> str:
+        """Return the name of a call; that of its module if it is known as ``module`` already."""
+        name = self.trace.module(self.trace.calls[call].module)
+        return name if name == module else self.trace.call(call)
 
     def _call_with_the_same_numbers(self, call: int) -> int | None:
-        """Return the first later call that was given what ``call`` returned, without its history."""
+        """Return the first later call that recorded a graph and was given what ``call`` returned."""
         end = self._end.get(call)
-        if end is None:
+        returned = [] if end is None else self._numbers(self.trace.rows[end].after)
+        if end is None or not returned:
             return None
-        returned = self._numbers(self.trace.rows[end].after)
         for other, begin in self._begin.items():
-            given = self._numbers(self.trace.rows[begin].after) if begin > end and self._has_no_history(other) else []
-            if any(value in returned for value in given):
-                return other
+            if begin > end and self.trace.calls[other].mode == "grad":
+                given = self._numbers(self.trace.rows[begin].after)
+                if any(value in returned for value in given):
+                    return other
         return None
-
-    def _has_no_history(self, call: int) -> bool:
-        row: CallRow = self.trace.calls[call]
-        return row.takes_grad is False and row.mode == "grad"
 
     def _numbers(self, indices: object) -> list[object]:
         """Return the rows of values of which more than a shape is known."""
@@ -94,7 +123,8 @@ class PlaceFinder:
 
     def _called_at(self, call: int) -> list[str]:
         line = self._lines.get(call)
-        return [] if line is None else [say("missing.called_at", where=self._where(line.source, line.line))]
+        name = self._name(call)
+        return [] if line is None else [say("missing.called_at", on=name, where=self._where(line.source, line.line))]
 
     def _with_code(self, key: str, names: dict[str, str], call: int, step: int | None, until: LineRow | None) -> Place:
         """Make a place after a call, with the code that can cut there."""

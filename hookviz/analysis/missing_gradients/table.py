@@ -6,7 +6,7 @@ from hookviz.analysis.missing_gradients.op_cuts import place_of_cuts
 from hookviz.analysis.missing_gradients.places import Place, PlaceFinder
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
-from hookviz.trace import TraceData
+from hookviz.trace import MissingRow, TraceData
 
 MAX_NAMED = 4
 """How many parameters a sentence names."""
@@ -14,18 +14,18 @@ MAX_NAMED = 4
 
 @dataclass(frozen=True)
 class MissingGradient:
-    """Parameters that require grad and that no gradient reached, with the place where its way ends."""
+    """Parameters that require grad and that no gradient reached, with the place where the graph is cut."""
 
     parameters: tuple[str, ...]
     """Their names; all are cut off at the same place."""
     place: str
-    """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``inside`` (the forward of their
-    module), ``between`` (two module calls), ``within`` (the forward of a module around theirs), ``after`` (their module
-    returned), or ``unused`` (their module belongs to the graph, and they do not).
-    After ``record(cuts=True)`` also ``op``: an op that returns a result without a graph. One that runs in ``no_grad``
-    has the place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
+    """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``inside`` (the forward of a module
+    that got their output), ``between`` (two module calls), ``within`` (the forward of a module, after an inner one
+    returned), ``after`` (an outermost module returned), or ``unused`` (their module belongs to the graph, and they do
+    not). After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the
+    place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
-    """Where the way ends, and why."""
+    """Where the graph is cut, and why."""
     step: int | None
     """The step to look at, counted from 0; None if their module was not called."""
     file: str | None
@@ -34,7 +34,10 @@ class MissingGradient:
 
 
 def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
-    """List the parameters without a gradient, those of one place together."""
+    """List the parameters without a gradient; those that are cut off at the same place, or by the same line, together.
+
+    If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
+    """
     head = [say(f"table.{name}") for name in ("parameters", "why", "step")]
     rows = _find_rows(trace) if trace.missing_rows else []
     return Table(rows, head, lambda row: _cells(trace, row), nothing=_describe_none(trace))
@@ -42,17 +45,26 @@ def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
     finder = PlaceFinder(trace)
-    places: dict[tuple[object, ...], Place] = {}
-    by_place: dict[Place, list[str]] = {}
+    by_path: dict[object, list[MissingRow]] = {}
     for row in trace.missing_rows:
-        key = row.cuts or (row.owner, row.module)
-        if key not in places:
-            places[key] = place_of_cuts(trace, row.cuts) if row.cuts else finder.find(row.owner, row.module)
-        by_place.setdefault(places[key], []).append(row.name)
-    return [
-        MissingGradient(tuple(names), place.key, place.sentence, place.step, place.file, place.line)
-        for place, names in by_place.items()
-    ]
+        by_path.setdefault(row.cuts or (row.owner, row.module), []).append(row)
+    by_cause: dict[object, list[str]] = {}
+    places: dict[object, Place] = {}
+    for rows in by_path.values():
+        first = rows[0]
+        place = place_of_cuts(trace, first.cuts) if first.cuts else finder.find(first.owner, first.module)
+        cause = place if place.line is None else (place.file, place.line)
+        by_cause.setdefault(cause, []).extend(row.name for row in rows)
+        places[cause] = max(place, places.get(cause, place), key=_get_step)
+    return [_make_row(tuple(names), places[cause]) for cause, names in by_cause.items()]
+
+
+def _get_step(place: Place) -> int:
+    return -1 if place.step is None else place.step
+
+
+def _make_row(names: tuple[str, ...], place: Place) -> MissingGradient:
+    return MissingGradient(names, place.key, place.sentence, place.step, place.file, place.line)
 
 
 def join_names(names: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ of a kind of hook are tried in order: a rule may rely on those before it.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hookviz.analysis.missing_gradients.places import Place
 from hookviz.analysis.unfired.timeline import Timeline
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.traversal import name_last_root
@@ -21,6 +22,8 @@ class Cause(NamedTuple):
     step: int | None = None
     """The step to look at."""
     is_proven: bool = True
+    place: Place | None = None
+    """Where the graph is cut, if that is the cause."""
 
 
 Rule = Callable[[UnfiredRow, Timeline], Cause | None]
@@ -56,7 +59,8 @@ def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     steps = timeline.passes_while(hook) if _family(hook.kind) == "tensor" else timeline.calls_while(hook)
     if hook.until is None or (steps and _family(hook.kind) != "step"):
         return None
-    return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, hook.until)
+    step = hook.until if hook.until < len(timeline.trace.rows) else None  # it may have been removed after the last step
+    return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, step)
 
 
 def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -191,7 +195,9 @@ def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     calls = {timeline.trace.rows[step].own_call for step in steps}
     if not steps or timeline.is_limited or not calls.isdisjoint(timeline.owned_calls):
         return None
-    return Cause("outside", {"on": hook.on, "root": name_last_root(timeline.trace)}, steps[-1])
+    place = timeline.find_cut(hook.on, hook.module)
+    key = "outside" if place is None else "outside.cut"
+    return Cause(key, {"on": hook.on, "root": name_last_root(timeline.trace)}, steps[-1], place=place)
 
 
 def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -249,7 +255,9 @@ def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.count("in_graph") or not hook.count("passes"):
         return None
-    return Cause("not_in_graph", {"on": hook.on, "root": name_last_root(timeline.trace)}, timeline.seeds[-1])
+    names = {"on": hook.on, "root": name_last_root(timeline.trace)}
+    place = timeline.find_cut_of_parameter(hook.on) if hook.evidence_of("leaf") else None
+    return Cause("not_in_graph" if place is None else "not_in_graph.cut", names, timeline.seeds[-1], place=place)
 
 
 def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

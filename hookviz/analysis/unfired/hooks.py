@@ -1,8 +1,9 @@
 """The table of hooks that did not fire, or fired otherwise than one would expect."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hookviz.analysis.missing_gradients.places import Place
 from hookviz.analysis.unfired.causes import Cause, find_cause
 from hookviz.analysis.unfired.surprises import find_surprises
 from hookviz.analysis.unfired.timeline import Timeline, is_limited
@@ -35,6 +36,13 @@ class UnfiredHook:
     """Whether it was registered before the recording began."""
     is_proven: bool
     """Whether the recording proves the cause; if not, the sentence says what is left."""
+    index: int | None = None
+    """The index of its row in ``Trace.unfired_rows``; None if it fired."""
+    cut: str = ""
+    """Where the graph is cut, as a sentence, which is a part of ``sentence``; empty if that is not the cause."""
+    file: str | None = None
+    line: int | None = None
+    """The line of your code that cuts the graph, if only one can."""
 
     @property
     def on(self) -> str:
@@ -62,18 +70,27 @@ def _list_silent(trace: TraceData) -> list[UnfiredHook]:
     timeline = Timeline(trace)
     notes = (row.note for row in trace.rows if row.kind == "unobserved" and row.note is not None)
     unobserved = {dict(note.arguments).get("hook") for note in notes}
-    silent = (row for row in trace.unfired_rows if row.name not in unobserved)
-    return [_make_unfired(row, row.on, 0, find_cause(row, timeline)) for row in silent]
+    silent = ((index, row) for index, row in enumerate(trace.unfired_rows) if row.name not in unobserved)
+    return [_make_unfired(row, row.on, 0, find_cause(row, timeline), index) for index, row in silent]
 
 
-def _make_unfired(row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause) -> UnfiredHook:
+def _make_unfired(
+    row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause, index: int | None = None
+) -> UnfiredHook:
     source = Source(row.name, row.file, row.line, row.text, row.mark)
     on = on or say("unfired.unnamed")
     arguments = {**cause.arguments, "on": on, "hook": source.label}
     sentence, advice = say(f"unfired.{cause.key}", **arguments), say(f"unfired.{cause.key}.do", **arguments)
     hook = Hook(on, row.kind, source, "", 0, 1, row.flags)
     is_older = isinstance(row, UnfiredRow) and row.since is None
-    return UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven)
+    unfired = UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven, index)
+    return unfired if cause.place is None else _add_cut(unfired, cause.place)
+
+
+def _add_cut(row: UnfiredHook, place: Place) -> UnfiredHook:
+    """Add the place where the graph is cut."""
+    sentence = join("join.sentences", [row.sentence, place.sentence])
+    return replace(row, sentence=sentence, cut=place.sentence, file=place.file, line=place.line)
 
 
 def _cells(row: UnfiredHook) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from functools import cached_property
 
+from hookviz.analysis.missing_gradients.places import CUTS, Place, PlaceFinder
 from hookviz.trace import CallRow, TraceData, UnfiredRow
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
 
@@ -71,6 +72,21 @@ class Timeline:
     def owned_calls(self) -> set[int]:
         """The calls that made nodes of the graph of a pass, with all calls around them."""
         return find_calls_in_graphs(self.trace)
+
+    @cached_property
+    def _places(self) -> PlaceFinder:
+        return PlaceFinder(self.trace)
+
+    def find_cut(self, owner: str, module: int | None) -> Place | None:
+        """Return where the graph between a module, named ``owner``, and the loss is cut; None if it is not cut."""
+        place = self._places.find(owner, module)
+        return place if place.key in CUTS else None
+
+    def find_cut_of_parameter(self, name: str) -> Place | None:
+        """Return where the graph between the module of a parameter and the loss is cut; None if it is not cut."""
+        owner = name.rpartition(".")[0]
+        module = next((number for number, row in enumerate(self.trace.modules) if row.name == owner), None)
+        return None if module is None else self.find_cut(owner, module)
 
     @cached_property
     def is_limited(self) -> bool:

@@ -101,6 +101,8 @@ export interface HookPin {
   hook: number;
   /** The id of the text that shows what the hook did. */
   value: string;
+  /** Why the hook did not fire, and what to do; missing if it fired, or if the trace does not know it. */
+  reason?: Message;
 }
 
 /** A picture, and what it shows at each step. Elements are named by their ids in the SVG. */
@@ -166,6 +168,17 @@ export interface FiringRow {
   effect: Message;
 }
 
+/** A row of the list of hooks that did not fire. */
+export interface UnfiredText {
+  /** The step that shows why; -1 if none does. */
+  step: number;
+  hook: string;
+  kind: Message;
+  on: Message;
+  why: Message;
+  advice: Message;
+}
+
 /** One recorded run: an overview of its steps, its table of firings and its pictures. */
 export interface RunContent {
   /** The name of the run; empty if there is only one. */
@@ -179,6 +192,10 @@ export interface RunContent {
   /** For each step the index of its words among the words of all runs; None if each step has its own. */
   word_indices: number[] | null;
   firings: FiringRow[];
+  /** The hooks that did not fire; missing if there are none, and in all runs but the first. */
+  unfired?: UnfiredText[];
+  /** How many more there are; missing if all are listed. */
+  unfired_more?: Message;
   /** The indices in ``Content.svgs`` of the pictures that are shown first. */
   pictures: number[];
   /** The number of each pass among all that ran, from 1; missing if the run holds all of them. */
@@ -210,6 +227,8 @@ export interface Switch {
 export interface FindingText {
   text: Message;
   step: number;
+  /** Whether it is about a hook in the list of those that did not fire. */
+  unfired?: boolean;
 }
 
 /** The parts of a player's initial state that differ from ``INITIAL``. */

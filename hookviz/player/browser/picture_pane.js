@@ -11,7 +11,9 @@ import { rollPicture } from "./motion_roll.js";
 import { normScale } from "./norm_scale.js";
 import { Picture } from "./picture.js";
 import { makePictureTools } from "./picture_tools.js";
+import { makeSilentPins } from "./silent_pins.js";
 import { isWithin } from "./stepping.js";
+import { hidesReasons } from "./unfired_list.js";
 import { isFullScreen } from "./full_screen.js";
 import { Viewport } from "./viewport.js";
 
@@ -28,6 +30,7 @@ const LINK_ELEMENTS = ".hv-fold, .hv-port";
  * @property {Picture} picture
  * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
+ * @property {(isOn: boolean) => void} showReasons shows or hides why hooks did not fire
  */
 
 /**
@@ -71,7 +74,7 @@ export class PicturePane {
     listen(this.graph, "click", (event) => this.#click(event), signal);
     listen(this.graph, "focusin", (event) => this.#revealFocused(event), signal);
     listen(context.root, "fullscreenchange", () => this.viewport.refresh(), signal);
-    driver.onChange("change:norms", () => this.#paint());
+    driver.onChange("change:norms change:predict", () => this.#paint());
     driver.onChange("change:tensors change:nodes", () => this.current && this.enter(this.current.name));
   }
 
@@ -186,6 +189,7 @@ export class PicturePane {
     if (!this.current) return;
     this.current.picture.paint(this.step);
     this.current.color(this.step, Boolean(this.context.model.get("norms")));
+    this.current.showReasons(!hidesReasons(this.context, this.step));
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.currentRect);
   }
@@ -267,7 +271,7 @@ export class PicturePane {
     const key = `${layer} ${name}`;
     const cached = this.#cache.get(key);
     if (cached) return cached;
-    const { fetchChunk, language } = this.context;
+    const { fetchChunk, language, signal } = this.context;
     const view = /** @type {View | null} */ (await fetchChunk(name));
     const markup = view && (await this.#markup(view, layer));
     if (!view || !markup) return null;
@@ -277,7 +281,9 @@ export class PicturePane {
     const picture = new Picture(markup, view, { label, language, baseline, strikesOldTexts, isSwitch, isOff });
     this.#makeLinks(picture);
     const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
-    const shown = { name, view, picture, bands, color: makeNormColors(picture, run.steps, this.scale) };
+    const color = makeNormColors(picture, run.steps, this.scale);
+    const showReasons = makeSilentPins(picture, language, this.options.showMessage, signal);
+    const shown = { name, view, picture, bands, color, showReasons };
     this.#cache.set(key, shown);
     return shown;
   }

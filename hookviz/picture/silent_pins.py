@@ -1,0 +1,61 @@
+"""The pins of hooks that did not fire: those that a pass had, and new ones for hooks that it did not have.
+
+A hook that was registered after the pass, or removed before it, has its place in the picture all the same.
+"""
+
+from collections.abc import Collection, Iterator
+
+from hookviz.picture import element_ids as ids
+from hookviz.picture.module_boxes import MAX_CALL_LABEL, CallBox
+from hookviz.picture.primitives import MAX_LABEL, Box, Mark, Pin, fit_on_line
+from hookviz.picture.scene import NODE_PIN_KINDS, Scene, label_of_hook
+from hookviz.support.messages import say
+from hookviz.support.source_code import Source
+from hookviz.trace import MODULE_HOOK_KINDS, UnfiredRow
+
+
+def mark_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
+    """Note on the pins of ``scene`` which of the rows ``unfired`` says why the hook did not fire."""
+    rows = scene.trace.lookup.unfired_rows_of_hooks
+    for pin in scene.list_pins():
+        if pin.hook is not None and rows.get(pin.hook) in unfired:
+            pin.unfired = rows[pin.hook]
+
+
+def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
+    """Give each of the rows ``unfired`` that has no pin a pin on each box of its node or module."""
+    if not scene.marks:
+        return
+    pinned = {pin.unfired for pin in scene.list_pins()}
+    added = []
+    for index in unfired:
+        if index not in pinned:
+            row = scene.trace.unfired_rows[index]
+            for box in _find_boxes(scene, row):
+                pin = _make_pin(box, index, row)
+                box.pins.append(pin)
+                added.append(pin)
+    last_step = max(scene.marks)
+    silent = say("picture.silent")
+    for pin in added:
+        pin.longest_text = silent
+    texts = {ids.value_id(pin.id): silent for pin in added}
+    mark: Mark = scene.marks[last_step]
+    scene.marks[last_step] = mark._replace(texts={**mark.texts, **texts})
+
+
+def _find_boxes(scene: Scene, row: UnfiredRow) -> Iterator[Box | CallBox]:
+    """Yield the boxes on which a hook stands."""
+    if row.kind in NODE_PIN_KINDS and row.node in scene.boxes:
+        yield scene.boxes[row.node]
+    elif row.kind in MODULE_HOOK_KINDS and row.module is not None:
+        yield from (box for call, box in scene.calls.items() if scene.trace.calls[call].module == row.module)
+
+
+def _make_pin(box: Box | CallBox, index: int, row: UnfiredRow) -> Pin:
+    name = Source(row.name, row.file, row.line, row.text, row.mark).label
+    if isinstance(box, CallBox):
+        label = f"{say(f'picture.{row.kind}')} {fit_on_line(name, MAX_CALL_LABEL)}"
+    else:
+        label = fit_on_line(label_of_hook(row.kind, name), MAX_LABEL)
+    return Pin(ids.unfired_pin_id(box.id, index), label, row.name, None, unfired=index)

@@ -1,0 +1,50 @@
+"""The hooks that did not fire, as texts: the list below the table of firings, and the reasons on pins."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
+from hookviz.player.payload import RunContent, UnfiredText
+from hookviz.player.wording import Wording
+from hookviz.support.messages import join, say
+from hookviz.trace import TraceData
+
+MAX_UNFIRED = 50
+"""The most hooks that the list names, and that have a reason on their pins; ``trace.unfired`` has all."""
+
+
+class UnfiredTexts:
+    """The texts about the hooks of a trace that did not fire, except those that have nothing to do with what ran."""
+
+    def __init__(self, trace: TraceData) -> None:
+        hooks = [hook for hook in list_relevant_hooks(trace) if not hook.fired]
+        self._listed, self._left_out = hooks[:MAX_UNFIRED], len(hooks[MAX_UNFIRED:])
+
+    @cached_property
+    def reasons(self) -> Mapping[int, str]:
+        """Index of an unfired row → what the pin of its hook says."""
+        return {hook.index: _say_why(hook) for hook in self._listed if hook.index is not None}
+
+    def add_to(self, run: RunContent, wording: Wording) -> None:
+        """Add the list to ``run`` unless it is empty."""
+        if self._listed:
+            run["unfired"] = [_make_row(hook, wording) for hook in self._listed]
+        if self._left_out:
+            key = "page.unfired_more" if self._left_out > 1 else "page.unfired_more_one"
+            run["unfired_more"] = wording(say(key, count=f"{self._left_out:,}"))
+
+
+def _say_why(hook: UnfiredHook) -> str:
+    fact = say("finding.unfired", hook=hook.hook.label, on=hook.on)
+    return join("join.sentences", [fact, hook.sentence, hook.advice])
+
+
+def _make_row(hook: UnfiredHook, wording: Wording) -> UnfiredText:
+    return {
+        "step": -1 if hook.step is None else hook.step,
+        "hook": hook.hook.label,
+        "kind": wording(say(f"census.{hook.hook.kind}")),
+        "on": wording(hook.on),
+        "why": wording(hook.sentence),
+        "advice": wording(hook.advice),
+    }

@@ -1,0 +1,152 @@
+"""Notes during a recording when hooks are registered and removed, and what the passes see of their owners."""
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+from torch.utils.hooks import RemovableHandle
+
+from hookviz.autograd import variable_names
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.hook_dicts import user_hook_entries
+from hookviz.recorder.hook_owners import ModuleEvidence, TensorEvidence
+from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.support.source_code import Source, describe_function, shorten_filename
+from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, HookRow, TraceData, UnfiredRow
+from hookviz.trace.value_rows import get_stored_rows
+
+MAX_REMOVALS = 2_000
+"""A recording remembers up to this many removed hooks; a note says how many more were removed."""
+
+HookIdentity: TypeAlias = tuple[Any, int | None]
+"""Key and module of a hook: torch gives each hook a key of its own, but a copy of a module has the same ones."""
+
+
+class Removal(NamedTuple):
+    """A hook that was removed during the recording."""
+
+    hooks: "weakref.ref[Any]"
+    key: Any
+    source: Source
+    group: int
+    until: int
+    removed_at: str
+
+
+class Registration(NamedTuple):
+    """A hook that was registered on a tensor during the recording."""
+
+    hooks: "weakref.ref[Any]"
+    kind: str
+    source: Source
+    group: int
+
+
+class HookLog:
+    """Notes what happens to hooks during a recording; none of it may take long.
+
+    torch numbers hooks in the order in which they are registered: that tells which are older than the recording.
+    """
+
+    def __init__(self, trace: TraceData, calls: CallTracker) -> None:
+        self.trace = trace
+        self.tensors, self.modules = TensorEvidence(), ModuleEvidence(calls)
+        self.on_tensors: dict[int, Registration] = {}
+        """Key → the hook, for the hooks that were registered on tensors."""
+        self.removals: list[Removal] = []
+        self.missed_removals = 0
+        """The number of removals that were not noted because there were too many."""
+        self.fired: set[HookIdentity] = set()
+        """The hooks that fired in passes that were dropped; after ``note_firings``, in all."""
+        self._first_key = RemovableHandle.next_id
+        self._registered: dict[int, int] = {}
+        """Key → the number of steps when the hook was registered."""
+        self._dropped_steps = 0
+
+    def registered(self, handle: RemovableHandle) -> None:
+        """Note that torch has made the handle of a new hook."""
+        self._registered[handle.id] = self._dropped_steps + len(self.trace.rows)
+
+    def tensor_hook_added(self, kind: str, hooks: Any) -> None:
+        """Note the source of a hook that was just added to a tensor, which may soon be gone."""
+        key, hook = next(reversed(user_hook_entries(hooks)), (None, None))
+        if isinstance(key, int) and key in self._registered:
+            self.on_tensors[key] = Registration(weakref.ref(hooks), kind, *find_user_source(hook))
+
+    def removed(self, handle: RemovableHandle) -> None:
+        """Note that a hook is about to be removed, and by which line of the user's code."""
+        hooks: Any = handle.hooks_dict_ref()
+        if hooks is None or handle.id not in hooks:
+            return
+        if len(self.removals) >= MAX_REMOVALS:
+            self.missed_removals += 1
+            return
+        frame = variable_names.caller_frame()
+        line = f"{shorten_filename(frame.f_code.co_filename) or ''}:{frame.f_lineno}"
+        until = self._dropped_steps + len(self.trace.rows)
+        self.removals.append(Removal(weakref.ref(hooks), handle.id, *find_user_source(hooks[handle.id]), until, line))
+
+    def pass_begins(self, snapshot: GraphSnapshot, names: Mapping[str, torch.Tensor], inputs: Sequence[Any]) -> None:
+        """Note which tensors with hooks are not in the graph of a pass, and which modules without a call are used."""
+        self.modules.pass_begins(snapshot, is_partial=bool(inputs))
+        if self.has_hooks:
+            self.tensors.pass_begins(snapshot, names.values(), is_partial=bool(inputs))
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether any hook was registered since Python started."""
+        return bool(RemovableHandle.next_id)
+
+    def forget(self, tensor: torch.Tensor) -> None:
+        """Forget what was seen of a tensor: torch swaps it with another one only if nothing refers to it weakly."""
+        self.tensors.forget(tensor)
+        self.modules.forget(tensor)
+
+    def passes_dropped(self, count: int) -> None:
+        """Note what fired in the first ``count`` passes, which are about to be dropped."""
+        dropped = [row for row in self.trace.rows if row.pass_id < count]
+        self._dropped_steps += len(dropped)
+        self._add_fired({row.hook for row in dropped if row.kind in HOOK_KINDS})
+        self._forget_dead_hooks()
+
+    def _forget_dead_hooks(self) -> None:
+        """Forget the hooks of tensors that no longer exist and of passes that were dropped: a loop may make many."""
+        dead = {key for key, registration in self.on_tensors.items() if registration.hooks() is None}
+        self.removals = [removal for removal in self.removals if removal.hooks() is not None]
+        self.on_tensors = {key: one for key, one in self.on_tensors.items() if key not in dead}
+        self.fired = {identity for identity in self.fired if identity[0] not in dead}
+        self._registered = {key: step for key, step in self._registered.items() if step >= self._dropped_steps}
+        self.tensors.forget_dead_tensors()
+
+    def note_firings(self) -> None:
+        """Note what fired in the passes that the trace still holds."""
+        # Compact rows, which have no hook, are not expanded for this.
+        self._add_fired({row.hook for row in get_stored_rows(self.trace.rows, 0) if type(row) is not tuple})
+
+    def _add_fired(self, hooks: Iterable[int | None]) -> None:
+        self.fired |= {identity_of(self.trace.hook_rows[hook]) for hook in hooks if hook is not None}
+
+    def since(self, key: Any) -> int | None:
+        """Return the number of steps when a hook was registered; None if that was before the recording."""
+        if not isinstance(key, int) or key < self._first_key:
+            return None
+        return max(self._registered.get(key, 0) - self._dropped_steps, 0)
+
+    def until(self, removal: Removal) -> int:
+        """Return the number of steps when a hook was removed."""
+        return max(removal.until - self._dropped_steps, 0)
+
+
+def identity_of(row: HookRow | UnfiredRow) -> HookIdentity:
+    """Return key and module of the hook of a row."""
+    module = row.module if row.kind in MODULE_HOOK_KINDS and "global" not in row.flags else None
+    return row.key, module
+
+
+def find_user_source(hook: Any) -> tuple[Source, int]:
+    """Return the source of the user's function in a hook, and for a part of a multi-grad hook what the parts share."""
+    unwrapped = unwrap_hook(hook)
+    group = id(unwrapped.state) if unwrapped is not None and unwrapped.kind == "multi_grad_hook" else 0
+    return describe_function(hook if unwrapped is None else unwrapped.function), group

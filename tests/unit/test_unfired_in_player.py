@@ -1,0 +1,99 @@
+"""The player lists the hooks that did not fire, and says at their pins why."""
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.player import unfired_texts
+from hookviz.player.payload import Content
+from hookviz.player.static_picture import static_picture
+from hookviz.player.trace_content import TraceContent
+from tests.shown import in_english
+
+
+def keep(*given: object) -> None:
+    return None
+
+
+def record_late_hook() -> hv.Trace:
+    a = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        (a * a).backward()
+        a.register_hook(keep)
+    return trace
+
+
+def reasons_at_pins(content: Content) -> list[str]:
+    views = [view for view in content["chunks"].values() if isinstance(view, dict) and "pins" in view]
+    pins = [pin for view in views for pin in view["pins"].values()]  # type: ignore[typeddict-item]
+    return [in_english(pin["reason"]) for pin in pins if "reason" in pin]
+
+
+def test_a_hook_that_was_registered_too_late_is_listed_and_has_a_pin() -> None:
+    content = TraceContent(record_late_hook()).full_content()
+    (row,) = content["runs"][0]["unfired"]
+    assert (row["step"], row["hook"], row["on"], in_english(row["kind"])) == (0, "keep", "a", "tensor hook")
+    assert in_english(row["advice"]) == "Register it before you call backward()."
+    assert [reason.startswith("keep on a did not fire.") for reason in reasons_at_pins(content)] == [True]
+
+
+def test_a_hook_of_a_module_that_was_called_has_a_pin_on_its_box() -> None:
+    net = nn.Linear(1, 1)
+    with hv.record(net) as trace:
+        output = net(torch.ones(1))
+        net.register_forward_hook(keep)
+        output.backward()
+    assert len(reasons_at_pins(TraceContent(trace).full_content())) == 1
+
+
+def test_an_older_hook_that_has_nothing_to_do_with_what_ran_is_not_listed() -> None:
+    unused = nn.Linear(1, 1)
+    unused.register_forward_hook(keep)
+    a = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        (a * a).backward()
+    content = TraceContent(trace).full_content()
+    assert "unfired" not in content["runs"][0] and not reasons_at_pins(content)
+
+
+@pytest.mark.parametrize(
+    ("most", "more"),
+    [(1, "2 more hooks did not fire: trace.unfired lists all of them."), (2, "1 more hook did not fire: ")],
+)
+def test_a_long_list_says_how_many_more_there_are(monkeypatch: pytest.MonkeyPatch, most: int, more: str) -> None:
+    monkeypatch.setattr(unfired_texts, "MAX_UNFIRED", most)
+    a = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        (a * a).backward()
+        for _ in range(3):
+            a.register_hook(keep)
+    run = TraceContent(trace).full_content()["runs"][0]
+    assert len(run["unfired"]) == most and in_english(run["unfired_more"]).startswith(more)
+
+
+def test_paper_has_the_list_once_and_where_predicting_hides_it() -> None:
+    page = static_picture(TraceContent(record_late_hook()).full_content(), "", packed=False)
+    assert page.count("Register it before you call backward().") == 1
+    assert '<div class="hv-scroll"><table><caption>Hooks that did not fire' in page
+
+
+def test_a_hook_that_was_removed_after_the_last_step_leads_to_no_step() -> None:
+    a = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        (a * a).backward()
+        a.register_hook(keep).remove()
+    assert [row.step for row in trace.unfired] == [None]
+    assert TraceContent(trace).full_content()["runs"][0]["unfired"][0]["step"] == -1
+
+
+def test_only_the_first_run_of_a_what_if_lists_them() -> None:
+    def run() -> None:
+        a = torch.tensor(2.0, requires_grad=True)
+        b = a * 3
+        b.register_hook(lambda grad: grad * 2)
+        b.backward()
+        a.register_hook(keep)
+
+    runs = hv.whatif(run).content()["runs"]
+    assert ["unfired" in one for one in runs] == [True] + [False] * (len(runs) - 1) and len(runs) > 1
