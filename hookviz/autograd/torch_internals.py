@@ -22,6 +22,7 @@ from hookviz.support.messages import say
 Use = Literal[
     "passes", "node_hooks", "tensor_hooks", "calls", "full_hooks", "multi_grad", "optimizers", "values", "formulas",
     "saved_hooks", "compiled", "checkpoint", "ranks", "scaler", "listing",
+    "cuts",
 ]  # fmt: skip
 """What hookviz uses an internal for; ``torch.use.*`` and ``torch.loss.*`` among the messages say it in words."""
 
@@ -144,7 +145,7 @@ next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "pass
 _attribute(
     "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
     "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/engine_order.py",
-    "recorder/node_owners.py",
+    "recorder/leaf_search.py", "recorder/node_owners.py",
 )  # fmt: skip
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
 """Both ``backward`` and ``autograd.grad`` call it, with the roots as first argument: instrumented."""
@@ -299,6 +300,10 @@ REGISTRATION_HOOKS = {
 
 DisableTorchFunction = _class("torch._C.DisableTorchFunction", "2.0", "values")
 """Within it, no ``__torch_function__`` of the user runs."""
+push_function_mode = _function("torch._C._push_on_torch_function_stack", "2.0", "cuts")
+pop_function_mode = _function("torch._C._pop_torch_function_stack", "2.0", "cuts")
+count_function_modes = _function("torch._C._len_torch_function_stack", "2.0", "cuts")
+"""The stack of this thread's ``TorchFunctionMode``: ours is taken off, and put back, below modes of the user."""
 disable_dispatch_modes = _function("torch.utils._python_dispatch._disable_current_modes", "2.0", "values")
 """Within it, no ``TorchDispatchMode`` of the user sees what hookviz computes."""
 dispatch_modes = _function("torch._C._len_torch_dispatch_stack", "2.0", "values")

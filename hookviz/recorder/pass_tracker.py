@@ -3,7 +3,6 @@
 Observers are put into the graph before each pass and removed after it.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
@@ -16,6 +15,7 @@ from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
 from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.cut_tracker import CutTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.grad_scaler import ScaleTracker
@@ -50,11 +50,12 @@ class PassTracker:
         retention: Retention,
         hook_log: HookLog,
         stop_condition: StopCondition,
+        cuts: CutTracker | None,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
         self.scales, self.ranks, self.retention = scales, ranks, retention
-        self.hook_log, self.stop_condition = hook_log, stop_condition
+        self.hook_log, self.stop_condition, self.cuts = hook_log, stop_condition, cuts
         self.numbering = NodeNumbers(session.trace)
         self.saved_tensors = SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
@@ -75,8 +76,7 @@ class PassTracker:
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> RunningPass | None:
         """Put observers into the graph below ``roots``; return None if the pass has to run unobserved."""
         self._end_interrupted()
-        other_thread = threading.get_ident() != self.session.thread
-        if not self.session.sampler.begin() or (other_thread and not self._passes_through_models(roots)):
+        if not self.session.sampler.begin() or not (self.session.is_own_thread() or self._passes_through_models(roots)):
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
         running_pass = None
@@ -141,6 +141,8 @@ class PassTracker:
         select = None if self.module_filter.patterns is None else self.owners.followed_nodes
         places = snapshot.capture(roots, names, select)
         self.session.attempt(self.hook_log.pass_begins, snapshot, names, inputs)
+        if self.cuts is not None:
+            self.session.attempt(self.cuts.pass_begins, roots, snapshot)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
         self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
         self.sweep()

@@ -13,6 +13,7 @@ from hookviz.autograd import variable_names
 from hookviz.autograd.tensor_statistics import validate_statistics
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
+from hookviz.recorder.cut_tracker import checked_cuts
 from hookviz.recorder.module_filter import checked_only
 from hookviz.recorder.pass_sampler import checked_every
 from hookviz.recorder.record_block import RecordBlock
@@ -37,6 +38,7 @@ def record(
     on_trouble: str | Path | None = None,
     statistics: StatisticsMode = "all",
     fastpath: bool = True,
+    cuts: bool = False,
 ) -> RecordBlock:
     """Record every module call and every backward pass in the ``with`` block, without changing them.
 
@@ -82,6 +84,13 @@ def record(
             NaN or Inf. It misses a hook that changes numbers past torch (through ``.data``, numpy) and keeps the norm.
         fastpath: False switches off PyTorch's fast path for transformers in the block, so that their inner modules
             and hooks run; this changes the last digits of what they return.
+        cuts: True follows each op, and finds the line that cuts a parameter off from the loss, also between module
+            calls and outside of them: ``trace.missing_gradients`` then has the op and its line. For a debugging run:
+            a function of ours runs at each op of the calling thread. It switches off PyTorch's fast path for
+            transformers; a warning of torch may name its line instead of yours; and a program that uses the stack up to
+            Python's recursion limit has one call less per op. Ops in compiled or scripted code and in other threads are
+            not followed, nor numbers that Python or numpy computes with before they become a tensor again. ``only``
+            leaves no missing gradients to explain, so it cannot be combined with ``cuts``.
 
     Returns:
         A block for a ``with`` statement. The name after ``as`` is the trace, which fills as calls and passes run.
@@ -90,8 +99,8 @@ def record(
         RuntimeError: a recording is already open in this thread.
         TypeError, ValueError: a model is not a module, ``names`` is not a dict of name → tensor, ``keep`` or ``every``
             is not a number of passes, ``until`` is neither ``"nan"`` nor a function, ``on_trouble`` is not a path or
-            has another suffix, ``statistics`` is not one of the two words, or a pattern in ``only`` matches no module
-            (the message lists similar names).
+            has another suffix, ``statistics`` is not one of the two words, ``cuts`` is not a boolean or is used with
+            ``only``, or a pattern in ``only`` matches no module (the message lists similar names).
         FileNotFoundError: the folder of ``on_trouble`` does not exist.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -102,7 +111,7 @@ def record(
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
     options: dict[str, Any] = {"only": only, "every": every, "keep": keep, "until": until, "on_trouble": on_trouble}
-    make = partial(new_recording, *models, names=names, statistics=statistics, **options)
+    make = partial(new_recording, *models, names=names, statistics=statistics, cuts=cuts, **options)
     return RecordBlock(make, partial(begin, fastpath=fastpath), end)
 
 
@@ -115,6 +124,7 @@ def new_recording(
     until: Until | None = None,
     on_trouble: str | Path | None = None,
     statistics: StatisticsMode = "all",
+    cuts: bool = False,
 ) -> Recording:
     """Create a recording that has not begun.
 
@@ -144,6 +154,7 @@ def new_recording(
         checked_every(every),
         checked_until(until),
         checked_file(on_trouble),
+        checked_cuts(cuts, only),
     )
 
 
@@ -156,11 +167,15 @@ def begin(recording: Recording, *, fastpath: bool = True) -> None:
         torch_patches.start_observing(recording)
         if not fastpath:
             _fastpath_switch.acquire(recording)
+        if recording.cuts is not None:
+            recording.cuts.start()
 
 
 def end(recording: Recording) -> None:
     """End ``recording`` and restore torch as it was before. Calling it twice is safe."""
     with Uninterrupted():
+        if recording.cuts is not None:
+            recording.cuts.end()
         _fastpath_switch.release(recording)
         torch_patches.stop_observing(recording)
         recording.close()

@@ -11,6 +11,7 @@ from hookviz.api.trace import Trace
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.cut_tracker import CutTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.grad_scaler import ScaleTracker
 from hookviz.recorder.hook_log import HookLog
@@ -43,6 +44,7 @@ class Recording:
         every: int = 1,
         until: Until | None = None,
         on_trouble: Path | None = None,
+        cuts: bool = False,
     ) -> None:
         self.trace, self.session = trace, Session(trace, every)
         self.thread, self.sampler = self.session.thread, self.session.sampler
@@ -54,20 +56,22 @@ class Recording:
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
+        self.cuts = CutTracker(self.session) if cuts else None
+        """Follows the ops of the thread; None if the user did not ask for it."""
         self.hook_log = HookLog(trace, self.calls)
-        self.missing = MissingParameters(trace, self.calls, self.hook_log.modules)
+        self.missing = MissingParameters(trace, self.calls, self.hook_log.modules, self.cuts, names)
         self.retention = Retention(
             trace,
             keep,
             self.session.notes,
             is_idle=self._is_idle,
-            on_drop=self.hook_log.passes_dropped,
+            on_drop=self._passes_dropped,
             on_renumber=self._renumber,
         )
         self.condition = StopCondition(self.session, until)
         self.trouble_file = None if on_trouble is None else TroubleFile(trace, self.session.notes, on_trouble)
         followers = (self.calls, self.scales, self.ranks, self.retention, self.hook_log, self.condition)
-        self.passes = PassTracker(self.session, names, *followers)
+        self.passes = PassTracker(self.session, names, *followers, self.cuts)
         self.unfired = UnfiredHookWriter(self.passes, self.optimizers)
         self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers)
 
@@ -111,6 +115,8 @@ class Recording:
         if reason is None:
             return
         self.sampler.stop()
+        if self.cuts is not None:
+            self.cuts.stop()
         with self.session.lock:
             self.session.notes.add(reason)
             self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
@@ -130,6 +136,14 @@ class Recording:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
             self.hook_log.forget(tensor)
+            if self.cuts is not None:
+                self.cuts.forget(tensor)
+
+    def _passes_dropped(self, count: int) -> None:
+        """Note what is known from the first ``count`` passes, which are about to be dropped."""
+        self.hook_log.passes_dropped(count)
+        if self.cuts is not None:
+            self.cuts.passes_dropped(count)
 
     def _is_idle(self) -> bool:
         """Return whether neither a pass nor a module call is running in any thread."""
@@ -161,4 +175,6 @@ class Recording:
             self.session.attempt(act)
         self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
         self.session.attempt(self.missing.close)
+        if self.cuts is not None:
+            self.session.attempt(self.cuts.close)
         self.session.attempt(self.unfired.write)

@@ -29,6 +29,10 @@ class Session:
         self._reported: set[str | Note] = set()
         """The internal errors that have been reported: one for all passes, and one for each module."""
 
+    def is_own_thread(self) -> bool:
+        """Return whether the calling thread is the one that began the recording."""
+        return threading.get_ident() == self.thread
+
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions, and report its exceptions instead of raising them to the user."""
         try:

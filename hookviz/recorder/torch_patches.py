@@ -408,6 +408,8 @@ def _switch_region(name: str) -> None:
                 _instrument_functions()
         if outer_recording is not None and _join_recording(outer_recording):
             outer_recording.guard(outer_recording.calls.observers.resume_shared)
+            if outer_recording.cuts is not None:
+                outer_recording.guard(outer_recording.cuts.resume)
         return
     recording = _recordings_by_thread.get(thread)
     with _lock:
@@ -419,6 +421,8 @@ def _switch_region(name: str) -> None:
     if recording is not None:
         if recording.sampler.is_recording():
             recording.guard(recording.calls.compiled_region_begins, name)
+        if recording.cuts is not None:
+            recording.guard(recording.cuts.pause)
         _join_recording(recording, compiled=True)
 
 

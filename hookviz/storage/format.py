@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from hookviz.trace import (
     CallRow,
+    CutRow,
     HookRow,
     LineRow,
     MissingRow,
@@ -46,6 +47,7 @@ ROW_TYPES: dict[str, Any] = {
     "lines": LineRow,
     "unfired_rows": UnfiredRow,
     "missing_rows": MissingRow,
+    "cut_rows": CutRow,
     "parameters": ParameterRow,
     "nonfinite": NonfiniteRow,
     "updates": UpdateRow,

@@ -92,8 +92,12 @@ def _check_unfired(trace: TraceData) -> Iterator[str]:
 
 def _check_missing(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.missing_rows):
-        if not _are_indexes_valid(row.module, len(trace.modules)):
+        is_valid = _are_indexes_valid(row.module, len(trace.modules))
+        if not (is_valid and _are_indexes_valid(row.cuts, len(trace.cut_rows))):
             yield say("damaged.row", table="missing_rows", index=index)
+    for index, cut in enumerate(trace.cut_rows):
+        if not _are_indexes_valid(cut.step, len(trace.rows)):
+            yield say("damaged.row", table="cut_rows", index=index)
 
 
 # -- training

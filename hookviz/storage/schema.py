@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, field
 from hookviz.storage.format import MAX_NAME_LENGTH, MAX_TEXT_LENGTH
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable, truncate
+from hookviz.trace.missing_rows import CutKind
 from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, GradMode, Subject, Synchroniser
 
@@ -182,6 +183,18 @@ class MissingColumns(Struct):
     name: list[Name] = []
     owner: list[Name] = []
     module: list[IndexOrNone] = []
+    cuts: list[tuple[Index, ...]] = []
+
+
+class CutColumns(Struct):
+    """Columns of ``CutRow``."""
+
+    op: list[Name] = []
+    kind: list[CutKind] = []
+    file: list[Name | None] = []
+    line: list[Index | None] = []
+    text: list[LongText | None] = []
+    step: list[Index | None] = []
 
 
 class UnfiredColumns(Struct):
@@ -272,6 +285,7 @@ class TraceFile(Struct):
     sources: SourceColumns = field(default_factory=SourceColumns)
     lines: LineColumns = field(default_factory=LineColumns)
     missing_rows: MissingColumns = field(default_factory=MissingColumns)
+    cut_rows: CutColumns = field(default_factory=CutColumns)
     unfired_rows: UnfiredColumns = field(default_factory=UnfiredColumns)
     parameters: ParameterColumns = field(default_factory=ParameterColumns)
     nonfinite: NonfiniteColumns = field(default_factory=NonfiniteColumns)

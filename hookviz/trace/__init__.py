@@ -2,7 +2,7 @@
 
 from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.hooks import Hook
-from hookviz.trace.missing_rows import MissingRow
+from hookviz.trace.missing_rows import CUT_KINDS, CutKind, CutRow, MissingRow
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import ReasonRow
 from hookviz.trace.rows import (
@@ -35,6 +35,7 @@ from hookviz.trace.unfired_rows import EVIDENCE, UnfiredRow
 from hookviz.trace.values import Values
 
 __all__ = [
+    "CUT_KINDS",
     "EFFECTS",
     "EVIDENCE",
     "FORWARD_HOOK_KINDS",
@@ -46,6 +47,8 @@ __all__ = [
     "STEP_HOOK_KINDS",
     "SUBJECTS",
     "CallRow",
+    "CutKind",
+    "CutRow",
     "Effect",
     "Hook",
     "HookKind",

@@ -44,9 +44,11 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
         copy.unfired_rows = [_without_source(row)._replace(removed_at=None) for row in trace.unfired_rows]
+        copy.cut_rows = [row._replace(file=None, line=None, text=None) for row in trace.cut_rows]
         copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]
     if not values:
         copy.values = [_without_numbers(row) for row in trace.values]
+        copy.cut_rows = [row._replace(text=None) for row in copy.cut_rows]
         copy.saved, copy.scales, copy.nonfinite = [], [], []
         copy.updates = [row._replace(rates=(None,) * len(row.rates), zero=False) for row in trace.updates]
         copy.reasons = [row._replace(verdict=SYMBOLS, notes=(Note.of("why.redacted"),)) for row in trace.reasons]

@@ -9,7 +9,7 @@ from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.compact_rows import CompactRows, StepRows, ValueRows
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
-from hookviz.trace.missing_rows import MissingRow
+from hookviz.trace.missing_rows import CutRow, MissingRow
 from hookviz.trace.notes import Note
 from hookviz.trace.reason_rows import ReasonRow, StepReasons
 from hookviz.trace.rows import (
@@ -73,7 +73,8 @@ class TraceTables:
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, as indexes of ``hook_rows``."""
     missing_rows: list[MissingRow] = field(default_factory=list)
-    """The parameters that belonged to the graph of no pass."""
+    cut_rows: list[CutRow] = field(default_factory=list)
+    """The parameters that belonged to the graph of no pass, and the ops that cut them off, if ops were followed."""
     unfired_rows: list[UnfiredRow] = field(default_factory=list)
     """The hooks that were registered at some time of the recording and did not fire, with what explains it."""
     sources: list[SourceRow] = field(default_factory=list)
@@ -93,8 +94,7 @@ class TraceTables:
     def keep_rows_compact(self) -> None:
         """End the recording: compact rows stay compact until the first access, see ``__getattr__``."""
         for name in ("rows", "values"):
-            rows = self.__dict__.get(name)
-            if isinstance(rows, CompactRows):
+            if isinstance(self.__dict__.get(name), CompactRows):
                 self.__dict__[f"_compact_{name}"] = self.__dict__.pop(name)
 
     if not TYPE_CHECKING:  # a type checker would take every attribute for one that exists

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from hookviz.analysis.missing_gradients.op_cuts import place_of_cuts
 from hookviz.analysis.missing_gradients.places import Place, PlaceFinder
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
-from hookviz.trace import TraceData
+from hookviz.trace import MissingRow, TraceData
 
 MAX_NAMED = 4
 """How many parameters a sentence names."""
@@ -21,7 +22,8 @@ class MissingGradient:
     """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``inside`` (the forward of a module
     that got their output), ``between`` (two module calls), ``within`` (the forward of a module, after an inner one
     returned), ``after`` (an outermost module returned), or ``unused`` (their module belongs to the graph, and they do
-    not)."""
+    not). After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the
+    place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
     """Where the graph is cut, and why."""
     step: int | None
@@ -42,16 +44,17 @@ def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
 
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
-    by_module: dict[tuple[str, int | None], list[str]] = {}
-    for row in trace.missing_rows:
-        by_module.setdefault((row.owner, row.module), []).append(row.name)
     finder = PlaceFinder(trace)
+    by_path: dict[object, list[MissingRow]] = {}
+    for row in trace.missing_rows:
+        by_path.setdefault(row.cuts or (row.owner, row.module), []).append(row)
     by_cause: dict[object, list[str]] = {}
     places: dict[object, Place] = {}
-    for module, names in by_module.items():
-        place = finder.find(*module)
+    for rows in by_path.values():
+        first = rows[0]
+        place = place_of_cuts(trace, first.cuts) if first.cuts else finder.find(first.owner, first.module)
         cause = place if place.line is None else (place.file, place.line)
-        by_cause.setdefault(cause, []).extend(names)
+        by_cause.setdefault(cause, []).extend(row.name for row in rows)
         places[cause] = max(place, places.get(cause, place), key=_get_step)
     return [_make_row(tuple(names), places[cause]) for cause, names in by_cause.items()]
 

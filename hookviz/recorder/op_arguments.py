@@ -1,0 +1,103 @@
+"""What flows into an op and out of it: tensors, arrays and numbers, without those of which it reads the shape only."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import getattr_static
+from typing import Any
+
+import torch
+
+_DATA_ATTRIBUTES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
+"""Attributes of a tensor that give its numbers. Others describe it, or give its gradient, which no forward computed."""
+_SETTABLE_ATTRIBUTES = frozenset({"data", "requires_grad"})
+_DESCRIBING_METHODS = (
+    "size", "dim", "ndimension", "numel", "nelement", "stride", "storage_offset", "element_size", "data_ptr",
+    "is_contiguous", "is_floating_point", "is_complex", "is_signed", "untyped_storage", "backward", "register_hook",
+    "register_post_accumulate_grad_hook", "retain_grad", "__len__", "__hash__", "__repr__", "__format__", "__bool__",
+)  # fmt: skip
+NUMBER_OPS = frozenset({"item", "tolist", "numpy", "__array__", "__float__", "__complex__"})
+"""Ops that turn a tensor into numbers that Python computes with."""
+FREEZING_OPS = frozenset({"requires_grad_", "requires_grad"})
+DETACHING_OPS = FREEZING_OPS | {"detach_"}
+"""Ops that take the graph from a tensor that goes on existing: it has to be read before."""
+_OVERWRITING_OPS = frozenset({
+    "copy_", "fill_", "zero_", "data", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "set_",
+})  # fmt: skip
+"""Ops after which nothing is left of the old numbers of their first argument."""
+_IN_PLACE_OPERATORS = frozenset({
+    "__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__",
+    "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__", "__imatmul__",
+})  # fmt: skip
+_SHAPE_OF_FIRST = frozenset({"new_zeros", "new_ones", "new_empty", "new_empty_strided", "new_full", "new_tensor"})
+_SHAPE_OF_SECOND = frozenset({"view_as", "expand_as", "reshape_as", "type_as", "resize_as_"})
+_SCANNED_ITEMS = 64
+"""Of a list of numbers this many are looked at: the first one shows where the list is from."""
+_MAX_DEPTH = 6
+_CONTAINERS = (list, tuple, dict)
+
+
+def _describing_functions() -> frozenset[Any]:
+    """Return the functions that read or set attributes of a tensor, and methods, that pass on none of its numbers."""
+    found: set[Any] = {getattr(torch.Tensor, name) for name in _DESCRIBING_METHODS}
+    for name in dir(torch.Tensor):
+        attribute: Any = getattr_static(torch.Tensor, name)
+        if callable(attribute) or not hasattr(attribute, "__set__"):
+            continue
+        if name not in _DATA_ATTRIBUTES:
+            found.add(attribute.__get__)
+        if name not in _SETTABLE_ATTRIBUTES:
+            found.add(attribute.__set__)
+    return frozenset(found)
+
+
+DESCRIBING = _describing_functions()
+"""The functions that need no further look."""
+
+
+def name_op(function: Callable[..., Any]) -> str:
+    """Return the name of a torch function; of the function that reads or sets an attribute, that of the attribute.
+
+    >>> name_op(torch.Tensor.detach), name_op(torch.Tensor.data.__get__)
+    ('detach', 'data')
+    """
+    name: str = getattr(function, "__name__", "") or type(function).__name__
+    if name in ("__get__", "__set__"):
+        owner: Any = getattr(function, "__self__", None)
+        return getattr(owner, "__name__", name)
+    return name
+
+
+def is_in_place(function: Callable[..., Any], name: str) -> bool:
+    """Whether a torch function writes into its first argument.
+
+    >>> is_in_place(torch.Tensor.add_, "add_"), is_in_place(torch.add, "add")
+    (True, False)
+    """
+    if name.startswith("__"):
+        return name in _IN_PLACE_OPERATORS
+    return name.endswith("_") or getattr(function, "__name__", "") == "__set__"
+
+
+def list_inputs(name: str, args: tuple[Any, ...], options: Mapping[str, Any], *, in_place: bool) -> list[Any]:
+    """List the tensors, arrays and numbers among the arguments of an op whose numbers go into its result."""
+    if name.endswith("_like") or name in _SHAPE_OF_FIRST or (in_place and name in _OVERWRITING_OPS):
+        args = args[1:]
+    elif name in _SHAPE_OF_SECOND:
+        args = args[:1]
+    return list(iter_values((args, options) if options else args))
+
+
+def iter_values(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield what a value consists of: what is not a list, tuple or dict."""
+    if not isinstance(value, _CONTAINERS):
+        yield value
+        return
+    items: Iterable[Any] = value.values() if type(value) is dict else value
+    is_of_numbers = True
+    for number, item in enumerate(items if depth < _MAX_DEPTH else ()):
+        is_of_numbers = is_of_numbers and not isinstance(item, (torch.Tensor, *_CONTAINERS))
+        if is_of_numbers and number >= _SCANNED_ITEMS:
+            return
+        if isinstance(item, _CONTAINERS):
+            yield from iter_values(item, depth + 1)
+        else:
+            yield item

@@ -1,0 +1,95 @@
+"""``record(cuts=True)`` names the line that cuts a parameter off, blames no other, and changes no value."""
+
+import inspect
+import re
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from tests.proof.cut_programs import PROGRAMS, Outcome, Program, Recorder
+
+pytestmark = pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad:UserWarning")
+record_cuts: Recorder = partial(hv.record, cuts=True)
+
+
+def run(program: Program, record: Recorder) -> Outcome:
+    torch.manual_seed(0)
+    return program.run(record)
+
+
+def marked_lines(program: Program) -> list[int]:
+    lines, first = inspect.getsourcelines(program.run)
+    return [first + number for number, line in enumerate(lines) if line.rstrip().endswith("# cut")]
+
+
+def lines_in(sentence: str) -> list[int]:
+    return [int(number) for number in re.findall(r"cut_programs\.py, line (\d+), ", sentence)]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=[program.name for program in PROGRAMS])
+def test_the_marked_lines_are_named_and_no_others(program: Program) -> None:
+    trace, _ = run(program, record_cuts)
+    assert trace is not None
+    lines = marked_lines(program)
+    rows = {name: row for row in trace.missing_gradients for name in row.parameters}
+    named = [name for expected in program.parameters for name in rows if name.endswith(expected)]
+    assert len(named) == len(program.parameters) and bool(rows) == bool(named)
+    for name in named:
+        assert rows[name].place == program.place
+        assert lines_in(rows[name].sentence) == lines
+        assert rows[name].line == (lines[0] if len(lines) == 1 else None) or not lines
+    assert {row.line for row in trace.cut_rows} == set(lines)
+    assert not [note for note in trace.notes if "could not be observed" in note]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=[program.name for program in PROGRAMS])
+def test_no_value_changes(program: Program) -> None:
+    plain, recorded, followed = (
+        run(program, record)[1] for record in (lambda *_: nullcontext(), hv.record, record_cuts)
+    )
+    for values in (recorded, followed):
+        assert len(values) == len(plain) > 0
+        assert all(torch.equal(value, before) for value, before in zip(values, plain, strict=True))
+
+
+def train_encoder(record: Recorder) -> Outcome:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
+    net = nn.TransformerEncoder(layer, 2)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
+    losses = []
+    with record(net) as trace:
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = net(torch.randn(2, 5, 16)).square().mean()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+            optimizer.step()
+            losses.append(loss.detach())
+    return trace, [*losses, *net.parameters(), torch.get_rng_state()]
+
+
+def test_training_of_a_transformer_stays_bit_for_bit() -> None:
+    _, plain = train_encoder(lambda *_: nullcontext())
+    trace, followed = train_encoder(record_cuts)
+    assert all(torch.equal(value, before) for value, before in zip(followed, plain, strict=True))
+    assert trace is not None and list(trace.missing_gradients) == []
+
+
+def test_encoder_in_eval_mode_leaves_the_fast_path_and_the_trace_says_so() -> None:
+    layer: Any = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    x = torch.randn(2, 5, 16)
+    with torch.no_grad(), hv.record(layer) as plain:
+        fast = layer(x)
+    with torch.no_grad(), hv.record(layer, cuts=True) as followed:
+        slow = layer(x)
+    assert [step.kind for step in plain.steps].count("fast_path") == 1
+    assert [step.kind for step in followed.steps].count("fast_path") == 0
+    assert torch.allclose(fast, slow, atol=1e-6)
+    assert any("fast path" in note for note in followed.notes)
+    assert not any("fast path" in note for note in plain.notes)

@@ -1,0 +1,397 @@
+"""``record(cuts=True)`` leaves the user's modes, exceptions, tensors and compiled code as they are."""
+
+import gc
+import json
+import threading
+import traceback
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+import hookviz as hv
+from hookviz.recorder import cut_tracker, leaf_search
+from hookviz.recorder.leaf_search import LeafSearch
+from hookviz.trace.redaction import redact
+
+
+@pytest.fixture(autouse=True)
+def stack_is_restored() -> Iterator[None]:
+    before = count_modes()
+    yield
+    assert count_modes() == before
+
+
+def count_modes() -> int:
+    return torch._C._len_torch_function_stack()
+
+
+class Names(TorchFunctionMode):
+    """Keeps the names of the functions that it sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+class Cut(nn.Module):
+    """Two layers, with a cut between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.first(x).softmax(-1)
+        return self.second(h.detach())  # type: ignore[no-any-return]
+
+
+def cut_trace(**options: Any) -> hv.Trace:
+    net = Cut()
+    with hv.record(net, cuts=True, **options) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    return trace
+
+
+# -- options
+
+
+def test_cuts_has_to_be_a_boolean_and_excludes_only() -> None:
+    with pytest.raises(TypeError, match="cuts is either True or False; this is a str"), hv.record(cuts="yes"):  # type: ignore[arg-type]
+        pass
+    net = Cut()
+    with pytest.raises(ValueError, match="only="), hv.record(net, cuts=True, only="first"):
+        pass
+
+
+def test_without_the_option_no_mode_is_active_and_no_note_is_written() -> None:
+    with hv.record() as trace:
+        assert count_modes() == 0
+        torch.ones(1, requires_grad=True).sum().backward()
+    assert not any("cuts" in note for note in trace.notes)
+    assert trace.cut_rows == []
+
+
+# -- the user's exceptions and modes
+
+
+def test_traceback_of_an_exception_has_no_frame_of_ours() -> None:
+    with hv.record(cuts=True), pytest.raises(RuntimeError, match="shapes cannot be multiplied") as caught:
+        torch.ones(2, 3) @ torch.ones(2, 3)
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert not any(Path(file).parent.name == "recorder" for file in files)
+    assert caught.value.__context__ is None
+
+
+def test_exception_that_leaves_the_block_removes_the_mode() -> None:
+    with pytest.raises(ZeroDivisionError), hv.record(cuts=True):
+        count_modes() // 0
+    assert count_modes() == 0
+
+
+def work(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.softmax(x * 2, -1).detach().sum()
+
+
+def test_modes_of_the_user_see_the_same_functions() -> None:
+    x = torch.ones(2, requires_grad=True)
+    plain, inside, outside = Names(), Names(), Names()
+    with plain:
+        work(x)
+    with hv.record(cuts=True), inside:
+        work(x)
+    with outside, hv.record(cuts=True):
+        outside.names.clear()
+        work(x)
+        seen_outside = list(outside.names)
+    assert inside.names == plain.names == seen_outside
+    assert plain.names
+
+
+def test_mode_of_the_user_stays_that_is_entered_in_the_block_and_left_after_it() -> None:
+    names = Names()
+    with hv.record(cuts=True):
+        names.__enter__()  # type: ignore[no-untyped-call]
+    assert count_modes() == 1
+    torch.ones(1).add(1)
+    names.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+    assert names.names[-1] == "add"
+
+
+def test_default_device_and_device_blocks_go_on_working() -> None:
+    with hv.record(cuts=True):
+        with torch.device("meta"):
+            assert torch.ones(2).is_meta
+        torch.set_default_device("meta")
+        assert torch.ones(2).is_meta
+        torch.set_default_device(None)
+        assert torch.ones(2).is_cpu
+
+
+class Tagged(torch.Tensor):
+    """A subclass that counts its ops."""
+
+    count = 0
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.count += 1
+        return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+
+
+def test_subclass_sees_the_same_ops() -> None:
+    counts = []
+    for options in ({}, {"cuts": True}):
+        Tagged.count = 0
+        x = torch.ones(2, requires_grad=True).as_subclass(Tagged)
+        with hv.record(**options):  # type: ignore[arg-type]
+            assert type(work(x)) is Tagged
+        counts.append(Tagged.count)
+    assert counts[0] == counts[1] > 0
+
+
+@pytest.mark.filterwarnings("ignore::hookviz.support.warning.HookvizWarning")
+def test_error_of_ours_does_not_reach_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise KeyError("ours")
+
+    monkeypatch.setattr(LeafSearch, "find", fail)
+    trace = cut_trace()
+    assert [row.place for row in trace.missing_gradients] != ["op"]
+    assert any("KeyError" in note for note in trace.notes)
+
+
+# -- compiled and scripted code, transforms, threads
+
+
+def test_compiled_code_is_compiled_once_and_without_our_mode() -> None:
+    compilations: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        compilations.append([node.target for node in graph.graph.nodes])
+        return graph.forward
+
+    torch._dynamo.reset()
+    fast = torch.compile(lambda x: x.sin() + 1, backend=backend)
+    net, x = Cut(), torch.ones(1, 2, requires_grad=True)
+    expected = fast(x)
+    with hv.record(net, cuts=True) as trace:
+        assert torch.equal(fast(x), expected)
+        assert count_modes() == 1
+        net(fast(x)).sum().backward()
+    assert torch.equal(fast(x), expected)
+    assert len(compilations) == 1
+    assert [row.place for row in trace.missing_gradients] == ["op"]
+
+
+def test_code_that_is_compiled_in_the_block_is_compiled_as_without_it() -> None:
+    graphs: list[list[str]] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append([str(node.target) for node in graph.graph.nodes])
+        return graph.forward
+
+    x = torch.ones(2, requires_grad=True)
+    for options in ({}, {"cuts": True}):
+        torch._dynamo.reset()
+        with hv.record(**options):  # type: ignore[arg-type]
+            torch.compile(work, backend=backend)(x)
+    assert len(graphs) == 2
+    assert graphs[0] == graphs[1]
+
+
+def test_mode_of_the_user_keeps_its_place_around_compiled_code() -> None:
+    torch._dynamo.reset()
+    fast = torch.compile(torch.sin, backend="eager")
+    names = Names()
+    with hv.record(cuts=True):
+        with names:
+            fast(torch.ones(2))
+            names.names.clear()
+            torch.ones(1).add(1)
+            assert names.names == ["ones", "add"]
+        assert count_modes() == 1
+
+
+@pytest.mark.parametrize("make", [torch.jit.script, lambda net: torch.jit.trace(net, torch.ones(1, 2))])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripted_module_runs_unchanged(make: Any) -> None:
+    net = make(nn.Linear(2, 2))
+    x = torch.ones(1, 2)
+    expected = net(x)
+    with hv.record(cuts=True):
+        assert torch.equal(net(x), expected)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_transforms_of_torch_func_give_the_same() -> None:
+    net, x = nn.Linear(2, 1), torch.randn(3, 2)
+    parameters = dict(net.named_parameters())
+
+    def loss(values: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(net, values, (x,)).square().sum()
+
+    def compute() -> list[torch.Tensor]:
+        per_sample = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(parameters, x)
+        return [*torch.func.grad(loss)(parameters, x).values(), *per_sample.values(), torch.func.hessian(work)(x)]
+
+    plain = compute()
+    with hv.record(cuts=True) as trace:
+        followed = compute()
+    assert all(torch.equal(value, before) for value, before in zip(followed, plain, strict=True))
+    assert not [note for note in trace.notes if "could not be observed" in note]
+
+
+def test_other_threads_run_without_the_mode() -> None:
+    counts: list[int] = []
+    with hv.record(cuts=True):
+        thread = threading.Thread(target=lambda: counts.append(count_modes()))
+        thread.start()
+        thread.join()
+    assert counts == [0]
+
+
+def test_mode_that_another_thread_ends_only_passes_on() -> None:
+    block = hv.record(cuts=True)
+    trace = block.__enter__()
+    thread = threading.Thread(target=block.end)
+    thread.start()
+    thread.join()
+    x = torch.ones(1, requires_grad=True)
+    assert torch.equal(x.detach() + 1, torch.full((1,), 2.0))
+    assert trace.cut_rows == []
+    while count_modes():
+        torch._C._pop_torch_function_stack()
+
+
+# -- memory
+
+
+def test_tensors_are_freed_as_without_the_option() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with hv.record(cuts=True):
+        h = x * 2
+        kept = h.detach() + 1
+        array = kept.numpy()
+        references = [weakref.ref(h), weakref.ref(kept), weakref.ref(array)]
+        del h, kept, array
+        gc.collect()
+        assert [reference() for reference in references] == [None] * 3
+
+
+def test_tensors_can_be_swapped() -> None:
+    with hv.record(cuts=True):
+        first, second = nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(2))
+        (first.detach() + second.detach()).sum()
+        torch.utils.swap_tensors(first, second)
+        assert first.tolist() == [0, 0]
+
+
+def test_a_loop_is_one_cut() -> None:
+    net = Cut()
+    with hv.record(net, cuts=True) as trace:
+        for _ in range(20):
+            loss = net(torch.ones(1, 2)).sum()
+            loss.item()
+            loss.backward()
+    assert len(trace.cut_rows) == 1
+    assert len(trace.missing_gradients) == 1
+
+
+# -- limits, each with a note
+
+
+def test_many_cuts_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cut_tracker, "MAX_CUTS", 1)
+    net = Cut()
+    with hv.record(net, cuts=True) as trace:
+        net.first(torch.ones(1, 2)).sum().item()
+        net(torch.ones(1, 2)).sum().backward()
+    assert [row.place for row in trace.missing_gradients] == ["within"]
+    assert any("the first 1 ops" in note for note in trace.notes)
+
+
+def test_large_graphs_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaf_search, "MAX_NODES", 2)
+    monkeypatch.setattr(cut_tracker, "MAX_NODES", 2)
+    trace = cut_trace()
+    assert any("looked at 2 nodes of a larger graph" in note for note in trace.notes)
+
+
+def test_a_search_that_reaches_an_earlier_one_ends_there() -> None:
+    x, search = torch.ones(2, requires_grad=True), LeafSearch()
+    h = x.sin()
+    for _ in range(50):
+        h = h.cos()
+        assert search.find([h]) == {search.number(x)}
+    search.is_limited = False
+    before = leaf_search.MAX_NODES
+    try:
+        leaf_search.MAX_NODES = 10
+        h = h.cos()
+        assert search.find([h]) == {search.number(x)}
+    finally:
+        leaf_search.MAX_NODES = before
+    assert not search.is_limited
+
+
+# -- steps, stopping, files
+
+
+def test_step_is_the_last_one_before_the_cut_and_survives_dropped_passes() -> None:
+    assert cut_trace().missing_gradients[0].step == 2
+    net = Cut()
+    with hv.record(net, cuts=True, keep=1) as trace:
+        for _ in range(3):
+            net(torch.ones(1, 2)).sum().backward()
+    (row,) = trace.missing_gradients
+    assert row.place == "op" and row.step is None and row.line is not None
+
+
+def test_nothing_is_followed_after_the_recording_has_stopped() -> None:
+    net, later = Cut(), nn.Linear(2, 2)
+    with hv.record(net, later, cuts=True, until=lambda trace: True) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+        loss = later(torch.ones(1, 2)).detach().sum() * torch.ones(1, requires_grad=True)
+        loss.backward()
+    assert [row.op for row in trace.cut_rows] == ["detach"]
+
+
+def test_file_says_the_same_and_older_files_are_read(tmp_path: Path) -> None:
+    trace = cut_trace()
+    trace.save(tmp_path / "cut.json")
+    loaded = hv.load(tmp_path / "cut.json")
+    assert loaded.cut_rows == trace.cut_rows != []
+    assert list(loaded.missing_gradients) == list(trace.missing_gradients)
+    data = json.loads((tmp_path / "cut.json").read_text())
+    del data["cut_rows"], data["missing_rows"]["cuts"]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    assert [row.place for row in hv.load(tmp_path / "old.json").missing_gradients] == ["within"]
+
+
+@pytest.mark.parametrize(("table", "column", "cell"), [("missing_rows", "cuts", [7]), ("cut_rows", "step", 99)])
+def test_damaged_table_is_refused(table: str, column: str, cell: object, tmp_path: Path) -> None:
+    cut_trace().save(tmp_path / "cut.json")
+    data = json.loads((tmp_path / "cut.json").read_text())
+    data[table][column][0] = cell
+    (tmp_path / "cut.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=table):
+        hv.load(tmp_path / "cut.json")
+
+
+def test_redaction_removes_the_code() -> None:
+    trace = cut_trace()
+    (row,) = redact(trace, source=False).cut_rows
+    assert (row.file, row.line, row.text, row.op) == (None, None, None, "detach")
+    (row,) = redact(trace, values=False).cut_rows
+    assert row.text is None and row.line is not None
+    assert [one.text for one in trace.cut_rows] == ["h.detach()"]
