@@ -54,7 +54,7 @@ class Recording:
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
-        self.hook_log = HookLog(trace, self.calls)
+        self.hook_log = HookLog(self.session, self.calls)
         self.unfired = UnfiredHookWriter(self.session, self.calls, self.optimizers, self.hook_log)
         self.missing = MissingParameters(trace, self.calls, self.hook_log.modules)
         self.retention = Retention(

@@ -1,17 +1,17 @@
 """Finds the hooks that were registered in a recording and never fired."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.hook_dicts import global_module_hook_dicts, global_optimizer_hook_dicts, user_hook_entries
-from hookviz.recorder.hook_log import MAX_REMOVALS, HookIdentity, HookLog, find_user_source, identity_of
+from hookviz.recorder.hook_log import MAX_REMOVALS, HookLog, find_user_source
 from hookviz.recorder.hook_owners import Facts
 from hookviz.recorder.hooked_objects import (
     HookedModel,
@@ -20,16 +20,14 @@ from hookviz.recorder.hooked_objects import (
     dicts_of_optimizer,
     sort_outermost_first,
 )
+from hookviz.recorder.multi_grad_rows import GroupedRow, MultiGradGroup, merge_multi_grad_rows
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
 from hookviz.support.source_code import Source
-from hookviz.trace import HOOK_KINDS, UnfiredRow
+from hookviz.trace import HOOK_KINDS, HookIdentity, UnfiredRow, identity_of
 
 MAX_HOOKS = 2_000
 """A trace holds up to this many hooks that did not fire; a note says that there are more."""
-
-_GroupedRow: TypeAlias = tuple[UnfiredRow, int]
-"""A row, and a number that the parts of a multi-grad hook share (0 for other hooks)."""
 
 
 class UnfiredHookWriter:
@@ -57,7 +55,7 @@ class UnfiredHookWriter:
         self._multi_grad_keys = {row.key for row in self.trace.hook_rows if row.kind == "multi_grad_hook"}
         dicts = {id(owned.place.hooks): owned for owned in self._owned_dicts()}
         grouped = chain(self._rows_of_dicts(dicts), self._rows_of_removals(dicts), self._rows_of_other_tensors(dicts))
-        rows = _merge_multi_grad(grouped, self._fired_groups(dicts))
+        rows = merge_multi_grad_rows(grouped, self._fired_states(dicts))
         rows += self._rows_of_graphs({identity_of(row) for row in rows})
         self.trace.unfired_rows += rows[:MAX_HOOKS]
         if len(rows) > MAX_HOOKS:
@@ -81,10 +79,10 @@ class UnfiredHookWriter:
                 yield OwnedDict(place, None)
 
     def _is_needed(self, owner: Any, hooks: Any) -> bool:
-        if hooks:
-            number = self._number(owner)
-            return any((key, number) not in self.log.fired or key in self._multi_grad_keys for key in hooks)
-        return hooks is not None and id(hooks) in self._removed_from
+        if hooks is None or id(hooks) in self._removed_from:
+            return hooks is not None
+        number = self._number(owner) if hooks else None
+        return any((key, number) not in self.log.fired or key in self._multi_grad_keys for key in hooks)
 
     def _find_models(self) -> list[HookedModel]:
         """Find the models that have to do with what ran, with their hooks."""
@@ -116,11 +114,11 @@ class UnfiredHookWriter:
         is_used = self.modules.are_used(module_tree.all_parameters(model.root)) is not None
         return is_called or is_twin or is_used or not (called or self.trace.roots)
 
-    def _rows_of_dicts(self, dicts: Mapping[int, OwnedDict]) -> Iterator[_GroupedRow]:
+    def _rows_of_dicts(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
         """Yield a row for each hook that is registered now."""
         for owned in dicts.values():
             for key, hook in user_hook_entries(owned.place.hooks):
-                if not self._has_fired(owned, key):
+                if not self._has_fired(owned, key) and not self._may_have_fired_unseen(owned, key):
                     source, group = find_user_source(hook)
                     yield self._row(owned, key, source, group)._replace(flags=owned.place.flags_of(key)), group
 
@@ -130,24 +128,29 @@ class UnfiredHookWriter:
     def _number(self, owner: Any) -> int | None:
         return self.calls.modules.find_number(owner) if isinstance(owner, torch.nn.Module) else None
 
-    def _rows_of_removals(self, dicts: Mapping[int, OwnedDict]) -> Iterator[_GroupedRow]:
+    def _rows_of_removals(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
         """Yield a row for each hook that was removed from a dict whose owner is known."""
         for removal in self.log.removals:
             owned = dicts.get(id(removal.hooks()))
             if owned is not None and not self._has_fired(owned, removal.key):
                 row = self._row(owned, removal.key, removal.source, removal.group)
-                until = self.log.until(removal)
-                yield row._replace(until=until, removed_at=removal.removed_at), removal.group
+                yield row._replace(until=self.log.until(removal), removed_at=removal.removed_at), removal.group
 
-    def _rows_of_other_tensors(self, dicts: Mapping[int, OwnedDict]) -> Iterator[_GroupedRow]:
+    def _rows_of_other_tensors(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
         """Yield a row for each hook that was registered in the recording on a tensor that no variable leads to."""
-        removed = {removal.key for removal in self.log.removals}
-        for key, (reference, kind, source, group) in self.log.on_tensors.items():
-            hooks, kind = reference(), "multi_grad_hook" if group else kind
-            is_known = key in removed or (hooks is not None and id(hooks) in dicts)
-            if not is_known and (key, None) not in self.log.fired:
-                evidence = (("gone", "yes"),) if hooks is None else ()
-                yield UnfiredRow(kind, "", key, *source, since=self.log.since(key), evidence=evidence), group
+        removals = {removal.key: removal for removal in self.log.removals}
+        for key, registration in self.log.on_tensors.items():
+            is_known = registration.hooks() is not None and id(registration.hooks()) in dicts
+            if is_known or (key, None) in self.log.fired:
+                continue
+            kind = registration.kind if registration.group is None else "multi_grad_hook"
+            evidence = (("gone", "yes"),) if registration.is_gone else ()
+            evidence += (("in_graph", "1"),) if key in self.log.on_graphs else ()
+            row = UnfiredRow(kind, "", key, *registration.source, since=self.log.since(key), evidence=evidence)
+            removal = removals.get(key)
+            if removal is not None:
+                row = row._replace(until=self.log.until(removal), removed_at=removal.removed_at)
+            yield row, registration.group
 
     def _rows_of_graphs(self, known: set[HookIdentity]) -> Iterator[UnfiredRow]:
         """Yield a row for each other hook that was on the graph of a pass, such as a hook of a node."""
@@ -156,21 +159,35 @@ class UnfiredHookWriter:
                 on, source = self.trace.hook(index).on, (row.name, row.file, row.line, row.text, row.mark)
                 yield UnfiredRow(row.kind, on, row.key, *source, row.flags, self.log.since(row.key), module=row.module)
 
-    def _fired_groups(self, dicts: Mapping[int, OwnedDict]) -> set[int]:
-        """Return the groups of the multi-grad hooks that fired: torch calls only one of their parts."""
+    def _fired_states(self, dicts: Mapping[int, OwnedDict]) -> set[int]:
+        """Return the ``id`` of the states of the multi-grad hooks that fired: torch calls only one of their parts."""
         keys = {key for key in self._multi_grad_keys if (key, None) in self.log.fired}
         if not keys:
             return set()
         entries = (entry for owned in dicts.values() for entry in user_hook_entries(owned.place.hooks))
-        groups = {find_user_source(hook)[1] for key, hook in entries if key in keys}
-        return groups | {registration.group for key, registration in self.log.on_tensors.items() if key in keys}
+        groups = [find_user_source(hook)[1] for key, hook in entries if key in keys]
+        groups += [removal.group for removal in self.log.removals if removal.key in keys]
+        groups += [registration.group for key, registration in self.log.on_tensors.items() if key in keys]
+        return {id(group.state) for group in groups if group is not None}
 
-    def _row(self, owned: OwnedDict, key: Any, source: Source, group: int) -> UnfiredRow:
-        kind = "multi_grad_hook" if group else owned.place.kind
+    def _row(self, owned: OwnedDict, key: Any, source: Source, group: MultiGradGroup | None) -> UnfiredRow:
+        kind = owned.place.kind if group is None else "multi_grad_hook"
         facts = self._facts(owned.owner)
+        if self._is_on_earlier_value(owned, key):  # what the passes saw is about another value
+            facts = {name: value for name, value in facts.items() if name not in ("passes", "in_graph", "detour")}
+        if key in self.log.on_graphs and "passes" in facts:
+            facts = {"in_graph": 1, **facts}  # of a pass that began where no variable held the tensor
         evidence = tuple((name, str(value)) for name, value in facts.items())
         since, module = self.log.since(key), self._number(owned.owner)
         return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence)
+
+    def _is_on_earlier_value(self, owned: OwnedDict, key: Any) -> bool:
+        return isinstance(owned.owner, torch.Tensor) and self.log.is_on_earlier_value(key, owned.owner)
+
+    def _may_have_fired_unseen(self, owned: OwnedDict, key: Any) -> bool:
+        """Return whether an older hook may be in a graph where the recording cannot find it."""
+        is_found = key in self.log.on_graphs or self.log.since(key) is not None
+        return not is_found and self._is_on_earlier_value(owned, key)
 
     def _facts(self, owner: Any) -> Facts:
         """Return what is known of the owner of a hook, which may have many hooks."""
@@ -187,18 +204,3 @@ class UnfiredHookWriter:
             if isinstance(owner, torch.Tensor):
                 return self.tensors.evidence(owner) | self.modules.membership(owner)
         return {}
-
-
-def _merge_multi_grad(rows: Iterable[_GroupedRow], fired_groups: set[int]) -> list[UnfiredRow]:
-    """Make one row of the parts of each multi-grad hook, one for each of its tensors; drop those that fired."""
-    merged: list[UnfiredRow] = []
-    parts: dict[int, list[UnfiredRow]] = {}
-    for row, group in rows:
-        if group:
-            parts.setdefault(group, []).append(row)
-        else:
-            merged.append(row)
-    for group, same in parts.items():
-        if group not in fired_groups:
-            merged.append(same[0]._replace(on=", ".join(row.on for row in same if row.on)))
-    return merged
