@@ -1,6 +1,7 @@
 """Notes during a recording when hooks are registered and removed, and what the passes see of their owners."""
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ class Removal(NamedTuple):
     group: MultiGradGroup | None
     until: int
     removed_at: str
+    seen: Counter[str] | None
+    """What the passes had seen of its tensor by then; None if the tensor is not known."""
 
 
 class Registration(NamedTuple):
@@ -41,6 +44,8 @@ class Registration(NamedTuple):
     tensor: "weakref.ref[torch.Tensor] | None"
     version: int
     """How often the tensor had been changed in place."""
+    seen: Counter[str]
+    """What the passes had seen of the tensor, because of earlier hooks."""
     kind: str
     source: Source
     group: MultiGradGroup | None
@@ -82,9 +87,10 @@ class HookLog:
         """Note the source of a hook that was just added to a tensor, which may soon be gone."""
         key, hook = next(reversed(user_hook_entries(hooks)), (None, None))
         if isinstance(key, int) and key in self._registered:
-            self.on_tensors[key] = Registration(
-                weakref.ref(hooks), weakref.ref(tensor), _version_of(tensor), kind, *find_user_source(hook)
-            )
+            source, group = find_user_source(hook)
+            version, seen = _version_of(tensor), self.tensors.counts_of(tensor)
+            references = weakref.ref(hooks), weakref.ref(tensor)
+            self.on_tensors[key] = Registration(*references, version, seen, kind, source, group)
 
     def removed(self, handle: RemovableHandle) -> None:
         """Note that a hook is about to be removed, and by which line of the user's code."""
@@ -99,7 +105,15 @@ class HookLog:
         frame = variable_names.caller_frame()
         line = f"{shorten_filename(frame.f_code.co_filename) or ''}:{frame.f_lineno}"
         until = self._dropped_steps + len(self.trace.rows)
-        self.removals.append(Removal(weakref.ref(hooks), handle.id, *find_user_source(hooks[handle.id]), until, line))
+        seen = self._seen_of(handle.id)
+        source, group = find_user_source(hooks[handle.id])
+        self.removals.append(Removal(weakref.ref(hooks), handle.id, source, group, until, line, seen))
+
+    def _seen_of(self, key: int) -> Counter[str] | None:
+        """Return what the passes have seen of the tensor of a hook that was registered in the recording."""
+        registration = self.on_tensors.get(key)
+        tensor = None if registration is None or registration.tensor is None else registration.tensor()
+        return None if tensor is None else self.tensors.counts_of(tensor)
 
     def pass_begins(self, snapshot: GraphSnapshot, names: Mapping[str, torch.Tensor], inputs: Sequence[Any]) -> None:
         """Note which tensors with hooks are not in the graph of a pass, and which modules without a call are used."""
@@ -156,6 +170,11 @@ class HookLog:
         if not isinstance(key, int) or key < self._first_key:
             return None
         return max(self._registered.get(key, 0) - self._dropped_steps, 0)
+
+    def seen_before(self, key: int) -> Counter[str]:
+        """Return what the passes had seen of the tensor of a hook before it was registered."""
+        registration = self.on_tensors.get(key)
+        return Counter() if registration is None else registration.seen
 
     def is_on_earlier_value(self, key: Any, tensor: torch.Tensor) -> bool:
         """Return whether ``tensor`` may have been changed in place since it got a hook, which stays where it was."""

@@ -1,5 +1,6 @@
 """Finds the hooks that were registered in a recording and never fired."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,8 +12,8 @@ import torch
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.hook_dicts import global_module_hook_dicts, global_optimizer_hook_dicts, user_hook_entries
-from hookviz.recorder.hook_log import MAX_REMOVALS, HookLog, find_user_source
-from hookviz.recorder.hook_owners import Facts
+from hookviz.recorder.hook_log import MAX_REMOVALS, HookLog, Removal, find_user_source
+from hookviz.recorder.hook_owners import SEEN_BY_PASSES, Facts
 from hookviz.recorder.hooked_objects import (
     HookedModel,
     OwnedDict,
@@ -25,6 +26,7 @@ from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, HookIdentity, UnfiredRow, identity_of
+from hookviz.trace.unfired_rows import Evidence
 
 MAX_HOOKS = 2_000
 """A trace holds up to this many hooks that did not fire; a note says that there are more."""
@@ -133,7 +135,7 @@ class UnfiredHookWriter:
         for removal in self.log.removals:
             owned = dicts.get(id(removal.hooks()))
             if owned is not None and not self._has_fired(owned, removal.key):
-                row = self._row(owned, removal.key, removal.source, removal.group)
+                row = self._row(owned, removal.key, removal.source, removal.group, removal)
                 yield row._replace(until=self.log.until(removal), removed_at=removal.removed_at), removal.group
 
     def _rows_of_other_tensors(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
@@ -144,7 +146,7 @@ class UnfiredHookWriter:
             if is_known or (key, None) in self.log.fired:
                 continue
             kind = registration.kind if registration.group is None else "multi_grad_hook"
-            evidence = (("gone", "yes"),) if registration.is_gone else ()
+            evidence: Evidence = (("gone", "yes"),) if registration.is_gone else ()
             evidence += (("in_graph", "1"),) if key in self.log.on_graphs else ()
             row = UnfiredRow(kind, "", key, *registration.source, since=self.log.since(key), evidence=evidence)
             removal = removals.get(key)
@@ -170,24 +172,38 @@ class UnfiredHookWriter:
         groups += [registration.group for key, registration in self.log.on_tensors.items() if key in keys]
         return {id(group.state) for group in groups if group is not None}
 
-    def _row(self, owned: OwnedDict, key: Any, source: Source, group: MultiGradGroup | None) -> UnfiredRow:
+    def _row(
+        self, owned: OwnedDict, key: Any, source: Source, group: MultiGradGroup | None, removal: Removal | None = None
+    ) -> UnfiredRow:
         kind = owned.place.kind if group is None else "multi_grad_hook"
         facts = self._facts(owned.owner)
-        if self._is_on_earlier_value(owned, key):  # what the passes saw is about another value
-            facts = {name: value for name, value in facts.items() if name not in ("passes", "in_graph", "detour")}
+        if isinstance(owned.owner, torch.Tensor):
+            facts = self._facts_while(owned.owner, key, removal, facts)
         if key in self.log.on_graphs and "passes" in facts:
             facts = {"in_graph": 1, **facts}  # of a pass that began where no variable held the tensor
         evidence = tuple((name, str(value)) for name, value in facts.items())
         since, module = self.log.since(key), self._number(owned.owner)
         return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence)
 
-    def _is_on_earlier_value(self, owned: OwnedDict, key: Any) -> bool:
-        return isinstance(owned.owner, torch.Tensor) and self.log.is_on_earlier_value(key, owned.owner)
+    def _facts_while(self, tensor: torch.Tensor, key: int, removal: Removal | None, facts: Facts) -> Facts:
+        """Return what is known of a tensor while one of its hooks was registered; ``facts`` hold for all the time."""
+        is_unknown = removal is not None and removal.seen is None
+        if is_unknown or self.log.is_on_earlier_value(key, tensor):  # what the passes saw is about another value
+            return {name: value for name, value in facts.items() if name not in SEEN_BY_PASSES}
+        since = self.log.seen_before(key)
+        if not since and removal is None:
+            return facts
+        with suppress(RuntimeError):
+            return self._find_tensor_facts(tensor, since, None if removal is None else removal.seen)
+        return {}
 
     def _may_have_fired_unseen(self, owned: OwnedDict, key: Any) -> bool:
-        """Return whether an older hook may be in a graph where the recording cannot find it."""
-        is_found = key in self.log.on_graphs or self.log.since(key) is not None
-        return not is_found and self._is_on_earlier_value(owned, key)
+        """Return whether an older hook may have been in a graph where the recording could not find it."""
+        tensor = owned.owner
+        if not isinstance(tensor, torch.Tensor) or key in self.log.on_graphs or self.log.since(key) is not None:
+            return False
+        is_seen = self.tensors.counts_of(tensor)["passes"] >= self.tensors.passes
+        return self.log.is_on_earlier_value(key, tensor) or not (tensor.is_leaf or is_seen)
 
     def _facts(self, owner: Any) -> Facts:
         """Return what is known of the owner of a hook, which may have many hooks."""
@@ -202,5 +218,8 @@ class UnfiredHookWriter:
             return {"class": type(owner).__name__, "steps": self.optimizers.steps_of(owner)}
         with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
             if isinstance(owner, torch.Tensor):
-                return self.tensors.evidence(owner) | self.modules.membership(owner)
+                return self._find_tensor_facts(owner, Counter(), None)
         return {}
+
+    def _find_tensor_facts(self, tensor: torch.Tensor, since: Counter[str], until: Counter[str] | None) -> Facts:
+        return self.tensors.evidence(tensor, since, until) | self.modules.membership(tensor)

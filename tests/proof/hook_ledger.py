@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +73,8 @@ class HookLedger:
     windows: list[Window] = field(default_factory=list)
     calls: dict[str, int] = field(default_factory=dict)
     """Module → how often it was called. The steps of the optimizer are under ``optimizer``."""
+    failed: set[str] = field(default_factory=set)
+    """The modules whose last call raised."""
 
     def count(self, place: str, name: str = "") -> int:
         """Return how often something ran that could call a hook at a place."""
@@ -98,9 +101,13 @@ class HookLedger:
             if any(reference() is tensor for reference in entry.tensors):
                 entry.names += (name,)
 
-    def called(self, name: str) -> None:
-        """Note that a module is called, or that the optimizer takes a step."""
+    @contextmanager
+    def call(self, name: str) -> Iterator[None]:
+        """Note that a module is called, or that the optimizer takes a step, and whether that raises."""
         self.calls[name] = self.calls.get(name, 0) + 1
+        self.failed.add(name)
+        yield
+        self.failed.discard(name)
 
     def pass_begins(
         self, roots: Iterable[Tensor], inputs: Iterable[Tensor] | None, named: Mapping[str, Tensor], *, is_partial: bool
@@ -136,7 +143,7 @@ class HookLedger:
 
 
 def _reachable_nodes(roots: Iterable[Tensor]) -> set[Node]:
-    nodes: list[Node] = [get_gradient_edge(root).node for root in roots if root.requires_grad]
+    nodes = [node for node in map(_node_of, roots) if node is not None]
     visited = set(nodes)
     for node in nodes:
         following = {successor for successor, _ in node.next_functions if successor is not None} - visited
@@ -146,7 +153,14 @@ def _reachable_nodes(roots: Iterable[Tensor]) -> set[Node]:
 
 
 def _is_reached(tensor: Tensor, nodes: set[Node]) -> bool:
-    return tensor.requires_grad and get_gradient_edge(tensor).node in nodes
+    return _node_of(tensor) in nodes
+
+
+def _node_of(tensor: Tensor) -> Node | None:
+    try:
+        return get_gradient_edge(tensor).node if tensor.requires_grad else None
+    except RuntimeError:  # a stale output of unbind
+        return None
 
 
 def check_unfired(ledger: HookLedger) -> None:
@@ -250,6 +264,8 @@ def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield "bypassed" if is_used else "never_called"
     elif entry.since == calls:
         yield "after_call" if entry.place.startswith("forward") else "after_call.backward"
+    if name in ledger.failed:
+        yield "raised"
     if entry.place.startswith("backward") and calls:
         yield from _causes_of_backward_hooks(ledger, entry)
 

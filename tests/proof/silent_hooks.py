@@ -98,8 +98,8 @@ def on_called_module(machine: Machine, target: int) -> None:
     """Hook a module and call it: a positive control."""
     machine.hook_module("called", target)
     x = machine.pick_with_grad(target)
-    machine.ledger.called("called")
-    y = machine.net.called(x)
+    with machine.ledger.call("called"):
+        y = machine.net.called(x)
     machine.pool.append(y)
     machine.tracked[f"called.output {machine.ledger.calls['called']}"] = y
 
@@ -125,8 +125,7 @@ def on_bypassed_module(machine: Machine, target: int) -> None:
 def on_unrecorded_module(machine: Machine, target: int) -> None:
     """Hook a module that runs without a graph."""
     machine.hook_module("unrecorded", target)
-    machine.ledger.called("unrecorded")
-    with torch.no_grad():
+    with machine.ledger.call("unrecorded"), torch.no_grad():
         machine.net.unrecorded(machine.pick_with_grad(target))
 
 
@@ -137,8 +136,8 @@ def on_idle_optimizer(machine: Machine, target: int) -> None:
 
 def on_optimizer_too_late(machine: Machine, target: int) -> None:
     """Hook an optimizer after its step."""
-    machine.ledger.called("optimizer")
-    machine.make_optimizer().step()
+    with machine.ledger.call("optimizer"):
+        machine.make_optimizer().step()
     machine.hook_optimizer(target, "optimizer late")
 
 
