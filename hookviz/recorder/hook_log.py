@@ -1,8 +1,9 @@
 """Notes during a recording when hooks are registered and removed, and what the passes see of their owners."""
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.hooks import RemovableHandle
@@ -12,16 +13,15 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_owners import ModuleEvidence, TensorEvidence
-from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.recorder.multi_grad_rows import MultiGradGroup
+from hookviz.recorder.session import Session
+from hookviz.recorder.unwrapped_hooks import closure_variables, unwrap_hook
 from hookviz.support.source_code import Source, describe_function, shorten_filename
-from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, HookRow, TraceData, UnfiredRow
+from hookviz.trace import HOOK_KINDS, HookIdentity, identity_of
 from hookviz.trace.value_rows import get_stored_rows
 
 MAX_REMOVALS = 2_000
 """A recording remembers up to this many removed hooks; a note says how many more were removed."""
-
-HookIdentity: TypeAlias = tuple[Any, int | None]
-"""Key and module of a hook: torch gives each hook a key of its own, but a copy of a module has the same ones."""
 
 
 class Removal(NamedTuple):
@@ -30,18 +30,30 @@ class Removal(NamedTuple):
     hooks: "weakref.ref[Any]"
     key: Any
     source: Source
-    group: int
+    group: MultiGradGroup | None
     until: int
     removed_at: str
+    seen: Counter[str] | None
+    """What the passes had seen of its tensor by then; None if the tensor is not known."""
 
 
 class Registration(NamedTuple):
     """A hook that was registered on a tensor during the recording."""
 
     hooks: "weakref.ref[Any]"
+    tensor: "weakref.ref[torch.Tensor] | None"
+    version: int
+    """How often the tensor had been changed in place."""
+    seen: Counter[str]
+    """What the passes had seen of the tensor, because of earlier hooks."""
     kind: str
     source: Source
-    group: int
+    group: MultiGradGroup | None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether neither the tensor nor the value that the hook was registered on exists any more."""
+        return self.hooks() is None and self.tensor is not None and self.tensor() is None
 
 
 class HookLog:
@@ -50,8 +62,8 @@ class HookLog:
     torch numbers hooks in the order in which they are registered: that tells which are older than the recording.
     """
 
-    def __init__(self, trace: TraceData, calls: CallTracker) -> None:
-        self.trace = trace
+    def __init__(self, session: Session, calls: CallTracker) -> None:
+        self.session, self.trace, self.calls = session, session.trace, calls
         self.tensors, self.modules = TensorEvidence(), ModuleEvidence(calls)
         self.on_tensors: dict[int, Registration] = {}
         """Key → the hook, for the hooks that were registered on tensors."""
@@ -59,7 +71,9 @@ class HookLog:
         self.missed_removals = 0
         """The number of removals that were not noted because there were too many."""
         self.fired: set[HookIdentity] = set()
-        """The hooks that fired in passes that were dropped; after ``note_firings``, in all."""
+        """The hooks that fired in dropped passes; after ``note_firings``, all that fired or may have fired."""
+        self.on_graphs: set[int] = set()
+        """The keys of the tensor hooks that were on the graph of a pass."""
         self._first_key = RemovableHandle.next_id
         self._registered: dict[int, int] = {}
         """Key → the number of steps when the hook was registered."""
@@ -69,11 +83,14 @@ class HookLog:
         """Note that torch has made the handle of a new hook."""
         self._registered[handle.id] = self._dropped_steps + len(self.trace.rows)
 
-    def tensor_hook_added(self, kind: str, hooks: Any) -> None:
+    def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any) -> None:
         """Note the source of a hook that was just added to a tensor, which may soon be gone."""
         key, hook = next(reversed(user_hook_entries(hooks)), (None, None))
         if isinstance(key, int) and key in self._registered:
-            self.on_tensors[key] = Registration(weakref.ref(hooks), kind, *find_user_source(hook))
+            source, group = find_user_source(hook)
+            version, seen = _version_of(tensor), self.tensors.counts_of(tensor)
+            references = weakref.ref(hooks), weakref.ref(tensor)
+            self.on_tensors[key] = Registration(*references, version, seen, kind, source, group)
 
     def removed(self, handle: RemovableHandle) -> None:
         """Note that a hook is about to be removed, and by which line of the user's code."""
@@ -82,11 +99,21 @@ class HookLog:
             return
         if len(self.removals) >= MAX_REMOVALS:
             self.missed_removals += 1
+            self.on_tensors.pop(handle.id, None)  # it would look as if it were still registered
             return
+        self.calls.modules.hook_removed(hooks, handle.id, hooks[handle.id])
         frame = variable_names.caller_frame()
         line = f"{shorten_filename(frame.f_code.co_filename) or ''}:{frame.f_lineno}"
         until = self._dropped_steps + len(self.trace.rows)
-        self.removals.append(Removal(weakref.ref(hooks), handle.id, *find_user_source(hooks[handle.id]), until, line))
+        seen = self._seen_of(handle.id)
+        source, group = find_user_source(hooks[handle.id])
+        self.removals.append(Removal(weakref.ref(hooks), handle.id, source, group, until, line, seen))
+
+    def _seen_of(self, key: int) -> Counter[str] | None:
+        """Return what the passes have seen of the tensor of a hook that was registered in the recording."""
+        registration = self.on_tensors.get(key)
+        tensor = None if registration is None or registration.tensor is None else registration.tensor()
+        return None if tensor is None else self.tensors.counts_of(tensor)
 
     def pass_begins(self, snapshot: GraphSnapshot, names: Mapping[str, torch.Tensor], inputs: Sequence[Any]) -> None:
         """Note which tensors with hooks are not in the graph of a pass, and which modules without a call are used."""
@@ -103,11 +130,15 @@ class HookLog:
         """Forget what was seen of a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self.tensors.forget(tensor)
         self.modules.forget(tensor)
+        for key, registration in self.on_tensors.items():
+            if registration.tensor is not None and registration.tensor() is tensor:
+                self.on_tensors[key] = registration._replace(tensor=None)
 
     def passes_dropped(self, count: int) -> None:
         """Note what fired in the first ``count`` passes, which are about to be dropped."""
         dropped = [row for row in self.trace.rows if row.pass_id < count]
         self._dropped_steps += len(dropped)
+        self._note_graphs()
         self._add_fired({row.hook for row in dropped if row.kind in HOOK_KINDS})
         self._forget_dead_hooks()
 
@@ -124,6 +155,12 @@ class HookLog:
         """Note what fired in the passes that the trace still holds."""
         # Compact rows, which have no hook, are not expanded for this.
         self._add_fired({row.hook for row in get_stored_rows(self.trace.rows, 0) if type(row) is not tuple})
+        self.fired |= self.session.unseen_firings
+        self._note_graphs()
+
+    def _note_graphs(self) -> None:
+        kinds = ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+        self.on_graphs |= {row.key for row in self.trace.hook_rows if row.kind in kinds}
 
     def _add_fired(self, hooks: Iterable[int | None]) -> None:
         self.fired |= {identity_of(self.trace.hook_rows[hook]) for hook in hooks if hook is not None}
@@ -134,19 +171,37 @@ class HookLog:
             return None
         return max(self._registered.get(key, 0) - self._dropped_steps, 0)
 
+    def seen_before(self, key: int) -> Counter[str]:
+        """Return what the passes had seen of the tensor of a hook before it was registered."""
+        registration = self.on_tensors.get(key)
+        return Counter() if registration is None else registration.seen
+
+    def is_on_earlier_value(self, key: Any, tensor: torch.Tensor) -> bool:
+        """Return whether ``tensor`` may have been changed in place since it got a hook, which stays where it was."""
+        registration = self.on_tensors.get(key)
+        version = 0 if registration is None else registration.version
+        try:
+            return not tensor.is_leaf and tensor._version != version
+        except RuntimeError:  # a stale output of unbind
+            return True
+
     def until(self, removal: Removal) -> int:
         """Return the number of steps when a hook was removed."""
         return max(removal.until - self._dropped_steps, 0)
 
 
-def identity_of(row: HookRow | UnfiredRow) -> HookIdentity:
-    """Return key and module of the hook of a row."""
-    module = row.module if row.kind in MODULE_HOOK_KINDS and "global" not in row.flags else None
-    return row.key, module
-
-
-def find_user_source(hook: Any) -> tuple[Source, int]:
-    """Return the source of the user's function in a hook, and for a part of a multi-grad hook what the parts share."""
+def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
+    """Return the source of the user's function in a hook, and for a part of a multi-grad hook its group."""
     unwrapped = unwrap_hook(hook)
-    group = id(unwrapped.state) if unwrapped is not None and unwrapped.kind == "multi_grad_hook" else 0
-    return describe_function(hook if unwrapped is None else unwrapped.function), group
+    source = describe_function(hook if unwrapped is None else unwrapped.function)
+    if unwrapped is None or unwrapped.kind != "multi_grad_hook":
+        return source, None
+    size = closure_variables(hook).get("len_tensors")
+    return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
+
+
+def _version_of(tensor: torch.Tensor) -> int:
+    try:
+        return tensor._version
+    except RuntimeError:  # an inference tensor does not count its changes
+        return 0

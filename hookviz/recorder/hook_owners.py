@@ -18,6 +18,9 @@ Module = torch.nn.Module
 Facts = dict[str, object]
 """Name → value of an ``Evidence``, see ``UnfiredRow``."""
 
+SEEN_BY_PASSES = frozenset({"passes", "in_graph", "partial", "detour"})
+"""The names of the evidence that comes from the graphs of passes."""
+
 
 class TensorSightings:
     """What the passes saw of one tensor with hooks."""
@@ -35,11 +38,14 @@ class TensorEvidence:
 
     def __init__(self) -> None:
         self._sightings: dict[int, TensorSightings] = {}
+        self.passes = 0
+        """The number of passes whose graph was observed as a whole."""
 
     def pass_begins(self, snapshot: GraphSnapshot, tensors: Iterable[torch.Tensor], *, is_partial: bool) -> None:
         """Look at the tensors with hooks, unless only a part of the graph is observed."""
         if len(snapshot.nodes) < len(snapshot.all_nodes):
             return
+        self.passes += 1
         for tensor in tensors:
             if has_tensor_hooks(tensor):
                 with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
@@ -65,15 +71,24 @@ class TensorEvidence:
         """Forget the tensors that no longer exist."""
         self._sightings = {key: one for key, one in self._sightings.items() if one.reference() is not None}
 
-    def evidence(self, tensor: torch.Tensor) -> Facts:
-        """Return what was seen of a tensor."""
+    def counts_of(self, tensor: torch.Tensor) -> Counter[str]:
+        """Return a copy of the numbers of passes in which a tensor was seen, in the graph, and so on."""
+        sightings = self._find(tensor)
+        return Counter() if sightings is None else Counter(sightings.counts)
+
+    def _find(self, tensor: torch.Tensor) -> TensorSightings | None:
         sightings = self._sightings.get(id(tensor))
+        return sightings if sightings is not None and sightings.reference() is tensor else None
+
+    def evidence(self, tensor: torch.Tensor, since: Counter[str], until: Counter[str] | None) -> Facts:
+        """Return what was seen of a tensor between two moments, given by its counts; None for now."""
+        sightings = self._find(tensor)
         facts: Facts = {}
         is_frozen = not tensor.requires_grad
-        if sightings is not None and sightings.reference() is tensor:
-            counts = sightings.counts
+        if sightings is not None:
+            counts = (sightings.counts if until is None else until) - since
             facts |= {name: counts[name] for name in ("passes", "in_graph", "partial") if counts[name]}
-            is_frozen = counts["frozen"] == counts["passes"]
+            is_frozen = counts["frozen"] == counts["passes"] if counts["passes"] else is_frozen
             facts |= {"detour": sightings.detour} if sightings.detour else {}
         if tensor.is_leaf:
             facts["leaf"] = "yes"

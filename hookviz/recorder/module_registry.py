@@ -42,6 +42,8 @@ class ModuleRegistry:
         self._next_number: dict[str, int] = {}
         """Name that several modules would have → the number to append for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
+        self._removed_keys: dict[tuple[int, int], list[Any]] = {}
+        """``id`` of a hook dict and of a function → the keys of the hooks that were removed from the dict."""
 
     def number(self, module: Module) -> int:
         """Return the number of a module, which is the same in every call."""
@@ -173,9 +175,22 @@ class ModuleRegistry:
         ]
         if matching and kind == "backward_hook":  # several calls may have put their hooks on one node
             nth %= len(matching)
-        # With too few matches, the hook was removed since torch copied it.
+        if nth >= len(matching):  # the hook was removed since torch copied it
+            matching += self._find_removed(kind, module, function)
         key, shared = matching[nth] if nth < len(matching) else (len(matching) - nth - 1, module is None)
         return self.hook_number(kind, module, key, function, shared=shared, pass_id=pass_id)
+
+    def hook_removed(self, hooks: Any, key: Any, function: Any) -> None:
+        """Remember the key of a hook that is about to be removed: the graph of an earlier call may still have it."""
+        self._removed_keys.setdefault((id(hooks), id(function)), []).append(key)
+
+    def _find_removed(self, kind: str, module: int | None, function: Any) -> list[tuple[Any, bool]]:
+        """Return key and place (whether all modules share it) of the removed hooks with this function."""
+        found: list[tuple[Any, bool]] = []
+        for owner, shared in ((torch_modules, True), (None if module is None else self._holders[module](), False)):
+            hooks = getattr(owner, (_GLOBAL_VARIABLES if shared else _MODULE_ATTRIBUTES)[kind], None)
+            found += [(key, shared) for key in self._removed_keys.get((id(hooks), id(function)), ())]
+        return found
 
 
 def _backward_dict(owner: Any, kind: str, shared: bool) -> dict[Any, Any]:

@@ -13,7 +13,7 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.hook_registry import HookRegistry
 from hookviz.recorder.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.unwrapped_hooks import unwrap_hook
-from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
+from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
 from hookviz.trace.rows import Subject
 
 SMALL_GRAPH = 256
@@ -156,6 +156,15 @@ class PassObserver(GradientFlow):
             self._log(
                 "exception", self._find_failing_node() if self._computing is None else self._computing, error=text
             )
+
+    def note_unreported_failure(self) -> None:
+        """Note which hooks were running when the pass raised an exception that has its step elsewhere."""
+        for dict_observer, iteration in self.running.items():
+            rest = iteration.hooks[iteration.position + 1 :]
+            entry = next((entry for entry in rest if not isinstance(entry[1], Observer)), None)
+            hook = None if entry is None else self.hooks.find_culprit(dict_observer, entry)[0]
+            if hook is not None:
+                dict_observer.session.unseen_firings.add(identity_of(self.trace.hook_rows[hook]))
 
     def _find_failing_node(self) -> int | None:
         """Return the node that was running or about to run, and record its inputs; None if elimination cannot find it.

@@ -216,6 +216,8 @@ class PassTracker:
         with suppress(Exception), self.session.lock:
             if self.session.exceptions.is_new(error):
                 running_pass.observer.log_failure(error)
+            else:
+                running_pass.observer.note_unreported_failure()
 
     def end(self, running_pass: RunningPass) -> None:
         """Remove all observers of this pass and release its nodes."""

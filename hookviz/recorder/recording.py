@@ -58,7 +58,7 @@ class Recording:
         self.ranks = RankTracker(self.session, self.calls)
         self.cuts = CutTracker(self.session) if cuts else None
         """Follows the ops of the thread; None if the user did not ask for it."""
-        self.hook_log = HookLog(trace, self.calls)
+        self.hook_log = HookLog(self.session, self.calls)
         self.missing = MissingParameters(trace, self.calls, self.hook_log.modules, self.cuts, names)
         self.retention = Retention(
             trace,

@@ -11,7 +11,7 @@ from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.recorder.pass_stack import PassStack
-from hookviz.trace import Note, StepRow
+from hookviz.trace import HookIdentity, Note, StepRow
 
 
 class Session:
@@ -26,6 +26,8 @@ class Session:
         """Only one thread at a time writes into the trace, since several threads may call a given model."""
         self.notes, self.exceptions, self.sampler = Notes(trace), ExceptionTracker(), PassSampler(every)
         self.passes = PassStack()
+        self.unseen_firings: set[HookIdentity] = set()
+        """The hooks that ran, or may have run, without a step."""
         self._reported: set[str | Note] = set()
         """The internal errors that have been reported: one for all passes, and one for each module."""
 

@@ -311,12 +311,12 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
 
 
 def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.hook_log.tensor_hook_added("tensor_hook", tensor._backward_hooks)
+    recording.hook_log.tensor_hook_added("tensor_hook", tensor, tensor._backward_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
 
 
 def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.hook_log.tensor_hook_added("post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+    recording.hook_log.tensor_hook_added("post_accumulate_hook", tensor, tensor._post_accumulate_grad_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 

@@ -1,17 +1,18 @@
 """Finds the hooks that were registered in a recording and never fired."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.hook_dicts import global_module_hook_dicts, global_optimizer_hook_dicts, user_hook_entries
-from hookviz.recorder.hook_log import MAX_REMOVALS, HookIdentity, find_user_source, identity_of
-from hookviz.recorder.hook_owners import Facts
+from hookviz.recorder.hook_log import MAX_REMOVALS, Removal, find_user_source
+from hookviz.recorder.hook_owners import SEEN_BY_PASSES, Facts
 from hookviz.recorder.hooked_objects import (
     HookedModel,
     OwnedDict,
@@ -19,16 +20,15 @@ from hookviz.recorder.hooked_objects import (
     dicts_of_optimizer,
     sort_outermost_first,
 )
+from hookviz.recorder.multi_grad_rows import GroupedRow, MultiGradGroup, merge_multi_grad_rows
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.pass_tracker import PassTracker
 from hookviz.support.source_code import Source
-from hookviz.trace import HOOK_KINDS, UnfiredRow
+from hookviz.trace import HOOK_KINDS, HookIdentity, UnfiredRow, identity_of
+from hookviz.trace.unfired_rows import Evidence
 
 MAX_HOOKS = 2_000
 """A trace holds up to this many hooks that did not fire; a note says that there are more."""
-
-_GroupedRow: TypeAlias = tuple[UnfiredRow, int]
-"""A row, and a number that the parts of a multi-grad hook share (0 for other hooks)."""
 
 
 class UnfiredHookWriter:
@@ -57,7 +57,7 @@ class UnfiredHookWriter:
         self._multi_grad_keys = {row.key for row in self.trace.hook_rows if row.kind == "multi_grad_hook"}
         dicts = {id(owned.place.hooks): owned for owned in self._owned_dicts()}
         grouped = chain(self._rows_of_dicts(dicts), self._rows_of_removals(dicts), self._rows_of_other_tensors(dicts))
-        rows = _merge_multi_grad(grouped, self._fired_groups(dicts))
+        rows = merge_multi_grad_rows(grouped, self._fired_states(dicts))
         rows += self._rows_of_graphs({identity_of(row) for row in rows})
         self.trace.unfired_rows += rows[:MAX_HOOKS]
         if len(rows) > MAX_HOOKS:
@@ -81,10 +81,10 @@ class UnfiredHookWriter:
                 yield OwnedDict(place, None)
 
     def _is_needed(self, owner: Any, hooks: Any) -> bool:
-        if hooks:
-            number = self._number(owner)
-            return any((key, number) not in self.log.fired or key in self._multi_grad_keys for key in hooks)
-        return hooks is not None and id(hooks) in self._removed_from
+        if hooks is None or id(hooks) in self._removed_from:
+            return hooks is not None
+        number = self._number(owner) if hooks else None
+        return any((key, number) not in self.log.fired or key in self._multi_grad_keys for key in hooks)
 
     def _find_models(self) -> list[HookedModel]:
         """Find the models that have to do with what ran, with their hooks."""
@@ -115,11 +115,11 @@ class UnfiredHookWriter:
         is_used = self.modules.are_used(module_tree.all_parameters(model.root)) is not None
         return is_called or is_twin or is_used or not (called or self.trace.roots)
 
-    def _rows_of_dicts(self, dicts: Mapping[int, OwnedDict]) -> Iterator[_GroupedRow]:
+    def _rows_of_dicts(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
         """Yield a row for each hook that is registered now."""
         for owned in dicts.values():
             for key, hook in user_hook_entries(owned.place.hooks):
-                if not self._has_fired(owned, key):
+                if not self._has_fired(owned, key) and not self._may_have_fired_unseen(owned, key):
                     source, group = find_user_source(hook)
                     yield self._row(owned, key, source, group)._replace(flags=owned.place.flags_of(key)), group
 
@@ -129,28 +129,29 @@ class UnfiredHookWriter:
     def _number(self, owner: Any) -> int | None:
         return self.calls.modules.find_number(owner) if isinstance(owner, torch.nn.Module) else None
 
-    def _rows_of_removals(self, dicts: Mapping[int, OwnedDict]) -> Iterator[_GroupedRow]:
+    def _rows_of_removals(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
         """Yield a row for each hook that was removed from a dict whose owner is known."""
         for removal in self.log.removals:
             owned = dicts.get(id(removal.hooks()))
             if owned is not None and not self._has_fired(owned, removal.key):
-                row = self._row(owned, removal.key, removal.source, removal.group)
-                until = self.log.until(removal)
-                yield row._replace(until=until, removed_at=removal.removed_at), removal.group
+                row = self._row(owned, removal.key, removal.source, removal.group, removal)
+                yield row._replace(until=self.log.until(removal), removed_at=removal.removed_at), removal.group
 
-    def _rows_of_other_tensors(self, dicts: Mapping[int, OwnedDict]) -> Iterator[_GroupedRow]:
-        """Yield a row for each hook that was registered in the recording on a tensor that no variable leads to.
-
-        Those that were on the graph of a pass are left to ``_rows_of_graphs``.
-        """
-        on_graphs = {row.key for row in self.trace.hook_rows if row.kind != "multi_grad_hook"}
-        removed = {removal.key for removal in self.log.removals}
-        for key, (reference, kind, source, group) in self.log.on_tensors.items():
-            hooks, kind = reference(), "multi_grad_hook" if group else kind
-            is_known = key in removed or (hooks is not None and id(hooks) in dicts)
-            if not is_known and key not in on_graphs and (key, None) not in self.log.fired:
-                evidence = (("gone", "yes"),) if hooks is None else ()
-                yield UnfiredRow(kind, "", key, *source, since=self.log.since(key), evidence=evidence), group
+    def _rows_of_other_tensors(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
+        """Yield a row for each hook that was registered in the recording on a tensor that no variable leads to."""
+        removals = {removal.key: removal for removal in self.log.removals}
+        for key, registration in self.log.on_tensors.items():
+            is_known = registration.hooks() is not None and id(registration.hooks()) in dicts
+            if is_known or (key, None) in self.log.fired:
+                continue
+            kind = registration.kind if registration.group is None else "multi_grad_hook"
+            evidence: Evidence = (("gone", "yes"),) if registration.is_gone else ()
+            evidence += (("in_graph", "1"),) if key in self.log.on_graphs else ()
+            row = UnfiredRow(kind, "", key, *registration.source, since=self.log.since(key), evidence=evidence)
+            removal = removals.get(key)
+            if removal is not None:
+                row = row._replace(until=self.log.until(removal), removed_at=removal.removed_at)
+            yield row, registration.group
 
     def _rows_of_graphs(self, known: set[HookIdentity]) -> Iterator[UnfiredRow]:
         """Yield a row for each other hook that was on the graph of a pass, such as a hook of a node."""
@@ -160,18 +161,27 @@ class UnfiredHookWriter:
                 since = self.log.since(row.key)
                 yield UnfiredRow(row.kind, on, row.key, *source, row.flags, since, module=row.module, node=row.node)
 
-    def _fired_groups(self, dicts: Mapping[int, OwnedDict]) -> set[int]:
-        """Return the groups of the multi-grad hooks that fired: torch calls only one of their parts."""
+    def _fired_states(self, dicts: Mapping[int, OwnedDict]) -> set[int]:
+        """Return the ``id`` of the states of the multi-grad hooks that fired: torch calls only one of their parts."""
         keys = {key for key in self._multi_grad_keys if (key, None) in self.log.fired}
         if not keys:
             return set()
         entries = (entry for owned in dicts.values() for entry in user_hook_entries(owned.place.hooks))
-        groups = {find_user_source(hook)[1] for key, hook in entries if key in keys}
-        return groups | {registration.group for key, registration in self.log.on_tensors.items() if key in keys}
+        groups = [find_user_source(hook)[1] for key, hook in entries if key in keys]
+        groups += [removal.group for removal in self.log.removals if removal.key in keys]
+        groups += [registration.group for key, registration in self.log.on_tensors.items() if key in keys]
+        return {id(group.state) for group in groups if group is not None}
 
-    def _row(self, owned: OwnedDict, key: Any, source: Source, group: int) -> UnfiredRow:
-        kind = "multi_grad_hook" if group else owned.place.kind
-        evidence = tuple((name, str(value)) for name, value in self._facts(owned.owner).items())
+    def _row(
+        self, owned: OwnedDict, key: Any, source: Source, group: MultiGradGroup | None, removal: Removal | None = None
+    ) -> UnfiredRow:
+        kind = owned.place.kind if group is None else "multi_grad_hook"
+        facts = self._facts(owned.owner)
+        if isinstance(owned.owner, torch.Tensor):
+            facts = self._facts_while(owned.owner, key, removal, facts)
+        if key in self.log.on_graphs and "passes" in facts:
+            facts = {"in_graph": 1, **facts}  # of a pass that began where no variable held the tensor
+        evidence = tuple((name, str(value)) for name, value in facts.items())
         since, module, node = self.log.since(key), self._number(owned.owner), self._find_node(owned.owner)
         return UnfiredRow(kind, owned.place.on, key, *source, since=since, module=module, evidence=evidence, node=node)
 
@@ -180,6 +190,26 @@ class UnfiredHookWriter:
         with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
             return self.numbering.find(owner) if isinstance(owner, torch.Tensor) else None
         return None
+
+    def _facts_while(self, tensor: torch.Tensor, key: int, removal: Removal | None, facts: Facts) -> Facts:
+        """Return what is known of a tensor while one of its hooks was registered; ``facts`` hold for all the time."""
+        is_unknown = removal is not None and removal.seen is None
+        if is_unknown or self.log.is_on_earlier_value(key, tensor):  # what the passes saw is about another value
+            return {name: value for name, value in facts.items() if name not in SEEN_BY_PASSES}
+        since = self.log.seen_before(key)
+        if not since and removal is None:
+            return facts
+        with suppress(RuntimeError):
+            return self._find_tensor_facts(tensor, since, None if removal is None else removal.seen)
+        return {}
+
+    def _may_have_fired_unseen(self, owned: OwnedDict, key: Any) -> bool:
+        """Return whether an older hook may have been in a graph where the recording could not find it."""
+        tensor = owned.owner
+        if not isinstance(tensor, torch.Tensor) or key in self.log.on_graphs or self.log.since(key) is not None:
+            return False
+        is_seen = self.tensors.counts_of(tensor)["passes"] >= self.tensors.passes
+        return self.log.is_on_earlier_value(key, tensor) or not (tensor.is_leaf or is_seen)
 
     def _facts(self, owner: Any) -> Facts:
         """Return what is known of the owner of a hook, which may have many hooks."""
@@ -194,20 +224,8 @@ class UnfiredHookWriter:
             return {"class": type(owner).__name__, "steps": self.optimizers.steps_of(owner)}
         with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
             if isinstance(owner, torch.Tensor):
-                return self.tensors.evidence(owner) | self.modules.membership(owner)
+                return self._find_tensor_facts(owner, Counter(), None)
         return {}
 
-
-def _merge_multi_grad(rows: Iterable[_GroupedRow], fired_groups: set[int]) -> list[UnfiredRow]:
-    """Make one row of the parts of each multi-grad hook, one for each of its tensors; drop those that fired."""
-    merged: list[UnfiredRow] = []
-    parts: dict[int, list[UnfiredRow]] = {}
-    for row, group in rows:
-        if group:
-            parts.setdefault(group, []).append(row)
-        else:
-            merged.append(row)
-    for group, same in parts.items():
-        if group not in fired_groups:
-            merged.append(same[0]._replace(on=", ".join(row.on for row in same if row.on)))
-    return merged
+    def _find_tensor_facts(self, tensor: torch.Tensor, since: Counter[str], until: Counter[str] | None) -> Facts:
+        return self.tensors.evidence(tensor, since, until) | self.modules.membership(tensor)

@@ -31,7 +31,7 @@ from hookviz.trace.rows import (
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
 from hookviz.trace.training_rows import NonfiniteRow, ParameterRow, UpdateRow
-from hookviz.trace.unfired_rows import EVIDENCE, UnfiredRow
+from hookviz.trace.unfired_rows import EVIDENCE, HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.values import Values
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "CutRow",
     "Effect",
     "Hook",
+    "HookIdentity",
     "HookKind",
     "HookPlace",
     "HookRow",
@@ -75,4 +76,5 @@ __all__ = [
     "UnfiredRow",
     "UpdateRow",
     "Values",
+    "identity_of",
 ]

@@ -1,6 +1,8 @@
 """The rows about hooks that did not fire: when each was registered and removed, and what explains its silence."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+from hookviz.trace.rows import MODULE_HOOK_KINDS, HookRow
 
 Evidence = tuple[tuple[str, str], ...]
 """(name, value) of what the recorder saw of the owner of a hook; ``UnfiredRow.evidence`` lists the names."""
@@ -62,3 +64,13 @@ class UnfiredRow(NamedTuple):
     def count(self, name: str) -> int:
         """Return the value of an evidence that is a number; 0 if there is none."""
         return int(self.evidence_of(name) or 0)
+
+
+HookIdentity: TypeAlias = tuple[Any, int | None]
+"""Key and module of a hook: torch gives each hook a key of its own, but a copy of a module has the same ones."""
+
+
+def identity_of(row: HookRow | UnfiredRow) -> HookIdentity:
+    """Return key and module of the hook of a row."""
+    module = row.module if row.kind in MODULE_HOOK_KINDS and "global" not in row.flags else None
+    return row.key, module

@@ -16,10 +16,15 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 import hookviz as hv
 
-Watch = Callable[[], AbstractContextManager[Any]]
+Watch = Callable[..., AbstractContextManager[Any]]
 """A context manager around a pass: `hv.record`, `nullcontext`, or a deliberately faulty recorder."""
 
-plain: Watch = nullcontext
+
+def plain(*_: Any) -> AbstractContextManager[Any]:
+    """Watch nothing."""
+    return nullcontext()
+
+
 SAME_SIZE_DTYPES = {torch.bfloat16: torch.int16, torch.complex32: torch.int32}
 PACKAGE = str(Path(hv.__file__).parent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -26,7 +26,9 @@ from .compare import (
     storage_address,
     tensor_state,
 )
-from .programs import IN_PLACE, OPS, Drop, Hook, Leaf, Op, Pass, Program, Remove
+from .hook_ledger import MODULE_PLACES, HookLedger, check_unfired
+from .programs import IN_PLACE, OPS, Drop, Hook, Leaf, Op, Pass, Program, Remove, Silent, Step
+from .silent_hooks import SILENT, Net
 
 SHAPES = ((), (2,), (2, 2))
 REGISTERED_LATER = ("tensor", "post_accumulate", "node_pre", "node_post", "multi")
@@ -34,12 +36,20 @@ REGISTERED_LATER = ("tensor", "post_accumulate", "node_pre", "node_post", "multi
 
 def run_program(program: Program, watch: Watch = plain, whole: bool = False) -> dict[str, Any]:
     """Run a program, with the watch around all of it or around each pass, and report what is visible."""
-    machine = Machine(plain if whole else watch)
+    machine = Machine(plain if whole else watch, [Net()] if program.has_modules else [])
     seed_cpu_generator(0)
     with collect_warnings() as caught, garbage_collection_off():
-        with watch() if whole else nullcontext():
+        with watch(*machine.models) if whole else nullcontext() as trace:
+            machine.ledger.recording_begins(trace, is_whole=True)
+            named, optimizer = machine.named, machine.optimizer  # hookviz looks at variables when a recording ends
             machine.run(program)
+            optimizer = machine.optimizer
+            machine.ledger.close()
+            if trace is not None:
+                machine.ledger.recording_ends()
+        check_unfired(machine.ledger)
         report = machine.report() | {"warnings": describe_warnings(caught)}
+    del named, optimizer
     machine.break_cycles()
     return report
 
@@ -47,8 +57,8 @@ def run_program(program: Program, watch: Watch = plain, whole: bool = False) -> 
 class Machine:
     """Runs a program and keeps references to everything that a user could keep."""
 
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
+    def __init__(self, watch: Watch, models: Sequence[Net] = ()) -> None:
+        self.watch, self.models = watch, models
         self.pool: list[Tensor] = []
         self.leaves: list[Tensor] = []
         self.kept_gradients: list[Tensor] = []
@@ -57,6 +67,12 @@ class Machine:
         self.log: list[Any] = []
         self.counts: Counter[str] = Counter()
         self.nested = False
+        self.ledger = HookLedger()
+        self.named: dict[str, Tensor] = {}
+        """Tensors with hooks that the code around each recording has in a variable."""
+        self.tracked: dict[str, Tensor] = {name: one for net in models for name, one in net.named_parameters()}
+        """Tensors whose place in the graphs matters for the causes, beside the named ones."""
+        self.optimizer: torch.optim.Optimizer | None = None
 
     def run(self, program: Program) -> None:
         """Execute every step; an error is logged, and the program continues."""
@@ -79,16 +95,18 @@ class Machine:
         self.leaves.append(tensor)
         self.pool.append(tensor)
 
-    def execute(self, step: Op | Hook | Remove | Drop | Pass) -> None:
+    def execute(self, step: Step) -> None:
         """Execute one step."""
         if isinstance(step, Op):
             self.compute(step)
         elif isinstance(step, Hook):
             self.register(step)
+        elif isinstance(step, Silent):
+            SILENT[step.kind](self, step.target)
         elif isinstance(step, Pass):
             self.run_backward(step)
         elif isinstance(step, Remove) and self.handles:
-            self.handles[step.handle % len(self.handles)].remove()
+            self.remove(step.handle % len(self.handles))
         elif isinstance(step, Drop) and len(self.pool) > 1:
             self.pool.pop(-1 - step.target % len(self.pool))
 
@@ -120,19 +138,84 @@ class Machine:
             tensor.retain_grad()
             self.retaining.append(tensor)
             return
-        self.handles.append(REGISTER[step.place](tensor, self.hook(step)))
+        self.hook_tensors([tensor], "", step.place, step=step)
 
-    def hook(self, step: Hook) -> Callable[..., Any]:
+    def hook_tensors(
+        self, tensors: Sequence[Tensor], kind: str, place: str, names: tuple[str, ...] = (), step: Hook | None = None
+    ) -> None:
+        """Register a hook on tensors; without a step it only looks."""
+        self.log.append([tensor.grad_fn is None for tensor in tensors])
+        names = names or tuple(name for name, one in self.named.items() if one is tensors[0])
+        hook = self.hook(step or Hook(place, 0, "keep", 0), tensors, kind, names)
+        try:
+            self.handles.append(REGISTER[place](tensors, hook))
+        except Exception:
+            self.ledger.hooks.pop()
+            raise
+
+    def hook(
+        self, step: Hook, tensors: Sequence[Tensor] = (), kind: str = "", names: tuple[str, ...] = ()
+    ) -> Callable[..., Any]:
         """Return a function that logs its arguments and performs the action of the step."""
-        number = len(self.handles)
+        number, entry = len(self.handles), self.ledger.add(step.place, kind, tensors, names)
 
         def hook(*values: Any) -> Any:
-            self.log.append((hook.__name__, [visible(value) for value in flatten(values)]))
+            values = tuple(value for value in values if not isinstance(value, torch.nn.Module))
+            seen = [] if step.place == "step" else [visible(value) for value in flatten(values)]
+            self.log.append((hook.__name__, seen))
             self.counts[f"{step.place}: {step.action}"] += 1
-            return ACTIONS[step.action](self, step, number, values[0])
+            entry.fired += 1
+            if None in seen:
+                entry.none_in.add(len(self.ledger.passes) - 1)
+            return ACTIONS[step.action](self, step, number, values[0] if values else None)
 
-        hook.__name__ = f"h{number}"
+        hook.__name__ = entry.name
         return hook
+
+    def remove(self, number: int) -> None:
+        """Remove a hook."""
+        self.ledger.remove(number)
+        self.handles[number].remove()
+
+    # -- what the constructions of `silent_hooks.py` need
+
+    @property
+    def net(self) -> Net:
+        """The model of a program that hooks modules."""
+        return self.models[0]
+
+    def pick_with_grad(self, target: int) -> Tensor:
+        """Return a tensor that a gradient can reach."""
+        return pick(self.tensors_with_grad(), target)
+
+    def name_tensor(self, tensor: Tensor, kind: str) -> str:
+        """Put a tensor into a variable, and return its name."""
+        name = f"{kind} {len(self.named)}"
+        self.named[name] = tensor
+        self.ledger.named(tensor, name)
+        return name
+
+    def hook_named(self, tensor: Tensor, kind: str, place: str) -> None:
+        """Hook a tensor and put it into a variable."""
+        self.hook_tensors([tensor], kind, place, (self.name_tensor(tensor, kind),))
+
+    def hook_module(self, name: str, target: int) -> None:
+        """Hook a module of the model."""
+        place = MODULE_PLACES[target % len(MODULE_PLACES)]
+        hook = self.hook(Hook(place, 0, "keep", 0), (), f"module {name}", (name,))
+        self.handles.append(REGISTER_ON_MODULE[place](getattr(self.net, name), hook))
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Return the optimizer of the program, which has one leaf of its own."""
+        if self.optimizer is None:
+            self.optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)
+        return self.optimizer
+
+    def hook_optimizer(self, target: int, kind: str) -> None:
+        """Hook the optimizer of the program."""
+        optimizer = self.make_optimizer()
+        register = optimizer.register_step_pre_hook if target % 2 else optimizer.register_step_post_hook
+        self.handles.append(register(self.hook(Hook("step", 0, "keep", 0), (), kind, ("optimizer",))))
 
     def run_backward(self, step: Pass) -> None:
         """Run a backward pass; gradients returned by `grad` join the pool."""
@@ -141,13 +224,30 @@ class Machine:
         seeds = [self.seed(root, index) for root, index in zip(roots, step.roots, strict=True)]
         flags = {"retain_graph": step.retain or step.create, "create_graph": step.create}
         self.counts[f"pass {step.kind}"] += 1
-        with self.watch():
+        named = self.named  # hookviz looks for tensors in the variables of this function
+        is_partial = step.kind != "backward"
+        with self.watch(*self.models) as trace, self.noted_pass(trace, roots, inputs, is_partial=is_partial):
             if step.kind == "grad":
                 results = torch.autograd.grad(roots, inputs, seeds, allow_unused=True, **flags)
                 self.pool.extend(grad for grad in results if grad is not None)
             else:
                 options = {"inputs": inputs} if step.kind == "inputs" else {}
                 torch.autograd.backward(roots, seeds, **flags, **options)
+        del named
+
+    @contextmanager
+    def noted_pass(
+        self, trace: Any, roots: Sequence[Tensor], inputs: Sequence[Tensor] | None = None, *, is_partial: bool
+    ) -> Iterator[None]:
+        """Note a pass in the ledger, and the recording around it unless it is None."""
+        self.ledger.recording_begins(trace, is_whole=False)
+        begun = self.ledger.pass_begins(roots, inputs, {**self.named, **self.tracked}, is_partial=is_partial)
+        try:
+            yield
+            begun.raised = False
+        finally:
+            if trace is not None:
+                self.ledger.recording_ends()
 
     def seed(self, root: Tensor, index: int) -> Tensor | None:
         """Return a seed that the program keeps, or None to let PyTorch create it."""
@@ -158,7 +258,8 @@ class Machine:
 
     def report(self) -> dict[str, Any]:
         """Return everything visible, before and after removing the handles."""
-        tensors = [*self.leaves, *self.pool]
+        parameters = [one for net in self.models for one in net.parameters()]
+        tensors = [*self.leaves, *self.pool, *self.named.values(), *parameters]
         visible = {
             "log": self.log,
             "tensors": [tensor_state(tensor) for tensor in tensors],
@@ -169,6 +270,7 @@ class Machine:
         for handle in self.handles:
             handle.remove()
         visible["hooks after remove"] = remaining_hooks(tensors)
+        self.counts.update(f"silent: {entry.kind}" for entry in self.ledger.hooks if entry.kind and not entry.fired)
         return visible | {"random": torch.rand(1).item(), "counts": self.counts}
 
     def shared_storage_groups(self) -> list[list[str]]:
@@ -182,8 +284,10 @@ class Machine:
 
     def break_cycles(self) -> None:
         """Break the reference cycles that `create_graph` makes through `.grad`."""
-        for tensor in (*self.leaves, *self.pool):
+        for tensor in (*self.leaves, *self.pool, *self.named.values()):
             tensor.grad = None
+        self.named.clear()
+        self.tracked.clear()
 
 
 def pick(tensors: Sequence[Tensor], index: int) -> Tensor:
@@ -207,12 +311,19 @@ def visible(value: Tensor | None) -> Any:
     return bits(value), value._version, value.requires_grad, value.is_leaf, bits(gradient(value))
 
 
-REGISTER: dict[str, Callable[[Tensor, Callable[..., Any]], Any]] = {
-    "tensor": lambda tensor, hook: tensor.register_hook(hook),
-    "post_accumulate": lambda tensor, hook: tensor.register_post_accumulate_grad_hook(hook),
-    "node_pre": lambda tensor, hook: get_gradient_edge(tensor).node.register_prehook(hook),
-    "node_post": lambda tensor, hook: get_gradient_edge(tensor).node.register_hook(hook),
-    "multi": lambda tensor, hook: register_multi_grad_hook([tensor, tensor], hook),
+REGISTER: dict[str, Callable[[Sequence[Tensor], Callable[..., Any]], Any]] = {
+    "tensor": lambda tensors, hook: tensors[0].register_hook(hook),
+    "post_accumulate": lambda tensors, hook: tensors[0].register_post_accumulate_grad_hook(hook),
+    "node_pre": lambda tensors, hook: get_gradient_edge(tensors[0]).node.register_prehook(hook),
+    "node_post": lambda tensors, hook: get_gradient_edge(tensors[0]).node.register_hook(hook),
+    "multi": lambda tensors, hook: register_multi_grad_hook([tensors[0], tensors[-1]], hook),
+    "multi any": lambda tensors, hook: register_multi_grad_hook([tensors[0], tensors[-1]], hook, mode="any"),
+}
+REGISTER_ON_MODULE: dict[str, Callable[[torch.nn.Module, Callable[..., Any]], Any]] = {
+    "forward_pre": lambda module, hook: module.register_forward_pre_hook(hook),
+    "forward": lambda module, hook: module.register_forward_hook(hook),
+    "backward_pre": lambda module, hook: module.register_full_backward_pre_hook(hook),
+    "backward": lambda module, hook: module.register_full_backward_hook(hook),
 }
 
 
@@ -250,12 +361,12 @@ def fail(machine: Machine, step: Hook, number: int, value: Any) -> None:
 
 def remove_itself(machine: Machine, step: Hook, number: int, value: Any) -> None:
     """Remove this hook."""
-    machine.handles[number].remove()
+    machine.remove(number)
 
 
 def remove_another(machine: Machine, step: Hook, number: int, value: Any) -> None:
     """Remove a hook, which may not have run yet."""
-    machine.handles[step.other % len(machine.handles)].remove()
+    machine.remove(step.other % len(machine.handles))
 
 
 def register_another(machine: Machine, step: Hook, number: int, value: Any) -> None:
@@ -279,7 +390,8 @@ def run_nested_pass(machine: Machine, step: Hook, number: int, value: Any) -> No
         return
     machine.nested = True
     root = pick(machine.tensors_with_grad(), step.other)
-    torch.autograd.backward([root], [torch.ones_like(root)], retain_graph=True)
+    with machine.noted_pass(None, [root], is_partial=False):
+        torch.autograd.backward([root], [torch.ones_like(root)], retain_graph=True)
 
 
 ACTIONS: dict[str, Callable[[Machine, Hook, int, Any], Any]] = {

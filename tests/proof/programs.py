@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
+
+from .silent_hooks import SILENT
 
 PLACES = ("tensor", "tensor", "post_accumulate", "node_pre", "node_post", "multi", "retain")
 ACTIONS = (
@@ -47,6 +49,14 @@ class Hook:
 
 
 @dataclass(frozen=True)
+class Silent:
+    """A construction of `silent_hooks.py`, which should keep a hook from firing."""
+
+    kind: str
+    target: int
+
+
+@dataclass(frozen=True)
 class Remove:
     """A handle's `remove()`, between passes."""
 
@@ -71,12 +81,20 @@ class Pass:
     create: bool
 
 
+Step: TypeAlias = Op | Hook | Silent | Remove | Drop | Pass
+
+
 @dataclass(frozen=True)
 class Program:
     """Leaves, and the steps in order."""
 
     leaves: tuple[Leaf, ...]
-    steps: tuple[Op | Hook | Remove | Drop | Pass, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def has_modules(self) -> bool:
+        """Whether the program hooks modules."""
+        return any(isinstance(step, Silent) and step.kind.startswith("module") for step in self.steps)
 
 
 class Halves(torch.autograd.Function):
@@ -187,6 +205,11 @@ def hook_strategy() -> st.SearchStrategy[Hook]:
     return st.builds(Hook, st.sampled_from(PLACES), recent_indices, st.sampled_from(ACTIONS), indices)
 
 
+def silent_strategy() -> st.SearchStrategy[Silent]:
+    """Return a strategy for constructions that keep a hook from firing."""
+    return st.builds(Silent, st.sampled_from(tuple(SILENT)), indices)
+
+
 def pass_strategy() -> st.SearchStrategy[Pass]:
     """Return a strategy for backward passes of every kind."""
     several = st.lists(recent_indices, min_size=1, max_size=3).map(tuple)
@@ -197,7 +220,7 @@ def pass_strategy() -> st.SearchStrategy[Pass]:
 
 def round_strategy() -> st.SearchStrategy[tuple[Any, ...]]:
     """Return a strategy for operations and hooks in any order, followed by a pass."""
-    rare = st.one_of(st.builds(Remove, indices), st.builds(Drop, recent_indices), op_strategy())
+    rare = st.one_of(st.builds(Remove, indices), st.builds(Drop, recent_indices), op_strategy(), silent_strategy())
     begin = st.lists(op_strategy(), min_size=1, max_size=3)
     mixed = st.lists(st.one_of(hook_strategy(), hook_strategy(), op_strategy(), rare), min_size=4, max_size=12)
     return st.builds(lambda *parts: (*parts[0], *parts[1], parts[2]), begin, mixed, pass_strategy())
@@ -206,5 +229,6 @@ def round_strategy() -> st.SearchStrategy[tuple[Any, ...]]:
 def program_strategy() -> st.SearchStrategy[Program]:
     """Return a strategy for whole programs."""
     rounds = st.lists(round_strategy(), min_size=1, max_size=3)
-    steps = rounds.map(lambda several: tuple(step for steps in several for step in steps))
+    late = st.lists(st.one_of(hook_strategy(), silent_strategy()), max_size=2)
+    steps = st.builds(lambda several, last: (*(step for steps in several for step in steps), *last), rounds, late)
     return st.builds(Program, leaves_strategy(), steps)

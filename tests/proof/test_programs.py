@@ -18,6 +18,7 @@ from hookviz.recorder import pass_tracker
 from .compare import Watch, same
 from .machine import run_program
 from .programs import ACTIONS, OPS, PLACES, Program, program_strategy
+from .silent_hooks import SILENT
 from .wrong import HARMLESS, WRONG
 
 PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 2_000))
@@ -32,12 +33,12 @@ EVERY_RUN = settings(
 
 
 @contextmanager
-def as_large() -> Iterator[hv.Trace]:
+def large_graphs(are_large: bool) -> Iterator[None]:
     """Record every graph as if it were large: gradients are observed once unless the node has hooks."""
-    small, pass_tracker.SMALL_GRAPH = pass_tracker.SMALL_GRAPH, 0  # type: ignore[attr-defined]
+    small = pass_tracker.SMALL_GRAPH  # type: ignore[attr-defined]
+    pass_tracker.SMALL_GRAPH = 0 if are_large else small  # type: ignore[attr-defined]
     try:
-        with hv.record() as trace:
-            yield trace
+        yield
     finally:
         pass_tracker.SMALL_GRAPH = small  # type: ignore[attr-defined]
 
@@ -54,9 +55,10 @@ def test_recording_random_programs_changes_nothing_observable() -> None:
     ran: Counter[str] = Counter()
 
     @EVERY_RUN
-    @given(program_strategy(), st.booleans(), st.sampled_from([hv.record, as_large]))
-    def programs(program: Program, whole: bool, watch: Watch) -> None:
-        once = check(program, watch, whole)
+    @given(program_strategy(), st.booleans(), st.booleans())
+    def programs(program: Program, whole: bool, are_large: bool) -> None:
+        with large_graphs(are_large):
+            once = check(program, hv.record, whole)
         ran.update(once["counts"])
         ran["programs"] += 1
 
@@ -64,7 +66,8 @@ def test_recording_random_programs_changes_nothing_observable() -> None:
     assert ran["programs"] >= PROGRAMS
     hooks = [f"{place}: {action}" for place in PLACES if place != "retain" for action in ACTIONS]
     passes = ["pass backward", "pass inputs", "pass grad"]
-    assert not [name for name in (*OPS, *hooks, *passes) if not ran[name]]
+    silent = [f"silent: {kind}" for kind in SILENT]
+    assert not [name for name in (*OPS, *hooks, *passes, *silent) if not ran[name]]
 
 
 @pytest.mark.parametrize("fault", WRONG)

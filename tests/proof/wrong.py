@@ -35,11 +35,11 @@ def nodes_below(roots: Any) -> list[Node]:
     return nodes
 
 
-def replacing_engine(replace: Callable[[Engine], Engine]) -> Callable[[], AbstractContextManager[None]]:
+def replacing_engine(replace: Callable[[Engine], Engine]) -> Callable[..., AbstractContextManager[None]]:
     """Return a watch that replaces the function with which torch calls its engine."""
 
     @contextmanager
-    def watch() -> Iterator[None]:
+    def watch(*_: Any) -> Iterator[None]:
         torch.autograd._engine_run_backward = autograd_graph._engine_run_backward = replace(ENGINE)
         try:
             yield
@@ -49,7 +49,7 @@ def replacing_engine(replace: Callable[[Engine], Engine]) -> Callable[[], Abstra
     return watch
 
 
-def on_every_node(register: Register, remove_afterwards: bool = True) -> Callable[[], AbstractContextManager[None]]:
+def on_every_node(register: Register, remove_afterwards: bool = True) -> Callable[..., AbstractContextManager[None]]:
     """Return a watch that registers a hook on every node, and hides its own traceback frame."""
 
     def replace(engine: Engine) -> Engine:
@@ -74,7 +74,7 @@ def gradients(values: Any) -> list[torch.Tensor]:
     return [value for value in values if value is not None]
 
 
-def with_node_pre_hooks(change: Callable[[tuple[Any, ...]], Any]) -> Callable[[], AbstractContextManager[None]]:
+def with_node_pre_hooks(change: Callable[[tuple[Any, ...]], Any]) -> Callable[..., AbstractContextManager[None]]:
     """Return a watch that registers ``change`` as a pre-hook on every node."""
     return on_every_node(lambda node: node.register_prehook(change))
 
@@ -173,7 +173,7 @@ def use_random_number(engine: Engine) -> Engine:
 
 
 @contextmanager
-def leave_patch_behind() -> Iterator[None]:
+def leave_patch_behind(*_: Any) -> Iterator[None]:
     """Leave a patch of torch behind."""
     torch.autograd.graph._engine_run_backward = functools.partial(ENGINE)
     yield
@@ -195,7 +195,7 @@ def do_nothing(*values: Any) -> None:
     """Do nothing."""
 
 
-WRONG: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+WRONG: dict[str, Callable[..., AbstractContextManager[Any]]] = {
     "holds gradients": with_node_pre_hooks(keep_gradients),
     "bumps versions": with_node_pre_hooks(bump_version),
     "copies gradients": with_node_pre_hooks(copy_gradients),

@@ -238,8 +238,9 @@ def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
 def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a view or a copy of a tensor of the graph."""
     op = hook.evidence_of("detour")
-    is_copy = op.partition("Backward")[0] in _COPYING_OPS
-    return Cause("detour", {"on": hook.on, "op": op, "root": name_last_root(timeline.trace)}) if is_copy else None
+    if op.partition("Backward")[0] not in _COPYING_OPS or hook.count("in_graph") or not hook.count("passes"):
+        return None
+    return Cause("detour", {"on": hook.on, "op": op, "root": name_last_root(timeline.trace)})
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
