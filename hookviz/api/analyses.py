@@ -115,8 +115,8 @@ class TraceAnalyses:
 
         They are parameters of the models that ``record`` was given, and of the modules that were called. The place is
         found from module call to module call; the line of code is named if the recorded code has only one there that
-        can cut the graph. A parameter that some pass of the recording reached is not listed. ``record(cuts=True)``
-        follows the ops: then the op that cuts is named, with its line.
+        can cut the graph. A parameter that some pass of the recording reached is not listed. After
+        ``record(cuts=True)``, which follows the ops, a row names the op that cuts, with its line.
 
         >>> import torch, hookviz
         >>> first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)

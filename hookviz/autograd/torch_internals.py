@@ -173,6 +173,7 @@ _attribute(
     "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
     "autograd/graph_snapshot.py", "recorder/hooked_objects.py", "recorder/torch_patches.py",
 )  # fmt: skip
+_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/op_arguments.py")
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",

@@ -16,12 +16,14 @@ from hookviz.autograd.torch_internals import DisableTorchFunction, push_function
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.recorder.cut_code import OpCode, find_mode, read_code
 from hookviz.recorder.flow_marks import FlowMarks
-from hookviz.recorder.leaf_search import MAX_NODES, LeafNumbers, LeafSearch
+from hookviz.recorder.leaf_search import MAX_NODES, NO_LEAVES, LeafSearch, Leaves
 from hookviz.recorder.op_arguments import (
     DESCRIBING,
     DETACHING_OPS,
     FREEZING_OPS,
     NUMBER_OPS,
+    base_of,
+    has_history,
     is_in_place,
     iter_values,
     list_inputs,
@@ -35,8 +37,10 @@ from hookviz.trace.missing_rows import CutKind, CutRow
 
 MAX_CUTS = 2_000
 """A recording follows up to this many cuts; a note says if there were more."""
-_CutKey = tuple[int, int, str, CutKind, LeafNumbers]
-"""Code, instruction, op, kind and leaves: what a loop repeats is one cut."""
+MAX_OTHER_LEAVES = 100
+"""Of leaves that are not parameters, a cut remembers the last ones that it has cut off."""
+_CutKey = tuple[int, int, str, CutKind, frozenset[int]]
+"""Code, instruction, op, kind and parameters: what a loop repeats is one cut."""
 
 
 def checked_cuts(cuts: bool, only: object) -> bool:
@@ -63,7 +67,17 @@ class Cut(NamedTuple):
     place: OpCode
     step_count: int
     """The number of steps that there were when it ran first, with those that were dropped since."""
-    leaves: LeafNumbers
+    parameters: frozenset[int]
+    others: dict[int, None]
+    """The numbers of other leaves, the last ones at the end."""
+
+    def add_others(self, numbers: Iterable[int]) -> None:
+        """Note leaves that are not parameters."""
+        for number in numbers:
+            self.others.pop(number, None)
+            self.others[number] = None
+        while len(self.others) > MAX_OTHER_LEAVES:
+            del self.others[next(iter(self.others))]
 
 
 class Op(NamedTuple):
@@ -76,7 +90,7 @@ class Op(NamedTuple):
     """The first argument, if the op writes into it; else None."""
     cuts: int
     """The cuts through which its inputs have come, as the bits of a number."""
-    leaves: LeafNumbers | None
+    leaves: Leaves | None
     """The leaves below the inputs, if they have to be found before it runs."""
 
 
@@ -162,10 +176,10 @@ class CutTracker:
                 cuts |= self.marks.cuts_of(value)
                 continue
             cuts |= self.marks.cuts_of_tensor(value)
-            if value.requires_grad:
+            if has_history(value):
                 sources.append(value)
         target = args[0] if args and in_place else None
-        if name in FREEZING_OPS and not _switches_off(args, options):
+        if sources and name in FREEZING_OPS and not _switches_off(args, options):
             sources = []
         if not (sources or cuts or target is not None):
             return None
@@ -179,10 +193,13 @@ class CutTracker:
             tensors = [target for target in iter_values(op.target) if isinstance(target, torch.Tensor)]
         if not tensors and op.name in NUMBER_OPS:
             self._mark_numbers(op, outputs)
-        any_grad = any(tensor.requires_grad for tensor in tensors)
+        any_grad = any(has_history(tensor) for tensor in tensors)
         for tensor in tensors:
             cut = self._cut_at(op, tensor, any_grad) if op.sources else 0
             self.marks.put_on_tensor(tensor, op.cuts | cut)
+            base = base_of(tensor) if tensor is op.target else None
+            if base is not None and op.cuts | cut:
+                self.marks.put_on_tensor(base, self.marks.cuts_of_tensor(base) | op.cuts | cut)
 
     def _mark_numbers(self, op: Op, numbers: Iterable[Any]) -> None:
         cuts = op.cuts | (self._add_cut(op, op.sources, "numbers") if op.sources else 0)
@@ -191,7 +208,7 @@ class CutTracker:
 
     def _cut_at(self, op: Op, output: torch.Tensor, any_grad: bool) -> int:
         """Return the cut between the inputs of an op and one of its outputs; 0 for none."""
-        if not output.requires_grad:
+        if not has_history(output):
             if any_grad and (output.is_floating_point() or output.is_complex()):
                 return 0  # one output for each input, as in ``broadcast_tensors``: this one is not from the source
             return self._add_cut(op, op.sources, "frozen" if op.name in FREEZING_OPS else find_mode())
@@ -203,10 +220,10 @@ class CutTracker:
     def _add_cut(self, op: Op, sources: Sequence[torch.Tensor], kind: CutKind) -> int:
         """Return the bit of a cut, which may be known already."""
         leaves = self.leaves.find(sources) if op.leaves is None else op.leaves
-        if not leaves:
+        if leaves == NO_LEAVES:
             return 0
         frame = caller_frame(2)
-        key = (id(frame.f_code), frame.f_lasti, op.name, kind, leaves)
+        key = (id(frame.f_code), frame.f_lasti, op.name, kind, leaves.parameters)
         index = self._indexes.get(key)
         if index is None:
             if len(self._cuts) >= MAX_CUTS:
@@ -214,8 +231,9 @@ class CutTracker:
                 return 0
             index = self._indexes[key] = len(self._cuts)
             step_count = self._dropped_steps + len(self.trace.rows)
-            self._cuts.append(Cut(frame.f_code, op.name, kind, read_code(frame), step_count, leaves))
+            self._cuts.append(Cut(frame.f_code, op.name, kind, read_code(frame), step_count, leaves.parameters, {}))
             self.marks.function_cuts |= (1 << index) if kind in ("function", "checkpoint") else 0
+        self._cuts[index].add_others(leaves.others)
         return 1 << index
 
     # -- passes
@@ -248,7 +266,7 @@ class CutTracker:
     def rows_of(self, leaf: torch.Tensor) -> tuple[int, ...]:
         """Return the rows of the cuts that cut ``leaf`` off from the roots of the passes; new ones are written."""
         number = self.leaves.find_number(leaf)
-        cuts = [cut for cut in self._guilty_cuts() if number in cut.leaves]
+        cuts = [cut for cut in self._guilty_cuts() if number in cut.parameters or number in cut.others]
         return tuple(dict.fromkeys(self._row_of(cut) for cut in cuts))
 
     def is_used(self, leaf: torch.Tensor) -> bool:

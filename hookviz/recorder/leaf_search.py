@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 from torch.autograd.graph import Node
@@ -12,8 +13,29 @@ from hookviz.autograd.node_marks import NodeMarks
 MAX_NODES = 20_000
 """One search visits up to this many nodes."""
 _MAX_MARKS = 10_000
-LeafNumbers = frozenset[int]
-"""Numbers of leaves."""
+
+
+class Leaves(NamedTuple):
+    """The numbers of the leaves below a tensor."""
+
+    parameters: frozenset[int]
+    others: frozenset[int]
+    """Those that are not parameters: a loop may make new ones each time."""
+
+    def __or__(self, other: "Leaves") -> "Leaves":
+        return Leaves(self.parameters | other.parameters, self.others | other.others)
+
+
+NO_LEAVES = Leaves(frozenset(), frozenset())
+
+
+class _Numbered(weakref.ref[torch.Tensor]):
+    """A leaf with its number; it removes itself when the leaf is freed."""
+
+    __slots__ = ("key", "number")
+
+    key: int
+    number: int
 
 
 class LeafSearch:
@@ -25,51 +47,63 @@ class LeafSearch:
     def __init__(self) -> None:
         self.is_limited = False
         """Whether a graph was too large to be searched as a whole."""
-        self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._numbers: dict[int, _Numbered] = {}
         self._count = 0
-        self._marks: NodeMarks[LeafNumbers] = NodeMarks()
+        self._marks: NodeMarks[Leaves] = NodeMarks()
         self._marked_sequences: set[int] = set()
         """The sequence numbers of the marked nodes: most nodes are not asked for their marks."""
+        numbers = self._numbers
+
+        def remove(numbered: _Numbered) -> None:
+            numbers.pop(numbered.key, None)
+
+        self._remove = remove
 
     def number(self, leaf: torch.Tensor) -> int:
         """Return the number of ``leaf``, which gets one if it has none."""
-        known = self.find_number(leaf)
-        if known is not None:
-            return known
-        self._count += 1
-        self._numbers[id(leaf)] = (weakref.ref(leaf), self._count)
-        return self._count
+        numbered = self._numbers.get(id(leaf))
+        if numbered is None:
+            self._count += 1
+            numbered = self._numbers[id(leaf)] = _Numbered(leaf, self._remove)
+            numbered.key, numbered.number = id(leaf), self._count
+        return numbered.number
 
     def find_number(self, leaf: torch.Tensor) -> int | None:
         """Return the number of ``leaf``; None if no search has found it."""
-        reference, number = self._numbers.get(id(leaf), (None, None))
-        return number if reference is not None and reference() is leaf else None
+        numbered = self._numbers.get(id(leaf))
+        return None if numbered is None else numbered.number
 
     def forget(self, leaf: torch.Tensor) -> None:
         """Forget ``leaf``, and the weak reference to it."""
         self._numbers.pop(id(leaf), None)
 
-    def find(self, tensors: Iterable[torch.Tensor]) -> LeafNumbers:
+    def find(self, tensors: Iterable[torch.Tensor]) -> Leaves:
         """Return the numbers of the leaves that the tensors were computed from, and of those that are leaves."""
-        found: frozenset[int] = frozenset()
+        found = NO_LEAVES
         for tensor in tensors:
-            node, _ = graph.edge_of(tensor)
             if tensor.is_leaf:
-                found |= {self.number(tensor)}
-            elif node is not None:
+                found |= self._leaves_of(tensor)
+                continue
+            node, _ = graph.edge_of(tensor)
+            if node is not None:
                 found |= self._find_below(node)
         return found
+
+    def _leaves_of(self, leaf: torch.Tensor) -> Leaves:
+        numbers = frozenset((self.number(leaf),))
+        is_parameter = isinstance(leaf, torch.nn.Parameter)
+        return Leaves(numbers, frozenset()) if is_parameter else Leaves(frozenset(), numbers)
 
     def forget_nodes(self) -> None:
         """Forget the marks: the graphs of the last pass are mostly gone."""
         self._marks.clear()
         self._marked_sequences.clear()
 
-    def _find_below(self, root: Node) -> LeafNumbers:
+    def _find_below(self, root: Node) -> Leaves:
         known = self._known_below(root)
         if known is not None:
             return known
-        found: set[int] = set()
+        found = NO_LEAVES
         visited: dict[int, Node] = {id(root): root}
         queue = [root]
         while queue:
@@ -77,8 +111,8 @@ class LeafSearch:
             known = self._known_below(node)
             leaf = graph.leaf_of(node)
             if known is not None or leaf is not None:
-                found.update(known or ())
-                found.update(() if leaf is None else (self.number(leaf),))
+                found |= known or NO_LEAVES
+                found |= NO_LEAVES if leaf is None else self._leaves_of(leaf)
                 continue
             for following, _ in node.next_functions:
                 if following is not None and id(following) not in visited:
@@ -88,12 +122,12 @@ class LeafSearch:
                 self.is_limited = True
                 break
         graph.release(list(visited.values()))
-        return self._mark(root, frozenset(found))
+        return self._mark(root, found)
 
-    def _known_below(self, node: Node) -> LeafNumbers | None:
+    def _known_below(self, node: Node) -> Leaves | None:
         return self._marks.get(node) if node._sequence_nr() in self._marked_sequences else None
 
-    def _mark(self, node: Node, found: LeafNumbers) -> LeafNumbers:
+    def _mark(self, node: Node, found: Leaves) -> Leaves:
         if len(self._marked_sequences) >= _MAX_MARKS:
             self.forget_nodes()
         self._marks.put(node, found)

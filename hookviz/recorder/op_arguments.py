@@ -77,6 +77,22 @@ def is_in_place(function: Callable[..., Any], name: str) -> bool:
     return name.endswith("_") or getattr(function, "__name__", "") == "__set__"
 
 
+def base_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Return the tensor of which ``tensor`` is a view; None if it is none."""
+    return tensor._base
+
+
+def has_history(tensor: torch.Tensor) -> bool:
+    """Whether a gradient can go through ``tensor``.
+
+    A view that was made in ``no_grad`` requires grad because the tensor behind it does, and has no history.
+    """
+    if not (tensor.requires_grad and tensor.is_leaf):
+        return tensor.requires_grad
+    base = tensor._base
+    return base is None or not base.requires_grad
+
+
 def list_inputs(name: str, args: tuple[Any, ...], options: Mapping[str, Any], *, in_place: bool) -> list[Any]:
     """List the tensors, arrays and numbers among the arguments of an op whose numbers go into its result."""
     if name.endswith("_like") or name in _SHAPE_OF_FIRST or (in_place and name in _OVERWRITING_OPS):

@@ -86,11 +86,13 @@ def record(
             and hooks run; this changes the last digits of what they return.
         cuts: True follows each op, and finds the line that cuts a parameter off from the loss, also between module
             calls and outside of them: ``trace.missing_gradients`` then has the op and its line. For a debugging run:
-            a function of ours runs at each op of the calling thread. It switches off PyTorch's fast path for
-            transformers; a warning of torch may name its line instead of yours; and a program that uses the stack up to
-            Python's recursion limit has one call less per op. Ops in compiled or scripted code and in other threads are
-            not followed, nor numbers that Python or numpy computes with before they become a tensor again. ``only``
-            leaves no missing gradients to explain, so it cannot be combined with ``cuts``.
+            hookviz runs a function at each op of the calling thread, by a ``TorchFunctionMode``. Values stay as they
+            are, and so do hooks and exceptions. What changes: PyTorch's fast path for transformers is off; a warning of
+            PyTorch may name a line of hookviz instead of yours; the stack in an op, and in ``loss.backward()``, is a
+            few calls deeper, and a traceback may show PyTorch's ``handle_torch_function``; a method of ``Tensor`` that
+            other code has replaced may run twice in one call. Ops in compiled or scripted code, in hooks of a backward
+            pass and in other threads are not followed, nor numbers that Python or numpy computes with before they
+            become a tensor again. ``only`` leaves no missing gradients to explain, and excludes ``cuts``.
 
     Returns:
         A block for a ``with`` statement. The name after ``as`` is the trace, which fills as calls and passes run.

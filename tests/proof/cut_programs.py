@@ -377,3 +377,35 @@ def function_of_the_user_is_not_blamed(record: Recorder) -> Outcome:
         loss = second(h.detach()).sum()  # cut
         loss.backward()
     return trace, [loss, *gradients(first, second)]
+
+
+@cuts_off("first.weight", place="no_grad")
+def sampled_without_a_graph(record: Recorder) -> Outcome:
+    first, second = pair()
+    with record(first, second) as trace:
+        normal = torch.distributions.Normal(first(ones()), 1.0)
+        loss = second(normal.sample()).sum()  # cut
+        loss.backward()
+    return trace, [loss, *gradients(first, second)]
+
+
+@cuts_off("first.weight")
+def copied_into_rows_of_a_tensor(record: Recorder) -> Outcome:
+    first, second = pair()
+    with record(first, second) as trace:
+        rows = torch.zeros(3, 2)
+        for row in rows:
+            row.copy_(first(ones(2)).detach())  # cut
+        loss = second(rows).sum()
+        loss.backward()
+    return trace, [loss, *gradients(first, second)]
+
+
+@cuts_off("x")
+def leaf_that_is_a_view(record: Recorder) -> Outcome:
+    x, v = torch.ones(2, 2)[0].requires_grad_(), ones(grad=True)
+    with record() as trace:
+        loss = (v * x.exp().detach()).sum()  # cut
+        loss.backward()
+    assert v.grad is not None
+    return trace, [loss, v.grad]

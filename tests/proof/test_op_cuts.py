@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
 from torch import nn
 
 import hookviz as hv
+from tests.proof.compare import same
 from tests.proof.cut_programs import PROGRAMS, Outcome, Program, Recorder
+from tests.proof.nets import NetProgram, net_strategy, run_net
+from tests.proof.test_programs import EVERY_RUN
 
 pytestmark = pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad:UserWarning")
 record_cuts: Recorder = partial(hv.record, cuts=True)
@@ -79,6 +83,21 @@ def test_training_of_a_transformer_stays_bit_for_bit() -> None:
     trace, followed = train_encoder(record_cuts)
     assert all(torch.equal(value, before) for value, before in zip(followed, plain, strict=True))
     assert trace is not None and list(trace.missing_gradients) == []
+
+
+def without_locations(report: Any) -> Any:
+    """Leave out where warnings point to, and the frames of tracebacks: a mode of torch changes these."""
+    if isinstance(report, dict):
+        kept = {key: value for key, value in report.items() if key not in ("warnings", "frames")}
+        return {key: without_locations(value) for key, value in kept.items()}
+    return [without_locations(item) for item in report] if isinstance(report, list) else report
+
+
+@settings(EVERY_RUN, max_examples=60)
+@given(net_strategy())
+def test_random_networks_stay_bit_for_bit(program: NetProgram) -> None:
+    plain, followed = run_net(program), run_net(program, record_cuts)
+    same(without_locations(plain), without_locations(followed), program)
 
 
 def test_encoder_in_eval_mode_leaves_the_fast_path_and_the_trace_says_so() -> None:

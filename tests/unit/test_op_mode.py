@@ -15,7 +15,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import hookviz as hv
-from hookviz.recorder import cut_tracker, leaf_search
+from hookviz.recorder import cut_tracker, leaf_search, torch_patches
 from hookviz.recorder.leaf_search import LeafSearch
 from hookviz.trace.redaction import redact
 
@@ -307,6 +307,20 @@ def test_a_loop_is_one_cut() -> None:
     assert len(trace.missing_gradients) == 1
 
 
+def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
+    net = Cut()
+    with hv.record(net, cuts=True, keep=1) as trace:
+        tracker: Any = torch_patches.recording_here()
+        for _ in range(2 * cut_tracker.MAX_OTHER_LEAVES):
+            x = torch.ones(1, 2, requires_grad=True)
+            loss = (net(x) * x.detach().mean()).sum() + x.sum()
+            loss.backward()
+        cuts, numbers = tracker.cuts._cuts, tracker.cuts.leaves._numbers
+        assert len(cuts) == 2 and len(numbers) <= 3
+        assert max(len(cut.others) for cut in cuts) == cut_tracker.MAX_OTHER_LEAVES
+    assert [row.place for row in trace.missing_gradients] == ["op"]
+
+
 # -- limits, each with a note
 
 
@@ -332,13 +346,13 @@ def test_a_search_that_reaches_an_earlier_one_ends_there() -> None:
     h = x.sin()
     for _ in range(50):
         h = h.cos()
-        assert search.find([h]) == {search.number(x)}
+        assert search.find([h]).others == {search.number(x)}
     search.is_limited = False
     before = leaf_search.MAX_NODES
     try:
         leaf_search.MAX_NODES = 10
         h = h.cos()
-        assert search.find([h]) == {search.number(x)}
+        assert search.find([h]).others == {search.number(x)}
     finally:
         leaf_search.MAX_NODES = before
     assert not search.is_limited
