@@ -8,7 +8,6 @@ import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot, HookDicts
 from hookviz.autograd.node_marks import NodeMarks
-from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.observer_registry import ObserverRegistry
 from hookviz.recorder.pass_stack import PassStack
 from hookviz.support.interrupts import Uninterrupted
@@ -35,9 +34,6 @@ class LateHooks:
         for running_pass in self.passes:
             place = running_pass.snapshot.place_of_tensor(tensor)
             if place is not None:
-                # The hooks before the new one were not known, and torch may have called them already in this pass.
-                older = user_hook_entries(hooks)[:-1]
-                self.registry.session.unseen_firings.update((key, None) for key, _ in older)
                 self.registry.observe(running_pass, kind, hooks, *place)
                 running_pass.node_observers.observe_all_nodes(running_pass)
 

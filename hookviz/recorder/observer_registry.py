@@ -3,8 +3,10 @@
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from hookviz.recorder.graph_owners import GraphOwners
+from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release_observers
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
@@ -19,6 +21,7 @@ class ObserverRegistry:
         self.session, self.owners = session, owners
         self._observers_by_dict: dict[Any, HookDictObserver] = {}
         """``id`` of a dict or list of hooks → its observer."""
+        self._first_key = RemovableHandle.next_id
 
     def observe(self, running_pass: RunningPass, kind: str, hooks: Any, node: int, output: int | None) -> None:
         """Put observers between the hooks in ``hooks``, unless it is None or empty."""
@@ -29,8 +32,15 @@ class ObserverRegistry:
             dict_observer = self._observers_by_dict[id(hooks)] = HookDictObserver(
                 self.session, kind, hooks, node, output
             )
+            if any(node in other.snapshot.out_edges for other in self.session.passes):
+                self._note_unseen_firings(hooks)
             dict_observer.install()
         self._use(running_pass, dict_observer)
+
+    def _note_unseen_firings(self, hooks: Any) -> None:
+        """Note that a running pass through the same node did not know the older hooks and may have called them."""
+        keys = (key for key, _ in user_hook_entries(hooks) if isinstance(key, int) and key < self._first_key)
+        self.session.unseen_firings.update((key, None) for key in keys)
 
     def add_registered(self, running_pass: RunningPass, dict_observer: HookDictObserver, observer: Observer) -> None:
         """Add an ``observer`` that was registered on a node, where an enclosing pass may observe the dict already."""

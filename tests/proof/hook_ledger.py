@@ -71,6 +71,8 @@ class HookLedger:
     hooks: list[HookEntry] = field(default_factory=list)
     passes: list[PassEntry] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
+    running: list[int] = field(default_factory=list)
+    """The passes that run, the innermost last."""
     calls: dict[str, int] = field(default_factory=dict)
     """Module → how often it was called. The steps of the optimizer are under ``optimizer``."""
     failed: set[str] = field(default_factory=set)
@@ -119,6 +121,7 @@ class HookLedger:
         if inputs is not None:
             outside = tuple(weakref.ref(tensor) for tensor in inputs if not _is_reached(tensor, nodes))
         self.passes.append(PassEntry(is_partial, reached, outside))
+        self.running.append(len(self.passes) - 1)
         return self.passes[-1]
 
     def recording_begins(self, trace: Any, *, is_whole: bool) -> None:

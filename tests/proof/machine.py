@@ -160,13 +160,13 @@ class Machine:
         number, entry = len(self.handles), self.ledger.add(step.place, kind, tensors, names)
 
         def hook(*values: Any) -> Any:
+            entry.fired += 1
             values = tuple(value for value in values if not isinstance(value, torch.nn.Module))
             seen = [] if step.place == "step" else [visible(value) for value in flatten(values)]
             self.log.append((hook.__name__, seen))
             self.counts[f"{step.place}: {step.action}"] += 1
-            entry.fired += 1
             if None in seen:
-                entry.none_in.add(len(self.ledger.passes) - 1)
+                entry.none_in.add(self.ledger.running[-1])
             return ACTIONS[step.action](self, step, number, values[0] if values else None)
 
         hook.__name__ = entry.name
@@ -246,6 +246,7 @@ class Machine:
             yield
             begun.raised = False
         finally:
+            self.ledger.running.pop()
             if trace is not None:
                 self.ledger.recording_ends()
 

@@ -19,7 +19,7 @@ from .compare import Watch, same
 from .machine import run_program
 from .programs import ACTIONS, OPS, PLACES, Program, program_strategy
 from .silent_hooks import SILENT
-from .wrong import HARMLESS, WRONG
+from .wrong import HARMLESS, WRONG, WRONG_ABOUT_SILENCE
 
 PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 2_000))
 """The number of programs; set it higher for a longer search."""
@@ -80,6 +80,19 @@ def test_faulty_recorder_is_detected_by_random_programs(fault: str) -> None:
         check(program, WRONG[fault], whole)
 
     with pytest.raises(AssertionError, match="differs at"):
+        programs()
+
+
+@pytest.mark.parametrize("fault", WRONG_ABOUT_SILENCE)
+def test_fault_about_silent_hooks_is_detected_by_random_programs(fault: str) -> None:
+    """Each of these recorders changes nothing, and says something wrong about one of the first programs."""
+
+    @settings(EVERY_RUN, max_examples=500, phases=[Phase.generate])
+    @given(program_strategy())
+    def programs(program: Program) -> None:
+        check(program, WRONG_ABOUT_SILENCE[fault], whole=True)
+
+    with pytest.raises(AssertionError, match=r"not listed|listed as silent|is not one of"):
         programs()
 
 

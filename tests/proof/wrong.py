@@ -11,6 +11,9 @@ import torch
 from torch.autograd import graph as autograd_graph
 from torch.autograd.graph import Node, get_gradient_edge
 
+import hookviz as hv
+from hookviz.recorder.hook_log import HookLog, Registration
+
 Engine = Callable[..., Any]
 Register = Callable[[Node], Any]
 ENGINE: Engine = autograd_graph._engine_run_backward
@@ -213,3 +216,33 @@ WRONG: dict[str, Callable[..., AbstractContextManager[Any]]] = {
 
 HARMLESS = with_node_pre_hooks(do_nothing)
 """A passive observer, which must not change any report."""
+
+
+def recording_with(owner: type, name: str, replacement: Any) -> Callable[..., AbstractContextManager[hv.Trace]]:
+    """Return a watch that records with one of hookviz's own functions replaced."""
+
+    @contextmanager
+    def watch(*models: torch.nn.Module) -> Iterator[hv.Trace]:
+        original = vars(owner)[name]
+        setattr(owner, name, replacement)
+        try:
+            with hv.record(*models) as trace:
+                yield trace
+        finally:
+            setattr(owner, name, original)
+
+    return watch
+
+
+def is_dict_gone(registration: Registration) -> bool:
+    """Take a tensor for gone as soon as its hooks are, which also happens when it is changed in place."""
+    return registration.hooks() is None
+
+
+WRONG_ABOUT_SILENCE: dict[str, Callable[..., AbstractContextManager[hv.Trace]]] = {
+    "forgets removed hooks": recording_with(HookLog, "removed", do_nothing),
+    "forgets hooks on tensors without a name": recording_with(HookLog, "tensor_hook_added", do_nothing),
+    "calls hooks silent that fired": recording_with(HookLog, "note_firings", do_nothing),
+    "takes a changed tensor for gone": recording_with(Registration, "is_gone", property(is_dict_gone)),
+}
+"""Fault → a recorder with that fault, which must say something wrong about a hook that did not fire, or did."""

@@ -211,7 +211,9 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """An exception ended each of the passes."""
     rows = timeline.trace.rows
-    passes = {rows[step].pass_id for step in timeline.passes_while(hook)}
+    # The graph of an earlier call keeps the backward hooks of a module after they are removed.
+    until = hook.until if _family(hook.kind) == "tensor" else None
+    passes = {rows[step].pass_id for step in timeline.passes_while(hook._replace(until=until))}
     raised = {rows[step].pass_id: step for step in timeline.exceptions if rows[step].call is None}
     if not passes or not passes <= raised.keys():
         return None

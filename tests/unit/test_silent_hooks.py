@@ -1,0 +1,152 @@
+"""Hooks that are easily taken for silent, or for silent for the wrong cause."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd.graph import register_multi_grad_hook
+
+import hookviz as hv
+
+
+def leaf() -> torch.Tensor:
+    return torch.ones(2, requires_grad=True)
+
+
+def lost(*_: object) -> None:
+    """A hook that does not fire."""
+
+
+def listed(trace: hv.Trace) -> list[tuple[str, str]]:
+    """Return name and cause of the hooks that did not fire."""
+    return [(row.name, row.cause) for row in trace.unfired if not row.fired]
+
+
+def test_removed_hook_of_a_tensor_without_a_variable_is_listed() -> None:
+    def hook_and_remove(c: torch.Tensor) -> None:
+        c.register_hook(lost).remove()
+
+    a = leaf()
+    with hv.record() as trace:
+        hook_and_remove(a * 3)
+        (a * 2).sum().backward()
+    assert listed(trace) == [("lost", "removed")]
+
+
+def test_removed_hook_is_listed_though_its_neighbour_fired() -> None:
+    net = nn.Linear(2, 2)
+    net.register_forward_hook(lambda *_: None)
+    with hv.record(net) as trace:
+        net.register_forward_hook(lost).remove()
+        net(torch.ones(1, 2))
+    assert listed(trace) == [("lost", "removed")]
+
+
+def test_two_removed_multi_grad_hooks_are_two_rows() -> None:
+    a = leaf()
+    with hv.record() as trace:
+        for _ in range(3):  # torch frees what the parts share, and the next hook may get the same id
+            register_multi_grad_hook((a, a), lost).remove()
+        (a * 2).sum().backward()
+    assert listed(trace) == [("lost", "removed")] * 3
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_multi_grad_hook_that_removes_itself_has_fired(mode: Any) -> None:
+    a, b = leaf(), leaf()
+    handles: list[Any] = []
+
+    def remove(_: object) -> None:
+        handles[0].remove()
+
+    handles.append(register_multi_grad_hook((a, b), remove, mode=mode))
+    with hv.record() as trace:
+        (a * b).sum().backward()
+    assert listed(trace) == []
+
+
+def test_hook_in_which_another_pass_fails_has_fired() -> None:
+    a = leaf()
+    other = (a * a).sum()
+    other.backward()
+
+    def fail(_: object) -> None:
+        other.backward()  # its graph is freed
+
+    with suppress(RuntimeError), hv.record() as trace:
+        c = a * 2
+        c.register_hook(fail)
+        c.sum().backward()
+    assert listed(trace) == []
+
+
+def test_backward_hook_that_is_removed_after_the_forward_fires_all_the_same() -> None:
+    net = nn.Linear(2, 2)
+    calls: list[object] = []
+
+    def count(*_: object) -> None:
+        calls.append(None)
+
+    with hv.record(net) as trace:
+        handle = net.register_full_backward_hook(count)
+        loss = net(leaf()).sum()
+        handle.remove()
+        loss.backward()
+    assert calls
+    assert listed(trace) == []
+
+
+def test_tensor_that_was_changed_in_place_is_not_gone() -> None:
+    a = leaf()
+    with hv.record() as trace:
+        c = a * 2
+        view = c[:1]
+        view.register_hook(lost)
+        c.mul_(3)
+        c.sum().backward()
+        assert view.grad_fn is not None
+    assert "gone" not in dict(listed(trace)).values()
+
+
+def test_passes_before_a_hook_say_nothing_about_it() -> None:
+    a, b = leaf(), leaf()
+    with hv.record() as trace:
+        c = a * 2
+        c.register_hook(lambda _: None)
+        torch.autograd.grad((c * b).sum(), b)
+        c.register_hook(lost)
+        (b * 2).sum().backward()
+    assert ("lost", "not_in_graph") in listed(trace)
+
+
+def test_one_tensor_outside_the_graph_does_not_explain_a_multi_grad_hook_on_two() -> None:
+    def fail(_: object) -> None:
+        raise ValueError
+
+    outside = leaf()
+    a = leaf()
+    with suppress(ValueError), hv.record() as trace:
+        c = a * 2
+        register_multi_grad_hook((outside, c), lost)
+        d = c * 2
+        d.register_hook(fail)
+        d.sum().backward()
+    assert listed(trace) == [("lost", "raised.backward")]
+
+
+def test_older_hook_that_becomes_known_during_the_pass_is_not_called_silent() -> None:
+    calls: list[object] = []
+
+    def register_another(_: object) -> None:
+        calls.append(None)
+        held[0][0].register_hook(lambda _: None)
+
+    held = [[leaf() + 1]]  # where hookviz does not look for tensors
+    held[0][0].register_hook(register_another)
+    loss = held[0][0].sum()
+    with hv.record() as trace:
+        loss.backward()
+    assert calls
+    assert "register_another" not in dict(listed(trace))
