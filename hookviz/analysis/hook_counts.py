@@ -75,18 +75,18 @@ def find_count(counts: dict[HookKey, HookCount], key: int | str, hook: Hook) -> 
 def list_hooks(trace: TraceData) -> Table[HookCount]:
     """List every hook of a recording, those that did not fire last."""
     head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "passes", "where")]
-    return Table(count_firings(trace).values(), head, _cells, nothing=say("unfired.none.registered"))
+    return Table(count_firings(trace).values(), head, _list_cells, nothing=say("unfired.none.registered"))
 
 
-def _cells(row: HookCount) -> tuple[str, ...]:
+def _list_cells(row: HookCount) -> tuple[str, ...]:
     hook = row.hook
-    return (hook.label, hook.on, say(f"census.{hook.kind}"), str(row.fired), _describe_passes(row.passes), hook.where)
+    return (hook.label, hook.on, say(f"census.{hook.kind}"), str(row.fired), _describe_counts(row.passes), hook.where)
 
 
-def _describe_passes(passes: tuple[int, ...]) -> str:
+def _describe_counts(passes: tuple[int, ...]) -> str:
     """Describe how often a hook fired in each pass, such as "1, 0, 2"; of many passes, in how many it fired.
 
-    >>> _describe_passes((1, 0, 2)), _describe_passes((1,) * 50)
+    >>> _describe_counts((1, 0, 2)), _describe_counts((1,) * 50)
     ('1, 0, 2', 'in 50 of 50')
     """
     if len(passes) <= MAX_PASSES:

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from hookviz.recorder.op_arguments import has_history
+
 _MAX_NUMBERS = 10_000
 """Up to this many numbers that left torch are remembered, the last ones."""
 _MAX_BASES = 8
@@ -73,7 +75,7 @@ class FlowMarks:
     def put_on_tensor(self, tensor: torch.Tensor, cuts: int) -> None:
         """Mark a tensor with ``cuts``, in place of the mark that it has."""
         if cuts:
-            self._put(tensor, cuts, tensor.requires_grad)
+            self._put(tensor, cuts, has_history(tensor))
         else:
             self._marks.pop(id(tensor), None)
 

@@ -56,8 +56,7 @@ class PassTracker:
         self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
         self.scales, self.ranks, self.retention = scales, ranks, retention
         self.hook_log, self.stop_condition, self.cuts = hook_log, stop_condition, cuts
-        self.numbering = NodeNumbers(session.trace)
-        self.saved_tensors = SavedTensors()
+        self.numbering, self.saved_tensors = NodeNumbers(session.trace), SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
         self.packs_saved_tensors = saved_tensors_are_packed()
@@ -251,8 +250,7 @@ class PassTracker:
         self.saved_tensors.numbers_left = MAX_SAVED_NUMBERS
         self.numbering.renumber(nodes)
         self.late_hooks.forget_dead_hooks()
-        self._last_begun = 0
-        self._fetched = 0  # values moved, including those that are still on a device
+        self._last_begun = self._fetched = 0  # values moved, including those that are still on a device
 
     def close(self) -> None:
         """End the passes that still run, and remove all marks from nodes."""

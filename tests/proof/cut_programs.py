@@ -73,6 +73,20 @@ def detached_between_two_modules(record: Recorder) -> Outcome:
 
 
 @cuts_off(".weight")
+def detached_after_a_module_with_a_full_backward_hook(record: Recorder) -> Outcome:
+    """torch sends the output through an ``autograd.Function``, in whose forward a view has no graph at first."""
+
+    class Cut(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.a(x)
+            return self.b(h.detach())  # type: ignore[no-any-return]  # cut
+
+    net = Cut()
+    net.a.register_full_backward_hook(lambda *_: None)
+    return run_net(record, net)
+
+
+@cuts_off(".weight")
 def data_attribute(record: Recorder) -> Outcome:
     class Cut(Net):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

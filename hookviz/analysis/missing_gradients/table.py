@@ -56,14 +56,14 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
         cause = place if place.line is None else (place.file, place.line)
         by_cause.setdefault(cause, []).extend(row.name for row in rows)
         places[cause] = max(place, places.get(cause, place), key=_get_step)
-    return [_make_row(tuple(names), places[cause]) for cause, names in by_cause.items()]
+    return [_make_missing_gradient(tuple(names), places[cause]) for cause, names in by_cause.items()]
 
 
 def _get_step(place: Place) -> int:
     return -1 if place.step is None else place.step
 
 
-def _make_row(names: tuple[str, ...], place: Place) -> MissingGradient:
+def _make_missing_gradient(names: tuple[str, ...], place: Place) -> MissingGradient:
     return MissingGradient(names, place.key, place.sentence, place.step, place.file, place.line)
 
 
