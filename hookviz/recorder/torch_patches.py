@@ -145,12 +145,29 @@ def _recording_of(module: Module) -> "Recording | None":
     return recording if is_followed and recording is not None and recording.sampler.is_recording() else None
 
 
+def _note_missed_call(module: Module) -> None:
+    """Note a call that no recording follows: one of a module that was not given, or one in another thread."""
+    if threading.get_ident() in _recordings_by_thread:
+        recording = recording_here()
+        followed = () if recording is None else recording.calls.followed_ids
+        if recording is not None and followed and id(module) not in followed:
+            recording.hook_log.unfollowed_call(module)
+        return
+    if is_engine_thread():
+        return
+    for other in tuple(_open_recordings):
+        if not other.calls.followed_ids:
+            other.missed_calls = True
+
+
 class _CallWatcher:
     """Notifies the recording of a module of each call: its arguments, its result, its exception."""
 
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ObservedCall:
         """Begin a call of ``module``; return None if no recording follows it."""
         recording = _recording_of(module)
+        if recording is None:
+            _note_missed_call(module)
         if recording is None or is_compiling() or is_compiled(module):
             return None
         with HEADROOM.if_needed():

@@ -11,7 +11,8 @@ from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_cause_is_the_one_in_the_program(program: Program) -> None:
     rows = [row for row in program.run().unfired if row.name == "lost"]
-    assert [(row.cause, row.on) for row in rows] == [(program.cause, program.on)]
+    expected = (program.cause, program.on, program.is_proven)
+    assert [(row.cause, row.on, row.is_proven) for row in rows] == [expected]
 
 
 @pytest.mark.parametrize("run", FIRING, ids=lambda run: run.__name__)
