@@ -175,7 +175,8 @@ _attribute(
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
-           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/parameter_values.py")  # fmt: skip
+           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/hook_log.py",
+           "recorder/parameter_values.py")  # fmt: skip
 
 # -- hooks that torch registers on behalf of the user
 

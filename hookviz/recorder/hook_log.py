@@ -119,7 +119,9 @@ class HookLog:
         return None if tensor is None else self.tensors.counts_of(tensor)
 
     def unfollowed_call(self, module: torch.nn.Module) -> None:
-        """Note that a module is called that the recording does not follow."""
+        """Note that a module is called, perhaps one that the recording does not follow."""
+        if not self.calls.followed_ids or id(module) in self.calls.followed_ids:
+            return
         for attribute in MODULE_HOOKS.values():
             hooks = vars(module).get(attribute)
             if hooks:
