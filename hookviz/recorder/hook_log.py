@@ -10,6 +10,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.torch_internals import MODULE_HOOKS
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_owners import ModuleEvidence, TensorEvidence
@@ -74,6 +75,8 @@ class HookLog:
         """The hooks that fired in dropped passes; after ``note_firings``, all that fired or may have fired."""
         self.on_graphs: set[int] = set()
         """The keys of the tensor hooks that were on the graph of a pass."""
+        self._unfollowed: dict[int, weakref.ref[Any]] = {}
+        """``id`` of the hook dicts of modules that were called and are not followed; shallow copies share them."""
         self._first_key = RemovableHandle.next_id
         self._registered: dict[int, int] = {}
         """Key → the number of steps when the hook was registered."""
@@ -114,6 +117,20 @@ class HookLog:
         registration = self.on_tensors.get(key)
         tensor = None if registration is None or registration.tensor is None else registration.tensor()
         return None if tensor is None else self.tensors.counts_of(tensor)
+
+    def unfollowed_call(self, module: torch.nn.Module) -> None:
+        """Note that a module is called, perhaps one that the recording does not follow."""
+        if not self.calls.followed_ids or id(module) in self.calls.followed_ids:
+            return
+        for attribute in MODULE_HOOKS.values():
+            hooks = vars(module).get(attribute)
+            if hooks:
+                self._unfollowed[id(hooks)] = weakref.ref(hooks)
+
+    def may_have_fired_elsewhere(self, hooks: Any) -> bool:
+        """Return whether a dict was also that of a module that was called without being followed."""
+        reference = self._unfollowed.get(id(hooks))
+        return reference is not None and reference() is hooks
 
     def pass_begins(self, snapshot: GraphSnapshot, names: Mapping[str, torch.Tensor], inputs: Sequence[Any]) -> None:
         """Note which tensors with hooks are not in the graph of a pass, and which modules without a call are used."""

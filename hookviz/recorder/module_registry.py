@@ -42,6 +42,8 @@ class ModuleRegistry:
         self._next_number: dict[str, int] = {}
         """Name that several modules would have → the number to append for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
+        self._dict_ids: list[set[int]] = []
+        """Number of a module → the ``id`` of each of its hook dicts; a shallow copy of a module shares them."""
         self._removed_keys: dict[tuple[int, int], list[Any]] = {}
         """``id`` of a hook dict and of a function → the keys of the hooks that were removed from the dict."""
 
@@ -54,12 +56,17 @@ class ModuleRegistry:
                 self.trace.modules.append(ModuleRow(name, type(module).__name__))
                 self._holders.append(weakref.ref(module))
                 self._numbers[id(module)] = (self._holders[-1], number)
+                self._dict_ids.append({id(vars(module).get(attribute)) for attribute in MODULE_HOOKS.values()})
         return number
 
     def find_number(self, module: Module) -> int | None:
         """Return the number of a module that was called; None for any other module."""
         reference, number = self._numbers.get(id(module), (None, 0))
         return number if reference is not None and reference() is module else None
+
+    def had_dict(self, number: int, hooks: Any) -> bool:
+        """Return whether a hook dict was that of the module with this number when it was first called."""
+        return id(hooks) in self._dict_ids[number]
 
     def _make_name(self, module: Module) -> str:
         return self._known_name(module) or self.name_model(module)

@@ -52,6 +52,8 @@ class Recording:
         """The ``with`` statement of the recording; once it no longer exists, the recording has ended."""
         self.missed_passes = False
         """Whether a pass ran in a thread that no recording follows."""
+        self.missed_calls = False
+        """Whether a module was called in such a thread, if the recording follows all modules."""
         self.calls = CallTracker(self.session, models, ModuleFilter(models, only))
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
@@ -163,6 +165,8 @@ class Recording:
         self.sampler.add_notes(notes)
         if self.missed_passes:
             notes.say("note.elsewhere")
+        if self.missed_calls:
+            notes.say("note.elsewhere.calls")
         if not self.trace.rows and not self.trace.remarks:
             notes.say("trace.empty")
         if self.trace.statistics == "norm":

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import wraps
@@ -33,10 +32,9 @@ from hookviz.autograd.torch_internals import (
 from hookviz.recorder import grad_scaler, pickling
 from hookviz.recorder.compiled_regions import is_compiled, is_compiling, read_region_switch, skip_package
 from hookviz.recorder.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
-from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
-from hookviz.recorder.node_observers import PROBE, ProbeResult
+from hookviz.recorder.node_observers import PROBE, NodeHookDict, ProbeResult
 from hookviz.recorder.optimizer_steps import ObservedStepHooks, OptimizerTracker, StepHooksDescriptor, is_called_by_step
 from hookviz.recorder.pass_stack import is_engine_thread
 from hookviz.recorder.recursion_limit import HEADROOM
@@ -145,12 +143,24 @@ def _recording_of(module: Module) -> "Recording | None":
     return recording if is_followed and recording is not None and recording.sampler.is_recording() else None
 
 
+def _note_missed_call(module: Module) -> None:
+    """Note a call that no recording follows: of a module that was not given, or in another thread."""
+    recording = recording_here()
+    if recording is not None:
+        recording.hook_log.unfollowed_call(module)
+    elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
+        for other in tuple(_open_recordings):
+            other.missed_calls |= not other.calls.followed_ids
+
+
 class _CallWatcher:
     """Notifies the recording of a module of each call: its arguments, its result, its exception."""
 
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ObservedCall:
         """Begin a call of ``module``; return None if no recording follows it."""
         recording = _recording_of(module)
+        if recording is None:
+            _note_missed_call(module)
         if recording is None or is_compiling() or is_compiled(module):
             return None
         with HEADROOM.if_needed():
@@ -320,22 +330,12 @@ def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
     recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 
-class _NodeHookDict(dict[Any, Any]):
-    """A node's hook dict like torch's, which is made in half the time. Handles refer to it weakly."""
-
-    __slots__ = ("__weakref__",)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy as torch's own dict, also when pickled with a handle."""
-        return OrderedDict, (user_hook_entries(self),)
-
-
 def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> Any:
     def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
         if hook is PROBE:
             raise ProbeResult(backward_hooks)
         if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
-            hooks = _NodeHookDict() if backward_hooks is None else backward_hooks
+            hooks = NodeHookDict() if backward_hooks is None else backward_hooks
             hooks[hook] = hook
             return hooks, hooks
         hooks, handle = register(backward_hooks, hook)

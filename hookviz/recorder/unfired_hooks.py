@@ -45,6 +45,8 @@ class UnfiredHookWriter:
         self._removed_from: set[int] = set()
         """``id`` of the dicts from which hooks were removed."""
         self._multi_grad_keys: set[int | str] = set()
+        self._fired_modules: dict[Any, set[int]] = {}
+        """Key of a module hook → the modules for which a hook with this key fired."""
         self._facts_by_owner: dict[int, Facts] = {}
         """``id`` of an owner → what is known of it, while the rows are written."""
 
@@ -53,6 +55,9 @@ class UnfiredHookWriter:
         if not self.log.has_hooks:
             return
         self.log.note_firings()
+        for key, module in self.log.fired:
+            if module is not None:
+                self._fired_modules.setdefault(key, set()).add(module)
         self._removed_from = {id(removal.hooks()) for removal in self.log.removals}
         self._multi_grad_keys = {row.key for row in self.trace.hook_rows if row.kind == "multi_grad_hook"}
         dicts = {id(owned.place.hooks): owned for owned in self._owned_dicts()}
@@ -124,7 +129,11 @@ class UnfiredHookWriter:
                     yield self._row(owned, key, source, group)._replace(flags=owned.place.flags_of(key)), group
 
     def _has_fired(self, owned: OwnedDict, key: Any) -> bool:
-        return (key, self._number(owned.owner)) in self.log.fired
+        """Return whether a hook fired, perhaps for a shallow copy of its module, which has the same dict."""
+        if (key, self._number(owned.owner)) in self.log.fired:
+            return True
+        numbers = self._fired_modules.get(key, ()) if isinstance(owned.owner, torch.nn.Module) else ()
+        return any(self.calls.modules.had_dict(number, owned.place.hooks) for number in numbers)
 
     def _number(self, owner: Any) -> int | None:
         return self.calls.modules.find_number(owner) if isinstance(owner, torch.nn.Module) else None
@@ -204,8 +213,14 @@ class UnfiredHookWriter:
         return {}
 
     def _may_have_fired_unseen(self, owned: OwnedDict, key: Any) -> bool:
-        """Return whether an older hook may have been in a graph where the recording could not find it."""
+        """Return whether a hook may have run where the recording could not see it.
+
+        That is an older hook in a graph where nothing leads to it, or the hook of a module of which a shallow copy was
+        called. Of the modules that ``only`` left out, the table says so.
+        """
         tensor = owned.owner
+        if self.log.may_have_fired_elsewhere(owned.place.hooks):
+            return self.calls.module_filter.patterns is None
         if not isinstance(tensor, torch.Tensor) or key in self.log.on_graphs or self.log.since(key) is not None:
             return False
         is_seen = self.tensors.counts_of(tensor)["passes"] >= self.tensors.passes

@@ -15,7 +15,8 @@ from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 def test_cause_is_the_one_in_the_program(program: Program) -> None:
     trace = program.run()
     rows = [row for row in trace.unfired if row.name == "lost"]
-    assert [(row.cause, row.on) for row in rows] == [(program.cause, program.on)], trace.notes
+    expected = (program.cause, program.on, program.is_proven)
+    assert [(row.cause, row.on, row.is_proven) for row in rows] == [expected], trace.notes
 
 
 @pytest.mark.parametrize("run", FIRING, ids=lambda run: run.__name__)

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +23,7 @@ class Program(NamedTuple):
     run: Callable[[], Trace]
     cause: str
     on: str
+    is_proven: bool
 
     @property
     def name(self) -> str:
@@ -35,11 +37,11 @@ def lost(*_: Any) -> None:
     """The hook that does not fire."""
 
 
-def because(cause: str, on: str) -> Callable[[Callable[[], Trace]], Callable[[], Trace]]:
-    """Register a program with the cause and the owner of its hook."""
+def because(cause: str, on: str, *, is_proven: bool = True) -> Callable[[Callable[[], Trace]], Callable[[], Trace]]:
+    """Register a program with the cause and the owner of its hook, and whether the recording proves the cause."""
 
     def add(run: Callable[[], Trace]) -> Callable[[], Trace]:
-        PROGRAMS.append(Program(run, cause, on))
+        PROGRAMS.append(Program(run, cause, on, is_proven))
         return run
 
     return add
@@ -209,7 +211,7 @@ def forward_ran_before_the_recording() -> Trace:
     return trace
 
 
-@because("compiled", "fast._orig_mod.a")
+@because("compiled", "fast._orig_mod.a", is_proven=False)
 def hook_comes_after_the_compiled_call() -> Trace:
     net = Net()
     fast = torch.compile(net, backend="eager")
@@ -217,6 +219,95 @@ def hook_comes_after_the_compiled_call() -> Trace:
     net.a.register_forward_hook(lost)
     with torch.compiler.set_stance("default"), hv.record() as trace:
         fast(ones()).sum().backward()
+    return trace
+
+
+def run_compiled(net: Net, backend: str) -> Trace:
+    """Record a call of a compiled model that has run before."""
+    fast = torch.compile(net, backend=backend)
+    fast(ones())
+    if not net.a._forward_hooks:
+        net.a.register_forward_hook(lost)
+    with torch.compiler.set_stance("default"), hv.record() as trace:
+        fast(ones()).sum().backward()
+    return trace
+
+
+@because("compiled", "fast._orig_mod.a", is_proven=False)
+def hook_comes_after_the_call_that_another_backend_compiled() -> Trace:
+    return run_compiled(Net(), "aot_eager")
+
+
+@because("compiled", "fast._orig_mod.a", is_proven=False)
+def hook_runs_inside_compiled_code() -> Trace:
+    net = Net()
+    net.a.register_forward_hook(lost)
+    return run_compiled(net, "aot_eager")
+
+
+@because("never_called", "net.a")
+def forward_runs_on_a_copy_made_for_it() -> Trace:
+    def run(model: nn.Module) -> torch.Tensor:
+        return copy.deepcopy(model)(ones(grad=True)).sum()  # type: ignore[no-any-return]
+
+    net = Net()
+    net.a.register_full_backward_hook(lost)
+    with hv.record(net) as trace:
+        run(net).backward()
+    return trace
+
+
+@because("bypassed.inner", "twin")
+def hook_is_on_a_shallow_copy() -> Trace:
+    net = Net()
+    twin = copy.copy(net)
+    twin._forward_hooks = twin._forward_hooks.copy()
+    twin.register_forward_hook(lost)
+    with hv.record() as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+# -- in another thread
+
+
+def run_in_thread(function: Callable[[], object]) -> None:
+    """Run a function in a thread of its own."""
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+@because("elsewhere", "c", is_proven=False)
+def hook_fires_in_a_pass_of_another_thread() -> Trace:
+    a = ones(grad=True)
+    c = a * 2
+    c.register_hook(lost)
+    with hv.record() as trace:
+        run_in_thread(lambda: c.sum().backward())
+        (a * 3).sum().backward()
+    return trace
+
+
+@because("elsewhere", "net.a", is_proven=False)
+def hook_fires_in_a_call_of_another_thread() -> Trace:
+    net, other = Net(), Net()
+    net.a.register_forward_hook(lost)
+    with hv.record() as trace:
+        run_in_thread(lambda: net(ones()))
+        other(ones()).sum().backward()
+    return trace
+
+
+@because("not_in_graph", "c")
+def tensor_comes_from_another_thread() -> Trace:
+    made: list[torch.Tensor] = []
+    a = ones(grad=True)
+    with hv.record() as trace:
+        run_in_thread(lambda: made.append(ones(grad=True) * 2))
+        c = made.pop()
+        c.register_hook(lost)
+        (a * 3).sum().backward()
     return trace
 
 
@@ -713,7 +804,7 @@ def scaler_skips_the_step() -> Trace:
     optimizer.register_step_post_hook(lost)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
     with hv.record(net) as trace:
-        scaler.scale(net(ones()).sum() * float("inf")).backward()
+        scaler.scale(net.a(ones()).sum() * float("inf")).backward()
         scaler.step(optimizer)
         scaler.update()
     return trace
@@ -869,6 +960,34 @@ def node_hooks_fire() -> Trace:
     return trace
 
 
+def hook_of_a_tensor_in_another_thread_is_unknown() -> Trace:
+    def work() -> None:
+        c = ones(grad=True) * 2
+        c.register_hook(lost)
+
+    a = ones(grad=True)
+    with hv.record() as trace:
+        run_in_thread(work)
+        (a * 2).sum().backward()
+    return trace
+
+
+def hook_of_a_shallow_copy_fires() -> Trace:
+    net = Net()
+    net.register_forward_hook(lost)
+    with hv.record(net) as trace:
+        copy.copy(net)(ones()).sum().backward()
+    return trace
+
+
+def hook_of_a_shallow_copy_that_is_followed_fires() -> Trace:
+    net = Net()
+    net.register_forward_hook(lost)
+    with hv.record() as trace:
+        copy.copy(net)(ones()).sum().backward()
+    return trace
+
+
 FIRING: list[Callable[[], Trace]] = [
     all_hooks_of_a_net_fire,
     hook_before_an_in_place_op_fires,
@@ -878,4 +997,7 @@ FIRING: list[Callable[[], Trace]] = [
     hook_that_fired_in_a_dropped_pass_is_no_trouble,
     multi_grad_hook_fires,
     node_hooks_fire,
+    hook_of_a_tensor_in_another_thread_is_unknown,
+    hook_of_a_shallow_copy_fires,
+    hook_of_a_shallow_copy_that_is_followed_fires,
 ]

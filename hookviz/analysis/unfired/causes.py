@@ -32,7 +32,7 @@ Rule = Callable[[UnfiredRow, Timeline], Cause | None]
 def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
     """Return why a hook did not fire; if no rule proves a cause, what is left."""
     family = _family(hook.kind)
-    for rule in (*_RULES[family], _limited):
+    for rule in (_elsewhere, *_RULES[family], _limited):
         cause = rule(hook, timeline)
         if cause is not None:
             return cause
@@ -49,6 +49,15 @@ def _family(kind: str) -> str:
 
 def _limited(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("limited", {"on": hook.on}, is_proven=False) if timeline.is_limited else None
+
+
+def _elsewhere(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """What could call it also ran in a thread that is not followed."""
+    family = _family(hook.kind)
+    notes = {remark.key for remark in timeline.trace.remarks}
+    missed_pass = "note.elsewhere" in notes and family != "forward"
+    missed_call = "note.elsewhere.calls" in notes and family != "tensor"
+    return Cause("elsewhere", {"on": hook.on}, is_proven=False) if missed_pass or missed_call else None
 
 
 # -- when it was registered
@@ -95,7 +104,7 @@ def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
 
 def _compiled(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     is_compiled = hook.evidence_of("compiled") and timeline.has_compiled and not hook.count("called")
-    return Cause("compiled", {"on": hook.on}) if is_compiled else None
+    return Cause("compiled", {"on": hook.on}, is_proven=False) if is_compiled else None
 
 
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
