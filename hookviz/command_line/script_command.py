@@ -23,6 +23,7 @@ def add_run_command(add_parser: AddParser) -> None:
     command.add_argument("--every", type=int, default=1, metavar="N", help=say("cli.run.every"))
     command.add_argument("--keep", type=int, metavar="N", help=say("cli.run.keep"))
     command.add_argument("--statistics", choices=("all", "norm"), default="all", help=say("cli.run.statistics"))
+    command.add_argument("--cuts", action="store_true", help=say("cli.run.cuts"))
     command.add_argument("--check", action="store_true", help=say("cli.run.check"))
     command.add_argument("-m", action="store_true", dest="is_module", help=say("cli.run.module"))
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="…", help=say("cli.run.program"))
@@ -40,7 +41,8 @@ def _run_recorded(options: argparse.Namespace) -> int:
         _check_folder(path)
     process = os.getpid()
     with program_environment(program, options.is_module):
-        with record(every=options.every, keep=options.keep, statistics=options.statistics) as trace:
+        how = {"every": options.every, "keep": options.keep, "statistics": options.statistics, "cuts": options.cuts}
+        with record(**how) as trace:
             status = run_program(program, options.is_module)
         if os.getpid() != process:  # a child that the program forked has come to its end here
             raise SystemExit(status)

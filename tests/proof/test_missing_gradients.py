@@ -182,3 +182,22 @@ def test_parameter_that_a_later_pass_reaches_is_not_listed() -> None:
         for net.deep in (True, False, False):
             net(ones()).sum().backward()
     assert list(trace.missing_gradients) == []
+
+
+def test_finding_names_the_parameters_that_no_optimizer_holds_either() -> None:
+    first, second = nn.Linear(2, 2), nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(second.parameters(), 0.1)
+    with hv.record(first, second) as trace:
+        for _ in range(2):
+            optimizer.zero_grad()
+            second(first(ones()).detach()).sum().backward()
+            optimizer.step()
+    [finding] = [finding for finding in trace.findings if finding.kind == "cut"]
+    assert finding.sentence.endswith("Nor is any of these in an optimizer that took a step: first.weight, first.bias.")
+
+
+def test_many_parameters_are_counted_by_the_modules_that_hold_them() -> None:
+    trace = output_of_a_block_is_detached_in_a_loop()
+    [finding] = trace.findings
+    names = "stack.stem.weight, stack.stem.bias, 4 parameters of stack.blocks.0, 4 parameters of stack.blocks.1"
+    assert finding.sentence.startswith(f"No gradient reaches {names}. The graph is cut")

@@ -30,8 +30,11 @@ def find_all(trace: TraceData) -> list[Finding]:
 
 
 def find_findings(trace: TraceData) -> Table[Finding]:
-    """Make the table of all findings, the worst first; of equally bad ones the earlier step comes first."""
-    found = sorted(find_all(trace), key=lambda finding: (rank_severity(finding.severity), _get_step(finding)))
+    """Make the table of all findings, the worst first.
+
+    Of equally bad ones those about gradients come before those about hooks, and the earlier step comes first.
+    """
+    found = sorted(find_all(trace), key=_rank)
     nothing = "" if found else describe_no_findings(trace)
     return make_table(trace, _add_lines(trace, found), nothing, ("when", "line"))
 
@@ -42,8 +45,9 @@ def find_troubles(trace: TraceData) -> Table[Finding]:
     return make_table(trace, troubles, "" if troubles else _describe_no_troubles(trace))
 
 
-def _get_step(finding: Finding) -> int:
-    return -1 if finding.step is None else finding.step
+def _rank(finding: Finding) -> tuple[int, bool, int]:
+    step = -1 if finding.step is None else finding.step
+    return rank_severity(finding.severity), finding.kind in ("unfired", "odd_hook"), step
 
 
 def _add_lines(trace: TraceData, findings: list[Finding]) -> list[Finding]:

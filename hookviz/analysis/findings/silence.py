@@ -20,14 +20,17 @@ def list_silence(trace: TraceData) -> list[Finding]:
     """List the hooks that did not fire, or fired surprisingly, and the parameters that got no gradient.
 
     Hooks and parameters behind the same cut are one finding. Older hooks that have nothing to do with what ran are left
-    to ``trace.unfired``. Where an optimizer took steps, ``find_unreached`` reports the modules that were not called.
+    to ``trace.unfired``. ``find_unreached`` reports what an optimizer holds of the modules that were not called.
     """
-    missing = [row for row in list_missing_gradients(trace) if not (row.place == "uncalled" and trace.updates)]
+    held = _find_held(trace)
+    missing = [
+        row for row in list_missing_gradients(trace) if row.place != "uncalled" or not held.issuperset(row.parameters)
+    ]
     hooks = list_relevant_hooks(trace)
     behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
     explained = {id(hook) for group in behind for hook in group}
     others = [hook for hook in hooks if id(hook) not in explained]
-    findings = [_make_missing(row, group) for row, group in zip(missing, behind, strict=True)]
+    findings = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]
     findings += [_make_silent(hook) for hook in others[:MAX_HOOKS]]
     if len(others) > MAX_HOOKS:
         more = say("finding.unfired.more", count=f"{len(others) - MAX_HOOKS:,}")
@@ -60,14 +63,19 @@ def _make_silent(row: UnfiredHook) -> Finding:
 # -- parameters
 
 
-def _make_missing(row: MissingGradient, hooks: list[UnfiredHook]) -> Finding:
+def _find_held(trace: TraceData) -> set[str]:
+    """Find the names of the parameters that optimizers hold; none if no optimizer took a step."""
+    return {name for row in trace.parameters if row.optimizers for name in row.names} if trace.updates else set()
+
+
+def _make_missing(row: MissingGradient, hooks: list[UnfiredHook], held: set[str]) -> Finding:
     """Make the finding of parameters without a gradient.
 
     It is a warning if the graph is cut between them and the loss, and a remark if that may well be intended: the module
     was not called, or ran without a graph.
     """
     head = say("finding.cut", on=join_names(row.parameters))
-    sentence = join("join.sentences", [head, row.sentence, *_describe_hooks(hooks)])
+    sentence = join("join.sentences", [head, row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)])
     severity = "warning" if row.place in CUTS else "remark"
     return Finding(row.step, "cut", sentence, severity, line=row.line, file=row.file, line_role="cuts")
 
@@ -76,3 +84,9 @@ def _describe_hooks(hooks: list[UnfiredHook]) -> list[str]:
     names = tuple(say("finding.cut.hook_on", hook=hook.hook.label, on=hook.on) for hook in hooks)
     key = "finding.cut.hook" if len(hooks) == 1 else "finding.cut.hooks"
     return [say(key, hooks=join_names(names), count=f"{len(hooks):,}")] if hooks else []
+
+
+def _describe_untrained(row: MissingGradient, held: set[str]) -> list[str]:
+    """Say which parameters would not be trained with a gradient, either: the optimizers hold others only."""
+    names = tuple(name for name in row.parameters if name not in held)
+    return [say("finding.cut.optimizer", on=join_names(names))] if held and names else []

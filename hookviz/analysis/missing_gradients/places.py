@@ -64,11 +64,13 @@ class PlaceFinder:
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
         last, user = self._follow_numbers(self._find_anchor(call))
-        names = {**names, "on": self._name(last, names["on"])}
+        names = {**names, "on": self._name(last)}
         if self.trace.calls[last].gives_grad is False:
             return Place("inside", say("missing.inside", **names), self._end.get(last))
         if user is not None:
-            names["user"] = self._name(user)
+            is_same = self.trace.calls[last].module == self.trace.calls[user].module
+            names |= {"on": self.trace.call(last), "user": self.trace.call(user)} if is_same else {}
+            names.setdefault("user", self._name(user))
             return self._with_code("between", names, last, self._end.get(last), self._lines.get(user))
         outer = self.trace.calls[last].parent
         if outer is not None:
@@ -95,10 +97,9 @@ class PlaceFinder:
             call, user = user, self._call_with_the_same_numbers(user)
         return call, user if user is not None and self.trace.calls[user].takes_grad is False else None
 
-    def _name(self, call: int, module: str | None = None) -> str:
-        """Return the name of a call; that of its module if it is known as ``module`` already."""
-        name = self.trace.module(self.trace.calls[call].module)
-        return name if name == module else self.trace.call(call)
+    def _name(self, call: int) -> str:
+        """Return the name of the module of a call: what is said holds for all its calls."""
+        return self.trace.module(self.trace.calls[call].module)
 
     def _call_with_the_same_numbers(self, call: int) -> int | None:
         """Return the first later call that recorded a graph and was given what ``call`` returned."""

@@ -1,5 +1,6 @@
 """The table of parameters that got no gradient."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from hookviz.analysis.missing_gradients.op_cuts import place_of_cuts
@@ -9,7 +10,7 @@ from hookviz.support.table import Table
 from hookviz.trace import MissingRow, TraceData
 
 MAX_NAMED = 4
-"""How many parameters a sentence names."""
+"""How many parameters, or modules that hold some, a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,26 @@ def _make_missing_gradient(names: tuple[str, ...], place: Place) -> MissingGradi
 
 
 def join_names(names: tuple[str, ...]) -> str:
-    """Join the names of parameters; of many, the first ones and how many more there are."""
-    more = [say("missing.more", count=len(names) - MAX_NAMED)] if len(names) > MAX_NAMED else []
-    return join("join.list", [*names[:MAX_NAMED], *more])
+    """Join the names of parameters; of many, name the modules that hold them, and how many of them each holds.
+
+    >>> join_names(("net.stem.weight", *(f"net.blocks.{i}.weight" for i in range(4))))
+    'net.stem.weight, 4 parameters of net.blocks'
+    """
+    if len(names) <= MAX_NAMED:
+        return join("join.list", names)
+    paths = [name.split(".") for name in names]
+    for depth in range(max(map(len, paths)), 0, -1):
+        groups = Counter(".".join(path[:depth]) for path in paths)
+        if len(groups) <= MAX_NAMED:
+            return join("join.list", [_describe_group(names, *group) for group in groups.items()])
+    return join("join.list", [*names[:MAX_NAMED], say("missing.more", count=f"{len(names) - MAX_NAMED:,}")])
+
+
+def _describe_group(names: tuple[str, ...], prefix: str, count: int) -> str:
+    """Describe the parameters whose names begin with ``prefix``; a single one by its name."""
+    if count == 1:
+        return next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
+    return say("missing.some", count=f"{count:,}", on=prefix)
 
 
 def _cells(trace: TraceData, row: MissingGradient) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """When the modules of a trace were called, when passes began, and what limits what is known of them."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cached_property
 
+from hookviz.analysis.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.missing_gradients.places import CUTS, Place, PlaceFinder
 from hookviz.trace import CallRow, TraceData, UnfiredRow
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
@@ -74,12 +76,21 @@ class Timeline:
         return find_calls_in_graphs(self.trace)
 
     @cached_property
+    def _missing(self) -> Sequence[MissingGradient]:
+        return list_missing_gradients(self.trace)
+
+    @cached_property
     def _places(self) -> PlaceFinder:
         return PlaceFinder(self.trace)
 
     def find_cut(self, owner: str, module: int | None) -> Place | None:
         """Return where the graph between a module, named ``owner``, and the loss is cut; None if it is not cut."""
-        place = self._places.find(owner, module)
+        rows = [row for row in self._missing if any(name.startswith(f"{owner}.") for name in row.parameters)]
+        if rows:  # the place is that of its parameters, for which more may be known
+            row = max(rows, key=lambda row: -1 if row.step is None else row.step)
+            place = Place(row.place, row.sentence, row.step, row.file, row.line)
+        else:
+            place = self._places.find(owner, module)
         return place if place.key in CUTS else None
 
     def find_cut_of_parameter(self, name: str) -> Place | None:
