@@ -80,11 +80,11 @@ def join_names(names: tuple[str, ...]) -> str:
     for depth in range(max(map(len, paths)), 0, -1):
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
-            return join("join.list", [_describe_group(names, *group) for group in groups.items()])
+            return join("join.list", [_describe_holder(names, *group) for group in groups.items()])
     return join("join.list", [*names[:MAX_NAMED], say("missing.more", count=f"{len(names) - MAX_NAMED:,}")])
 
 
-def _describe_group(names: tuple[str, ...], prefix: str, count: int) -> str:
+def _describe_holder(names: tuple[str, ...], prefix: str, count: int) -> str:
     """Describe the parameters whose names begin with ``prefix``; a single one by its name."""
     if count == 1:
         return next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
