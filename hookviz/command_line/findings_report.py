@@ -28,5 +28,5 @@ def report_unfired(trace: Trace, width: int | None = None) -> ExitStatus:
 
 def _write_table(table: Table[Any], stream: TextIO | None, width: int | None) -> None:
     """Write a table in lines of ``width`` columns; without rows, the sentence that says so."""
-    for line in table.lines(width) if len(table) else [repr(table)]:
+    for line in table.lines(width):
         write_line(line, stream)

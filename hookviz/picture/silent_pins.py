@@ -23,7 +23,8 @@ def mark_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
 
 
 def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
-    """Give each of the rows ``unfired`` that has no pin a pin on each box of its node or module."""
+    """Mark the pins of ``scene``, and give each other row of ``unfired`` a pin on each box of its node or module."""
+    mark_silent_pins(scene, unfired)
     if not scene.marks:
         return
     pinned = {pin.unfired for pin in scene.list_pins()}

@@ -14,7 +14,7 @@ from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_layouts import SharedLayouts
-from hookviz.picture.silent_pins import add_silent_pins, mark_silent_pins
+from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.picture.svg_templates import FilledTemplate
 from hookviz.player.pass_views import GROUP_PREFIX, PassViews
 from hookviz.player.payload import Packed, SharedPicture, View
@@ -138,7 +138,6 @@ class GroupedViews:
     def _scene(self, name: str) -> Scene:
         _, pictures, group = self._locate(name)
         scene = pictures.scene(pictures.views.view_of(group))
-        mark_silent_pins(scene, self._reasons)
         add_silent_pins(scene, self._reasons)
         return scene
 

@@ -10,7 +10,7 @@ from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
-from hookviz.picture.silent_pins import add_silent_pins, mark_silent_pins
+from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.picture.tensor_layer import extract_grads
 from hookviz.player.compression import pack
 from hookviz.player.payload import HookPin, Packed, SharedPicture, View
@@ -137,7 +137,6 @@ class SceneViews:
         self._trace, self._reasons = trace, reasons
         self._scenes = {f"{pass_id}/": Scene.from_trace(trace, pass_id) for pass_id in trace.lookup.passes}
         for scene in self._scenes.values():
-            mark_silent_pins(scene, reasons)
             add_silent_pins(scene, reasons)
 
     @property

@@ -1,14 +1,13 @@
 """Where in the user's code an op runs, and how it runs there."""
 
 import linecache
-import sys
 from itertools import islice
 from types import FrameType
 from typing import NamedTuple
 
 import torch
 
-from hookviz.recorder.grad_modes import grad_mode
+from hookviz.recorder.grad_modes import grad_mode, is_running
 from hookviz.support.printable import make_printable, truncate
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace.missing_rows import CutKind
@@ -54,9 +53,4 @@ def find_mode() -> CutKind:
     mode = grad_mode()
     if mode != "no_grad":
         return "graph" if mode == "grad" else mode
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code is _APPLY:
-            return "function"
-        frame = frame.f_back
-    return "no_grad"
+    return "function" if is_running(_APPLY) else "no_grad"

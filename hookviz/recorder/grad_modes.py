@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -25,12 +25,17 @@ def grad_mode() -> GradMode:
         return "grad"
     if torch.is_inference_mode_enabled():
         return "inference"
+    return "checkpoint" if is_running(_REENTRANT_FORWARD) else "no_grad"
+
+
+def is_running(code: CodeType) -> bool:
+    """Return whether a function runs now, in this thread, that has this code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code is _REENTRANT_FORWARD:
-            return "checkpoint"
+        if frame.f_code is code:
+            return True
         frame = frame.f_back
-    return "no_grad"
+    return False
 
 
 def requires_grad(items: Iterable[Any]) -> bool | None:

@@ -64,18 +64,18 @@ class Table(Sequence[RowT], Generic[RowT]):
         return [tuple(self._cells(row)) for row in self._rows]
 
     def __repr__(self) -> str:
-        if not self._rows and self._nothing is not None:
-            return self._nothing
         return "\n".join(self.lines())
 
     def lines(self, width: int | None = None) -> list[str]:
-        """Return the lines of the table, with the head.
+        """Return the lines of the table, with the head; without rows, the text ``nothing`` if there is one.
 
         Args:
             width: the longest line, in columns; that of the terminal if None. If the table is wider, all columns but
                 the first that have a cell of more than ``MAX_CELL`` characters stand below each row, wrapped and with
                 their names. A line may still be longer, but nothing is left out.
         """
+        if not self._rows and self._nothing is not None:
+            return [self._nothing]
         width = find_terminal_width() if width is None else width
         lines = [tuple(map(make_printable, line)) for line in (self._head, *self.texts())]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]

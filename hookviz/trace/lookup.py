@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, TensorRow
-from hookviz.trace.unfired_rows import UnfiredRow
+from hookviz.trace.unfired_rows import identity_of
 
 if TYPE_CHECKING:
     from hookviz.trace.tables import TraceTables
@@ -196,9 +196,9 @@ class Lookup:
     @cached_property
     def unfired_rows_of_hooks(self) -> dict[int, int]:
         """Hook that did not fire → the index of its row among the unfired rows."""
-        rows = {_identify_hook(row): index for index, row in enumerate(self._unfired_rows)}
-        found = ((hook, rows.get(_identify_hook(row))) for hook, row in enumerate(self._hook_rows)) if rows else ()
-        return {hook: index for hook, index in found if index is not None}
+        rows = {(row.kind, identity_of(row)): index for index, row in enumerate(self._unfired_rows)}
+        keys = ((row.kind, identity_of(row)) for row in self._hook_rows)
+        return {hook: rows[key] for hook, key in enumerate(keys) if key in rows} if rows else {}
 
     def hooks(self, pass_id: int | None) -> PassHooks:
         """Return the hooks that were registered on the graph of a pass; those of all passes if it is None."""
@@ -209,11 +209,6 @@ class Lookup:
                 indexes = self._hooked[pass_id] if pass_id < len(self._hooked) else ()
             self._hooks[pass_id] = _group_hooks(self._hook_rows, indexes)
         return self._hooks[pass_id]
-
-
-def _identify_hook(row: HookRow | UnfiredRow) -> tuple[str, int | str, int | None]:
-    """Return what tells a hook from all others: a copy of a module has hooks with the same keys."""
-    return row.kind, row.key, row.module
 
 
 def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:

@@ -51,17 +51,17 @@ def _rank(finding: Finding) -> tuple[int, bool, int]:
 
 
 def _add_lines(trace: TraceData, findings: list[Finding]) -> list[Finding]:
-    """Add the line of the user's code to each finding with a step, as far as the trace has it."""
+    """Add the line of the user's code to each finding with a step and no line yet, as far as the trace has it."""
     if not findings or not trace.lines:
         return findings
     lines = StepLines(trace)
-    is_open = [finding.step is not None and finding.line is None for finding in findings]
-    pairs = zip(findings, is_open, strict=True)
-    return [_add_line(trace, finding, lines) if is_needed else finding for finding, is_needed in pairs]
+    return [_add_line(trace, finding, lines) for finding in findings]
 
 
 def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
-    place = None if finding.step is None else lines.line(trace.steps[finding.step])
+    if finding.step is None or finding.line is not None:
+        return finding
+    place = lines.line(trace.steps[finding.step])
     if place is None or place.line is None:
         return finding
     return replace(finding, line=place.line, file=lines.sources[place.source].file)

@@ -69,8 +69,8 @@ class PlaceFinder:
             return Place("inside", say("missing.inside", **names), self._end.get(last))
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
-            names |= {"on": self.trace.call(last), "user": self.trace.call(user)} if is_same else {}
-            names.setdefault("user", self._name(user))
+            name = self.trace.call if is_same else self._name
+            names |= {"on": name(last), "user": name(user)}
             return self._with_code("between", names, last, self._end.get(last), self._lines.get(user))
         outer = self.trace.calls[last].parent
         if outer is not None:
