@@ -1,5 +1,6 @@
 """Write a graph with its tensors and hooks, as they are right now, into the rows of a trace."""
 
+import cmath
 import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -197,7 +198,7 @@ class GraphSnapshot:
             place = self.place_of_tensor(root)
             with suppress(RuntimeError, NotImplementedError):  # functorch, sparse, float8, a stale output of unbind
                 is_new = place is not None and not root.is_leaf and not self.tensors.has_row(place)
-                if place is not None and is_new and not root.detach().isfinite().all():
+                if place is not None and is_new and not _is_finite(root.detach()):
                     self.tensors.add("", root, place)
 
     def add_retained(self, tensor: torch.Tensor | None) -> None:
@@ -255,3 +256,8 @@ def add_hook_row(
     if pass_id is not None:
         trace.list_hook(pass_id, index)
     return index
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    """Whether a small tensor contains neither NaN nor Inf; most are a loss, whose single number is quickly read."""
+    return cmath.isfinite(tensor.item()) if tensor.numel() == 1 else bool(tensor.isfinite().all())

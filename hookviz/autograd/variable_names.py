@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -16,7 +16,6 @@ from hookviz.support.printable import describe_type
 _LIBRARY_FOLDERS = tuple(
     os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 )
-KindT = TypeVar("KindT")
 MAX_NAME_LENGTH = 200
 """Names passed by the user may have up to this many characters."""
 _IGNORED_NAMES = frozenset({"In", "Out", "exit", "quit"})
@@ -62,30 +61,33 @@ def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.
     return dict(names)
 
 
+def interesting_variables(frame: FrameType) -> dict[str, Any]:
+    """Map names to what a frame's variables and then its globals hold, without the types that contain no tensor."""
+    local = frame.f_locals
+    found = _interesting_items(local)
+    if local is not frame.f_globals:
+        for name, value in _interesting_items(frame.f_globals).items():
+            found.setdefault(name, value)
+        _clear_locals_cache(frame, local)
+    return found
+
+
 def tensor_variables(frame: FrameType, *, with_modules: bool = True) -> dict[str, torch.Tensor]:
     """Map names to the tensors in a frame's variables and then its globals; the items of a container as ``w[0]``.
 
     Without ``with_modules``, the parameters of modules are left out.
     """
-    local = frame.f_locals
-    found = dict(_tensors_in_namespace(local, with_modules))
-    if local is not frame.f_globals:
-        for name, tensor in _tensors_in_namespace(frame.f_globals, with_modules):
-            found.setdefault(name, tensor)
-        _clear_locals_cache(frame, local)
-    return found
+    return tensors_among(interesting_variables(frame), with_modules=with_modules)
 
 
-def variables_of(frame: FrameType, kind: type[KindT]) -> dict[str, KindT]:
-    """Map names to the objects of a class in a frame's variables and then its globals."""
-    local = frame.f_locals
-    found: dict[str, KindT] = {}
-    for namespace in (local,) if local is frame.f_globals else (local, frame.f_globals):
-        for name, value in list(namespace.items()):
-            if isinstance(value, kind) and not name.startswith("_") and name not in _IGNORED_NAMES:
-                found.setdefault(name, value)
-    if local is not frame.f_globals:
-        _clear_locals_cache(frame, local)
+def tensors_among(variables: Mapping[str, Any], *, with_modules: bool) -> dict[str, torch.Tensor]:
+    """Map names to the tensors in variables, also in lists, tuples and dicts, and on request in modules."""
+    found: dict[str, torch.Tensor] = {}
+    for name, value in variables.items():
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+        else:
+            found.update(_tensors_in_variable(name, value, with_modules))
     return found
 
 
@@ -120,16 +122,16 @@ def _clear_locals_cache(frame: FrameType, local: dict[str, Any]) -> None:
         local.clear()
 
 
-def _tensors_in_namespace(namespace: Mapping[str, Any], with_modules: bool) -> Iterator[tuple[str, torch.Tensor]]:
-    for name, value in list(namespace.items()):
-        if type(value) not in _TYPES_WITHOUT_TENSORS and not name.startswith("_") and name not in _IGNORED_NAMES:
-            yield from _tensors_in_variable(name, value, with_modules)
+def _interesting_items(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in list(namespace.items())
+        if type(value) not in _TYPES_WITHOUT_TENSORS and not name.startswith("_") and name not in _IGNORED_NAMES
+    }
 
 
 def _tensors_in_variable(name: str, value: Any, with_modules: bool) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(value, torch.Tensor):
-        yield name, value
-    elif isinstance(value, torch.nn.Module):
+    if isinstance(value, torch.nn.Module):
         if with_modules:
             yield from ((f"{name}.{path}", parameter) for path, parameter in named_parameters(value))
     elif type(value) in (list, tuple):

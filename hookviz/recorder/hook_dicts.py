@@ -1,6 +1,7 @@
 """Finds the dicts in which modules, parameters, optimizers and torch itself keep their hooks."""
 
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +27,7 @@ from hookviz.support.messages import say
 
 Dict = dict[Any, Callable[..., Any]]
 
+_GLOBAL_MODULE_DICTS = {**GLOBAL_MODULE_HOOKS, **REGISTRATION_HOOKS}
 CENSUS_KINDS = (*SAVING_HOOKS, "step_pre_hook", "step_post_hook", *REGISTRATION_HOOKS)
 """Kinds of hooks that the census lists in addition to those that fire in a pass."""
 
@@ -74,15 +76,17 @@ def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str, *, empty: 
 
 def global_module_hook_dicts() -> Iterator[HookDict]:
     """Yield the dicts whose hooks run for every module."""
-    attributes = {**GLOBAL_MODULE_HOOKS, **REGISTRATION_HOOKS}
-    return _hook_dicts(torch_modules, say("name.modules"), torch_modules.__name__, attributes, {"global": None})
+    return _global_hook_dicts(torch_modules, "name.modules", _GLOBAL_MODULE_DICTS)
 
 
 def global_optimizer_hook_dicts() -> Iterator[HookDict]:
     """Yield the dicts whose hooks run for every optimizer."""
-    return _hook_dicts(
-        torch_optimizers, say("name.optimizers"), torch_optimizers.__name__, GLOBAL_STEP_HOOKS, {"global": None}
-    )
+    return _global_hook_dicts(torch_optimizers, "name.optimizers", GLOBAL_STEP_HOOKS)
+
+
+def _global_hook_dicts(library: ModuleType, name: str, attributes: Mapping[str, str]) -> Iterator[HookDict]:
+    if any(getattr(library, attribute, None) for attribute in attributes.values()):  # hardly anybody uses them
+        yield from _hook_dicts(library, say(name), library.__name__, attributes, {"global": None})
 
 
 def _hook_dicts(

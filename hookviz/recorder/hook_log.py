@@ -78,13 +78,13 @@ class HookLog:
         self._unfollowed: dict[int, weakref.ref[Any]] = {}
         """``id`` of the hook dicts of modules that were called and are not followed; shallow copies share them."""
         self._first_key = RemovableHandle.next_id
-        self._registered: dict[int, int] = {}
-        """Key → the number of steps when the hook was registered."""
+        self._registered: dict[int, tuple[int, str]] = {}
+        """Key → the number of steps when the hook was registered, and by which line of the user's code."""
         self._dropped_steps = 0
 
     def registered(self, handle: RemovableHandle) -> None:
         """Note that torch has made the handle of a new hook."""
-        self._registered[handle.id] = self._dropped_steps + len(self.trace.rows)
+        self._registered[handle.id] = self._dropped_steps + len(self.trace.rows), _locate_caller()
 
     def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any) -> None:
         """Note the source of a hook that was just added to a tensor, which may soon be gone."""
@@ -105,8 +105,7 @@ class HookLog:
             self.on_tensors.pop(handle.id, None)  # it would look as if it were still registered
             return
         self.calls.modules.hook_removed(hooks, handle.id, hooks[handle.id])
-        frame = variable_names.caller_frame()
-        line = f"{shorten_filename(frame.f_code.co_filename) or ''}:{frame.f_lineno}"
+        line = _locate_caller()
         until = self._dropped_steps + len(self.trace.rows)
         seen = self._seen_of(handle.id)
         source, group = find_user_source(hooks[handle.id])
@@ -165,7 +164,7 @@ class HookLog:
         self.removals = [removal for removal in self.removals if removal.hooks() is not None]
         self.on_tensors = {key: one for key, one in self.on_tensors.items() if key not in dead}
         self.fired = {identity for identity in self.fired if identity[0] not in dead}
-        self._registered = {key: step for key, step in self._registered.items() if step >= self._dropped_steps}
+        self._registered = {key: entry for key, entry in self._registered.items() if entry[0] >= self._dropped_steps}
         self.tensors.forget_dead_tensors()
 
     def note_firings(self) -> None:
@@ -186,7 +185,12 @@ class HookLog:
         """Return the number of steps when a hook was registered; None if that was before the recording."""
         if not isinstance(key, int) or key < self._first_key:
             return None
-        return max(self._registered.get(key, 0) - self._dropped_steps, 0)
+        step = self._registered[key][0] if key in self._registered else 0
+        return max(step - self._dropped_steps, 0)
+
+    def registered_at(self, key: Any) -> str | None:
+        """Return the file and line of the code that registered a hook during the recording; None if unknown."""
+        return self._registered[key][1] if key in self._registered else None
 
     def seen_before(self, key: int) -> Counter[str]:
         """Return what the passes had seen of the tensor of a hook before it was registered."""
@@ -215,6 +219,12 @@ def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
         return source, None
     size = closure_variables(hook).get("len_tensors")
     return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
+
+
+def _locate_caller() -> str:
+    """Return the file and line of the user's code that is running."""
+    frame = variable_names.caller_frame()
+    return f"{shorten_filename(frame.f_code.co_filename) or ''}:{frame.f_lineno}"
 
 
 def _version_of(tensor: torch.Tensor) -> int:

@@ -25,12 +25,18 @@ SEEN_BY_PASSES = frozenset({"passes", "in_graph", "partial", "detour"})
 class TensorSightings:
     """What the passes saw of one tensor with hooks."""
 
-    __slots__ = ("counts", "detour", "reference")
+    __slots__ = ("detour", "frozen", "in_graph", "partial", "passes", "reference")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.reference = weakref.ref(tensor)
-        self.counts: Counter[str] = Counter()
+        self.passes = self.frozen = self.in_graph = self.partial = 0
         self.detour = ""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Name of an evidence → in how many passes it was seen."""
+        names = ("passes", "frozen", "in_graph", "partial")
+        return Counter({name: getattr(self, name) for name in names})
 
 
 class TensorEvidence:
@@ -55,11 +61,11 @@ class TensorEvidence:
         sightings = self._sightings.get(id(tensor))
         if sightings is None or sightings.reference() is not tensor:
             sightings = self._sightings[id(tensor)] = TensorSightings(tensor)
-        sightings.counts["passes"] += 1
-        sightings.counts["frozen"] += not tensor.requires_grad
+        sightings.passes += 1
+        sightings.frozen += not tensor.requires_grad
         if snapshot.place_of_tensor(tensor) is not None:
-            sightings.counts["in_graph"] += 1
-            sightings.counts["partial"] += is_partial
+            sightings.in_graph += 1
+            sightings.partial += is_partial
         elif not tensor.is_leaf:
             sightings.detour = _detour(tensor, snapshot)
 
@@ -72,9 +78,9 @@ class TensorEvidence:
         self._sightings = {key: one for key, one in self._sightings.items() if one.reference() is not None}
 
     def counts_of(self, tensor: torch.Tensor) -> Counter[str]:
-        """Return a copy of the numbers of passes in which a tensor was seen, in the graph, and so on."""
+        """Return the numbers of passes in which a tensor was seen, in the graph, and so on."""
         sightings = self._find(tensor)
-        return Counter() if sightings is None else Counter(sightings.counts)
+        return Counter() if sightings is None else sightings.counts
 
     def _find(self, tensor: torch.Tensor) -> TensorSightings | None:
         sightings = self._sightings.get(id(tensor))
@@ -136,7 +142,7 @@ class ModuleEvidence:
         self.partial_passes += is_partial
         for reference in snapshot.leaves.values():
             leaf = reference()
-            if isinstance(leaf, torch.nn.Parameter):
+            if type(leaf) is not torch.Tensor and isinstance(leaf, torch.nn.Parameter):
                 used = self._leaves.get(id(leaf))
                 if used is None or used.reference() is not leaf:
                     used = self._leaves[id(leaf)] = UsedParameter(reference)

@@ -1,8 +1,7 @@
 """Finds the modules, tensors and optimizers that have hooks, among those that a recording knows."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -103,13 +102,14 @@ def has_tensor_hooks(tensor: torch.Tensor) -> bool:
     return bool(tensor._backward_hooks or tensor._post_accumulate_grad_hooks)
 
 
-def dicts_in_variables(frame: FrameType, is_needed: IsNeeded) -> Iterator[OwnedDict]:
-    """Yield the hook dicts that are needed, of the tensors and optimizers in a frame's variables."""
-    for name, tensor in variable_names.tensor_variables(frame, with_modules=False).items():
+def dicts_in_variables(variables: Mapping[str, Any], is_needed: IsNeeded) -> Iterator[OwnedDict]:
+    """Yield the hook dicts that are needed, of the tensors and optimizers in variables."""
+    for name, tensor in variable_names.tensors_among(variables, with_modules=False).items():
         if _is_tensor_needed(tensor, is_needed):
             yield from _dicts_of_tensor(tensor, name)
-    for name, optimizer in variable_names.variables_of(frame, torch.optim.Optimizer).items():
-        yield from dicts_of_optimizer(optimizer, name)
+    for name, value in variables.items():
+        if isinstance(value, torch.optim.Optimizer):
+            yield from dicts_of_optimizer(value, name)
 
 
 def dicts_of_optimizer(optimizer: torch.optim.Optimizer, name: str) -> Iterator[OwnedDict]:

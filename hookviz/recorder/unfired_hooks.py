@@ -49,11 +49,14 @@ class UnfiredHookWriter:
         """Key of a module hook → the modules for which a hook with this key fired."""
         self._facts_by_owner: dict[int, Facts] = {}
         """``id`` of an owner → what is known of it, while the rows are written."""
+        self._variables: Mapping[str, Any] = {}
+        """The variables of the caller, while the rows are written."""
 
     def write(self) -> None:
         """Write a row for each hook that did not fire."""
         if not self.log.has_hooks:
             return
+        self._variables = variable_names.interesting_variables(variable_names.caller_frame())
         self.log.note_firings()
         for key, module in self.log.fired:
             if module is not None:
@@ -64,12 +67,13 @@ class UnfiredHookWriter:
         grouped = chain(self._rows_of_dicts(dicts), self._rows_of_removals(dicts), self._rows_of_other_tensors(dicts))
         rows = merge_multi_grad_rows(grouped, self._fired_states(dicts))
         rows += self._rows_of_graphs({identity_of(row) for row in rows})
-        self.trace.unfired_rows += rows[:MAX_HOOKS]
+        kept = [row._replace(registered_at=self.log.registered_at(row.key)) for row in rows[:MAX_HOOKS]]
+        self.trace.unfired_rows += kept
         if len(rows) > MAX_HOOKS:
             self.session.notes.say("note.unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
         if self.log.missed_removals:
             self.session.notes.say("note.removals", count=f"{self.log.missed_removals:,}", most=f"{MAX_REMOVALS:,}")
-        self.modules.models = []
+        self.modules.models, self._variables = [], {}
         self._facts_by_owner.clear()
 
     def _owned_dicts(self) -> Iterator[OwnedDict]:
@@ -78,7 +82,7 @@ class UnfiredHookWriter:
         for model in (model for model in self.modules.models if model.has_hooks):
             label = partial(self.calls.modules.name_within, model.root)
             yield from model.dicts(label, self._is_needed)
-        yield from dicts_in_variables(variable_names.caller_frame(), self._is_needed)
+        yield from dicts_in_variables(self._variables, self._is_needed)
         for name, optimizer in self.optimizers.alive_optimizers():
             yield from dicts_of_optimizer(optimizer, name)
         for place in chain(global_module_hook_dicts(), global_optimizer_hook_dicts()):
@@ -107,7 +111,7 @@ class UnfiredHookWriter:
         if not called and not self.modules.has_parameters and self.trace.roots:
             return
         classes = {type(module) for module in called}
-        variables = variable_names.variables_of(variable_names.caller_frame(), torch.nn.Module)
+        variables = {id(value): value for value in self._variables.values() if isinstance(value, torch.nn.Module)}
         given = {id(model) for model in self.calls.modules.given_models()}
         candidates = (root for root in variables.values() if id(root) not in given)
         has_given = bool(self.calls.modules.given)
@@ -116,7 +120,8 @@ class UnfiredHookWriter:
     def _is_related(self, model: HookedModel, called: Sequence[torch.nn.Module]) -> bool:
         """Return whether a model was called, or used without a call, or may be a copy of one that was."""
         is_called = not {id(module) for module in called}.isdisjoint(map(id, module_tree.all_modules(model.root)))
-        is_twin = any(type(module) is type(model.root) for module in called)
+        twins = (module for module in called if type(module) is type(model.root))
+        is_twin = any(_classes_in(module) == _classes_in(model.root) for module in twins)
         is_used = self.modules.are_used(module_tree.all_parameters(model.root)) is not None
         return is_called or is_twin or is_used or not (called or self.trace.roots)
 
@@ -165,7 +170,8 @@ class UnfiredHookWriter:
     def _rows_of_graphs(self, known: set[HookIdentity]) -> Iterator[UnfiredRow]:
         """Yield a row for each other hook that was on the graph of a pass, such as a hook of a node."""
         for index, row in enumerate(self.trace.hook_rows):
-            if row.kind != "multi_grad_hook" and identity_of(row) not in known | self.log.fired:
+            identity = identity_of(row)
+            if row.kind != "multi_grad_hook" and identity not in known and identity not in self.log.fired:
                 on, source = self.trace.hook(index).on, (row.name, row.file, row.line, row.text, row.mark)
                 since = self.log.since(row.key)
                 yield UnfiredRow(row.kind, on, row.key, *source, row.flags, since, module=row.module, node=row.node)
@@ -244,3 +250,8 @@ class UnfiredHookWriter:
 
     def _find_tensor_facts(self, tensor: torch.Tensor, since: Counter[str], until: Counter[str] | None) -> Facts:
         return self.tensors.evidence(tensor, since, until) | self.modules.membership(tensor)
+
+
+def _classes_in(model: torch.nn.Module) -> list[type]:
+    """Return the classes of the modules in a model, in order: a copy of it has the same."""
+    return [type(module) for module in module_tree.all_modules(model)]

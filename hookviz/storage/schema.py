@@ -212,6 +212,7 @@ class UnfiredColumns(Struct):
     since: list[Index | None] = []
     until: list[Index | None] = []
     removed_at: list[Name | None] = []
+    registered_at: list[Name | None] = []
     module: list[IndexOrNone] = []
     evidence: list[tuple[tuple[Name, Name], ...]] = []
     node: list[IndexOrNone] = []

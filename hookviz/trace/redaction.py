@@ -43,7 +43,9 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows], sources=[], lines=[])
     if not source:
         copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
-        copy.unfired_rows = [_without_source(row)._replace(removed_at=None) for row in trace.unfired_rows]
+        copy.unfired_rows = [
+            _without_source(row)._replace(removed_at=None, registered_at=None) for row in trace.unfired_rows
+        ]
         copy.cut_rows = [row._replace(file=None, line=None, text=None) for row in trace.cut_rows]
         copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]
     if not values:

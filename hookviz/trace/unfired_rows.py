@@ -51,6 +51,8 @@ class UnfiredRow(NamedTuple):
     """The number of steps that there were when it was removed; None if it was still registered at the end."""
     removed_at: str | None = None
     """File and line of the code that removed it."""
+    registered_at: str | None = None
+    """File and line of the code that registered it, if it did so during the recording."""
     module: int | None = None
     """The module that owns it, if it was called."""
     evidence: Evidence = ()

@@ -276,7 +276,13 @@ def parameters_assigned() -> hv.Trace:
     return train(net, optimizer, lambda: net(x).mean())
 
 
-@sick("GAN cut by detach", "unreached", "holds generator.0.weight and 3 more")
+@sick(
+    "GAN cut by detach",
+    "cut",
+    "No gradient reaches generator.0.weight",
+    "trained holds them, but cannot train them",
+    code="detach()",
+)
 def generator_cut() -> hv.Trace:
     generator, critic = mlp(2, 8, 4), mlp(4, 8, 1)
     trained = Adam(generator.parameters(), lr=0.01)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from benchmarks import __main__ as bench
-from benchmarks import memory
+from benchmarks import memory, silent_hooks
 from benchmarks.cases import CASES, Case
 from benchmarks.observation import record_norms, record_pass, run_plain, run_with_empty_hooks
 from benchmarks.resnet import ResNet18
@@ -75,3 +75,13 @@ def test_benchmark_page_has_every_case_and_every_column() -> None:
     head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
     assert [cell.strip() for cell in head.strip("|").split("|")] == list(bench.HEAD)
     assert [row.split("|")[1].strip() for row in rows] == [make().name for make in CASES.values()]
+
+
+def test_without_notes_a_recording_lists_no_silent_hook() -> None:
+    model = torch.nn.Linear(2, 2)
+    model.weight.register_hook(print)
+    model.weight.requires_grad_(False)
+    case = Case("small", model, torch.ones(1, 2))
+    with silent_hooks.without_notes():
+        assert not silent_hooks.record(case).unfired
+    assert [row.name for row in silent_hooks.record(case).unfired] == ["print"]

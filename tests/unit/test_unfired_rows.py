@@ -1,6 +1,7 @@
 """What a trace keeps of hooks that did not fire and of missing gradients: files, redaction, limits, words."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,10 @@ def test_redaction_of_the_source_leaves_no_place_of_a_hook() -> None:
         net(torch.ones(1, 2))
         net.register_forward_hook(lambda *_: None)
     assert {row.removed_at is None for row in trace.unfired_rows} == {True, False}
+    assert all(row.registered_at for row in trace.unfired_rows)
     rows = redact(trace, source=False).unfired_rows  # type: ignore[attr-defined]
-    assert {(row.file, row.line, row.text, row.removed_at) for row in rows} == {(None, None, None, None)}
+    assert {(row.file, row.line, row.text) for row in rows} == {(None, None, None)}
+    assert {(row.removed_at, row.registered_at) for row in rows} == {(None, None)}
     assert {row.name for row in rows} == {"never", "lambda"}
 
 
@@ -94,6 +97,16 @@ def test_a_removal_names_the_line_that_removed_the_hook() -> None:
     (row,) = trace.unfired
     assert "test_unfired_rows.py:" in row.sentence
     assert row.cause == "removed"
+
+
+def test_a_hook_that_came_too_late_names_the_line_that_registered_it() -> None:
+    a = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        (a * a).backward()
+        line = sys._getframe().f_lineno + 1
+        a.register_hook(never)
+    (row,) = trace.unfired
+    assert row.sentence.endswith(f"test_unfired_rows.py:{line}.")
 
 
 def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,9 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters of modules that an optimizer holds and that had no gradient at any of its steps.
 
     It is a warning if their module was called, and a remark if it was not, like a part that this data does not need.
+    Parameters of which the trace knows where the graph is cut are left to ``list_silence``.
     """
+    missing = {row.name for row in facts.trace.missing_rows}
     unreached = [
         number
         for number, row in enumerate(facts.parameters)
@@ -57,7 +59,7 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     ]
     for is_called, key, severity in ((True, "finding.unreached", "warning"), (False, "finding.uncalled", "remark")):
         numbers = [number for number in unreached if facts.parameters[number].called == is_called]
-        if numbers:
+        if numbers and not (is_called and all(missing.issuperset(facts.parameters[n].names) for n in numbers)):
             yield _make_update_finding(facts, numbers, "unreached", key, severity)
 
 

@@ -13,6 +13,9 @@ from hookviz.trace import TraceData
 MAX_HOOKS = 20
 """The most hooks that the findings name one by one; ``trace.unfired`` has all."""
 
+Held = dict[str, tuple[str, ...]]
+"""Parameter → the optimizers that hold it."""
+
 _INTENDED_CAUSES = frozenset({"removed", "limited", "no_grad", "inference"})
 
 
@@ -24,7 +27,9 @@ def list_silence(trace: TraceData) -> list[Finding]:
     """
     held = _find_held(trace)
     missing = [
-        row for row in list_missing_gradients(trace) if row.place != "uncalled" or not held.issuperset(row.parameters)
+        row
+        for row in list_missing_gradients(trace)
+        if row.place != "uncalled" or not held.keys() >= set(row.parameters)
     ]
     hooks = list_relevant_hooks(trace)
     behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
@@ -63,12 +68,14 @@ def _make_silent(row: UnfiredHook) -> Finding:
 # -- parameters
 
 
-def _find_held(trace: TraceData) -> set[str]:
-    """Find the names of the parameters that optimizers hold; none if no optimizer took a step."""
-    return {name for row in trace.parameters if row.optimizers for name in row.names} if trace.updates else set()
+def _find_held(trace: TraceData) -> Held:
+    """Map the parameters that optimizers hold to the names of these; empty if no optimizer took a step."""
+    names = [optimizer.name for optimizer in trace.optimizers]
+    held = [row for row in trace.parameters if row.optimizers and trace.updates]
+    return {name: tuple(names[number] for number in row.optimizers) for row in held for name in row.names}
 
 
-def _make_missing(row: MissingGradient, hooks: list[UnfiredHook], held: set[str]) -> Finding:
+def _make_missing(row: MissingGradient, hooks: list[UnfiredHook], held: Held) -> Finding:
     """Make the finding of parameters without a gradient.
 
     It is a warning if the graph is cut between them and the loss, and a remark if that may well be intended: the module
@@ -86,7 +93,10 @@ def _describe_hooks(hooks: list[UnfiredHook]) -> list[str]:
     return [say(key, hooks=join_names(names), count=f"{len(hooks):,}")] if hooks else []
 
 
-def _describe_untrained(row: MissingGradient, held: set[str]) -> list[str]:
-    """Say which parameters would not be trained with a gradient, either: the optimizers hold others only."""
+def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
+    """Say that the optimizers train none of the parameters, or which of them no optimizer holds."""
     names = tuple(name for name in row.parameters if name not in held)
-    return [say("finding.cut.optimizer", on=join_names(names))] if held and names else []
+    if names:
+        return [say("finding.cut.optimizer", on=join_names(names))] if held else []
+    optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name])
+    return [say("finding.cut.held", optimizer=join("join.list", tuple(optimizers)))]

@@ -55,6 +55,10 @@ class UnfiredHook:
         return self.hook.name
 
 
+TOO_LATE = frozenset({"after_call", "after_call.backward", "after_pass", "after_step"})
+"""The causes of hooks that were registered too late."""
+
+
 def list_unfired_hooks(trace: TraceData) -> Table[UnfiredHook]:
     """List the hooks that did not fire, then those that fired in a surprising way."""
     firings = Counter(row.hook for row in trace.rows if row.hook is not None)
@@ -80,9 +84,12 @@ def _make_unfired(
     source = Source(row.name, row.file, row.line, row.text, row.mark)
     on = on or say("unfired.unnamed")
     arguments = {**cause.arguments, "on": on, "hook": source.label}
-    sentence, advice = say(f"unfired.{cause.key}", **arguments), say(f"unfired.{cause.key}.do", **arguments)
+    sentences, advice = [say(f"unfired.{cause.key}", **arguments)], say(f"unfired.{cause.key}.do", **arguments)
+    if isinstance(row, UnfiredRow) and row.registered_at is not None and cause.key in TOO_LATE:
+        sentences.append(say("unfired.registered_at", where=row.registered_at))
     hook = Hook(on, row.kind, source, "", 0, 1, row.flags)
     is_older = isinstance(row, UnfiredRow) and row.since is None
+    sentence = join("join.sentences", sentences)
     unfired = UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven, index)
     return unfired if cause.place is None else _add_cut(unfired, cause.place)
 
