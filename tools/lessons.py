@@ -8,21 +8,24 @@ from typing import Any
 import nbformat
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
-SOLUTION = re.compile(r"\n*^### BEGIN SOLUTION$.*?^### END SOLUTION$\n*", re.MULTILINE | re.DOTALL)
-"""The lines that a student has to write, between the marks of nbgrader, which many lecturers use already."""
+MARKED = re.compile(
+    r"\n*^### BEGIN (?P<kind>SOLUTION|HIDDEN TESTS)$.*?^### END (?P=kind)$\n*", re.MULTILINE | re.DOTALL
+)
+"""The lines that a student has to write, and those that check what the lesson says, between the marks of nbgrader."""
+LEFTOVER = re.compile(r"### (?:BEGIN|END) ")
 
 
 def remove_solutions(solution: Any) -> Any:
-    """Copy a notebook without its solutions; a cell that has only a solution is left out.
+    """Copy a notebook without its solutions and checks; a cell that has nothing else is left out.
 
     Raises:
-        ValueError: a mark of a solution has no counterpart.
+        ValueError: a mark has no counterpart.
     """
     notebook = copy.deepcopy(solution)
     for cell in notebook.cells:
-        cell.source = SOLUTION.sub("\n", cell.source).strip("\n")
-        if "SOLUTION" in cell.source:
-            raise ValueError(f"a solution is begun and not ended, or ended and not begun, in this cell:\n{cell.source}")
+        cell.source = MARKED.sub("\n", cell.source).strip("\n")
+        if LEFTOVER.search(cell.source):
+            raise ValueError(f"a mark is begun and not ended, or ended and not begun, in this cell:\n{cell.source}")
     notebook.cells = [cell for cell in notebook.cells if cell.source]
     return notebook
 

@@ -30,7 +30,7 @@ def test_player_requests_missing_chunks_from_the_kernel(open_page: Callable[...,
     expect(player.locator(".hv-title")).to_contain_text("#500")
     expect(player.locator(".hv-node.hv-now")).to_have_count(1)
     lab.end("large.ipynb")
-    expect(page.get_by_role("button", name="No Kernel")).to_be_visible()
+    expect(page.get_by_role("button", name="No Kernel", exact=True)).to_be_visible()
     page.wait_for_timeout(1000)
     press(page, "u", "u", "Home", "e")
     expect(player.locator(".hv-told")).to_contain_text("no kernel is running to send it")

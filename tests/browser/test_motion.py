@@ -158,6 +158,7 @@ def test_fast_steps_leave_one_motion_at_most(open_player: Opener) -> None:
         page.wait_for_timeout(200)
         press(page, "ArrowRight")
         assert page.locator(".hv-live .hv-motion").count() <= 1
+    page.evaluate("holds = false")  # on a busy machine even these steps may move
     press(page, *["ArrowRight"] * 4)
     expect(page.locator(AT_REST)).to_have_count(0)
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,10 +52,25 @@ def has_assertion(source: str) -> bool:
     return any(isinstance(part, ast.Name) for node in assertions for part in ast.walk(node))
 
 
+def read_solution(file: str) -> Any:
+    """Read the notebook from which a student's notebook is made: it also has the checks of what the lesson says."""
+    path = FOLDER / "solutions" / file
+    return nbformat.read(path if path.exists() else FOLDER / file, as_version=4)
+
+
+def code_with_checks(file: str, cell_id: str) -> str:
+    """The code of a student's cell, with the checks that follow it in the solution."""
+    shown = {cell.id for cell in read_notebook(file).cells}
+    cells = read_solution(file).cells
+    at = next(n for n, cell in enumerate(cells) if cell.id == cell_id)
+    checks = takewhile(lambda cell: cell.id not in shown or cell.cell_type != "code", cells[at + 1 :])
+    return "\n".join(cell.source for cell in (cells[at], *checks) if cell.cell_type == "code")
+
+
 def check_link(link: Link) -> None:
-    """Check that a link to a cell names the heading above the cell, and that the cell is code with an assertion."""
+    """Check that a link names the heading above a cell of code in a student's notebook, and that it is checked there."""
     notebook = read_notebook(link.file)
     assert link.name == ("page" if link.file == PAGE else link.file[:2])
     assert link.heading == heading_above(notebook, link.cell)
     [cell] = [cell for cell in notebook.cells if cell.id == link.cell]
-    assert cell.cell_type == "code" and has_assertion(cell.source)
+    assert cell.cell_type == "code" and has_assertion(code_with_checks(link.file, link.cell))

@@ -45,8 +45,20 @@ def test_marked_lines_and_cells_left_empty_by_them_are_removed() -> None:
     assert [cell.source for cell in match.cells] == ["answer = None\ncheck(answer)", "last"]
 
 
+def test_checks_of_what_a_lesson_says_are_removed() -> None:
+    check = "### BEGIN HIDDEN TESTS\nassert a == 4\n### END HIDDEN TESTS"
+    match = remove_solutions(notebook_of("a = 4\n" + check, check, "a"))
+    assert [cell.source for cell in match.cells] == ["a = 4", "a"]
+
+
 @pytest.mark.parametrize(
-    "source", ["### BEGIN SOLUTION\n1", "1\n### END SOLUTION", "  ### BEGIN SOLUTION\n1\n  ### END SOLUTION"]
+    "source",
+    [
+        "### BEGIN SOLUTION\n1",
+        "1\n### END SOLUTION",
+        "  ### BEGIN SOLUTION\n1\n  ### END SOLUTION",
+        "### BEGIN SOLUTION\n### END HIDDEN TESTS",
+    ],
 )
 def test_unbalanced_solution_marks_raise_an_error(source: str) -> None:
     with pytest.raises(ValueError, match="not ended, or ended and not begun"):
