@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 Tensor = torch.Tensor
-CLASSES, BATCH = 10, 50
+CLASSES, BLOCKS, BATCH = 10, 5, 50
 IMAGES_TO_LEARN_FROM = 1_500
 """The other 297 of the 1,797 images are kept for the test."""
 
@@ -47,15 +47,13 @@ class SickNet(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.stem = nn.Conv2d(1, 8, 3, padding=1)
-            self.body = nn.Sequential(*[Block(8) for _ in range(3)])
+            self.body = nn.Sequential(*[Block(8) for _ in range(BLOCKS)])
             self.pool = nn.AvgPool2d(2)
             self.neck = nn.Linear(128, 32)
             self.relu = nn.ReLU()
             self.head = nn.Linear(32, CLASSES)
-            for layer in (self.stem, *[block.conv for block in self.body], self.neck, self.head):
-                nn.init.kaiming_normal_(layer.weight)
-                nn.init.zeros_(layer.bias)
-        nn.init.constant_(self.neck.bias[:28], -5.0)
+            self.apply(initialise)
+        nn.init.constant_(self.neck.bias[:24], -5.0)
         self.head.weight.register_hook(keep_small)
         self.seen: list[Tensor] = []
 
@@ -83,6 +81,13 @@ class Block(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Return as many channels of the same size."""
         return self.bend(self.conv(features))
+
+
+def initialise(module: nn.Module) -> None:
+    """Give a layer its first weights."""
+    if isinstance(module, nn.Conv2d | nn.Linear):
+        nn.init.kaiming_normal_(module.weight)
+        nn.init.constant_(module.bias, 0.0)  # type: ignore[arg-type]
 
 
 def keep_small(grad: Tensor) -> Tensor:
