@@ -1,6 +1,6 @@
 """Make assignments for nbgrader of lessons in build/nbgrader: ``python -m tools.nbgrader_source 01 02``.
 
-Each exercise becomes a cell for the answer and a locked cell: its result, ``hv.check(...).score``, are the points for it.
+Each exercise becomes a cell for the answer, and a locked cell with its points: the result of ``hv.check(...).score``.
 """
 
 import copy

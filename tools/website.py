@@ -91,6 +91,7 @@ def write_overview(ran: Mapping[Path, Any]) -> str:
         *(f"notebooks/{name}" for name in other_pages),
         *(f"notebooks/{name}" for name in TABLES),
         "lecturer",
+        "teaching",
     ]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 

@@ -44,6 +44,11 @@ def test_predictions_that_do_not_fit_are_counted() -> None:
     assert page.count("I expect") == MAX_QUESTIONS and "2 more predictions are in the notebook." in page
 
 
+def test_the_page_for_lecturers_links_to_every_handout(tmp_path: Path) -> None:
+    text = (SOURCE.parent / "teaching.md").read_text(encoding="utf-8")
+    assert re.findall(r'href="handouts/(\w+\.html)"', text) == [page.name for page in make_pages(tmp_path)]
+
+
 def test_without_a_browser_there_are_pages_and_no_pdfs(tmp_path: Path) -> None:
     pages = make_pages(tmp_path / "handouts")
     assert len(pages) > 12 and all(page.is_file() for page in pages)
