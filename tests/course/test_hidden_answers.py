@@ -52,6 +52,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c26", words=r"`d\.grad` is the seed|'d': 6"),
         Question("c40", (60,), check="01.2"),
         Question("c46", (6,), check="01.3"),
+        Question("c51", (12,)),
+        Question("s01", (2,)),
     ],
     "02": [
         Question("c12", (10,), check="02.1"),
