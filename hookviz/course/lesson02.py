@@ -85,7 +85,7 @@ def _judge_clipping(answer: Any) -> Feedback:
 
 
 def _judge_watch(answer: Any) -> Feedback:
-    """Let the learner's function watch a tensor whose gradient is shared, and judge the log, the pass and the handle."""
+    """Let the learner's function watch a tensor whose gradient is shared, and judge log, pass and handle."""
     if fault := check_callable(answer):
         return fault
     (a, c, d), log = _sum_of_leaves(), []  # type: ignore[var-annotated]
