@@ -1,10 +1,13 @@
-"""Check answers to the exercises of the lessons. The exercises are imported when the first answer is checked."""
+"""Check answers to the exercises of the lessons, and ask about earlier lessons. Each needs what it imports only."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookviz.analysis.questions.answer_verdict import Verdict
 
-__all__ = ["Verdict", "check"]
+if TYPE_CHECKING:
+    from hookviz.course.question_bank import Review
+
+__all__ = ["Verdict", "check", "review"]
 
 
 def check(exercise: str, answer: Any) -> Verdict:
@@ -23,3 +26,26 @@ def check(exercise: str, answer: Any) -> Verdict:
     from hookviz.course.exercises import judge_answer
 
     return judge_answer(exercise, answer)
+
+
+def review(lesson: str) -> "Review":
+    """Ask three multiple-choice questions from the lessons before ``lesson``.
+
+    One is from the lesson before, one from two to four lessons before, and one from any earlier lesson. They depend on
+    the lesson alone, so everybody gets the same ones. In a notebook, open a choice to see whether it is right and why;
+    this also works on a page without a kernel. In a terminal, print the ``answers`` of what is returned.
+
+    Args:
+        lesson: the number of the lesson, from ``"02"`` to ``"13"``.
+
+    Raises:
+        ValueError: there is no such lesson, or it is lesson 01, which has no earlier ones.
+
+    >>> [question.lesson for question in review("05").questions]
+    ['04', '02', '03']
+    >>> print(review("05").questions[0].ask)
+    A layer returns `{"scores": y}`, a dict. It has a full backward hook. What happens in the backward pass?
+    """
+    from hookviz.course.question_bank import make_review
+
+    return make_review(lesson)
