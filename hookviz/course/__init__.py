@@ -5,13 +5,19 @@ from typing import TYPE_CHECKING, Any
 from hookviz.analysis.questions.answer_verdict import Verdict
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hookviz.course.answer_log import Report
     from hookviz.course.question_bank import Review
 
-__all__ = ["Verdict", "check", "review"]
+__all__ = ["Verdict", "check", "report", "review"]
 
 
 def check(exercise: str, answer: Any) -> Verdict:
     """Check whether ``answer`` solves ``exercise``, and explain why if it does not.
+
+    The verdict has a ``score``: 1 for a right answer, part of that for one that is partly right, else 0.
+    ``hookviz.report`` writes the verdicts of the session into a file.
 
     Args:
         exercise: the number of the exercise, such as ``"02.1"``.
@@ -49,3 +55,32 @@ def review(lesson: str) -> "Review":
     from hookviz.course.question_bank import make_review
 
     return make_review(lesson)
+
+
+def report(path: "str | Path", name: str | None = None) -> "Report":
+    """Write the verdicts of this session into the file ``path``, as JSON, for example to hand it in.
+
+    For each exercise that was answered the file has the best ``score`` (0 to 1), the number of ``tries``, and the first
+    and the last answer, as text, with their times (UTC). If the file exists already, the verdicts are merged into it:
+    call this once in each lesson, with the same file, and before you restart a kernel, which forgets what was not
+    written. To call it again adds only what is new. The file is written completely or not at all. It holds no name and
+    nothing else about you or your computer, except what you typed as an answer, and ``name`` if you give one.
+
+    Args:
+        path: the file, such as ``"answers.json"``.
+        name: your name or number, if it is to be in the file.
+
+    Raises:
+        ValueError: the file exists and is no file of answers; it is left as it is.
+        OSError: the file cannot be read or written.
+
+    >>> import tempfile
+    >>> verdict = check("01.1", 12)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = report(f"{folder}/answers.json")
+    >>> written.exercises["01.1"]["score"]
+    1.0
+    """
+    from hookviz.course.answer_log import write_report
+
+    return write_report(path, name)
