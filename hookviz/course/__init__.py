@@ -7,7 +7,7 @@ from hookviz.analysis.questions.answer_verdict import Verdict
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookviz.course.answer_log import Report
+    from hookviz.course.answer_log import AnswerFile
     from hookviz.course.question_bank import Review
 
 __all__ = ["Verdict", "check", "report", "review"]
@@ -57,7 +57,7 @@ def review(lesson: str) -> "Review":
     return make_review(lesson)
 
 
-def report(path: "str | Path", name: str | None = None) -> "Report":
+def report(path: "str | Path", name: str | None = None) -> "AnswerFile":
     """Write the verdicts of this session into the file ``path``, as JSON, for example to hand it in.
 
     For each exercise that was answered the file has the best ``score`` (0 to 1), the number of ``tries``, and the first

@@ -26,7 +26,7 @@ _merged: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
-class Report:
+class AnswerFile:
     """What ``hookviz.report`` wrote: the file, and its record of each exercise."""
 
     path: Path
@@ -63,23 +63,23 @@ def _source_text(answer: Any) -> str | None:
     return source.name if source.name.startswith("lambda") else source.text
 
 
-def write_report(path: str | Path, name: str | None = None) -> Report:
+def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
     """As ``hookviz.report``."""
     target = to_path(path)
     content = _read_answers(target)
     exercises: dict[str, Record] = content["exercises"]
     for verdict, answer, moment in _attempts[_merged.get(content["id"], 0) :]:
-        _merge(exercises, verdict, answer, moment)
+        _add_attempt(exercises, verdict, answer, moment)
     content["exercises"] = dict(sorted(exercises.items()))
     if name is not None:
         content["name"] = name
     count = len(_attempts)
     write_atomically(json.dumps(content, ensure_ascii=False, indent=2) + "\n", target)
     _merged[content["id"]] = count
-    return Report(target, content["exercises"])
+    return AnswerFile(target, content["exercises"])
 
 
-def _merge(exercises: dict[str, Record], verdict: Verdict, answer: str, moment: str) -> None:
+def _add_attempt(exercises: dict[str, Record], verdict: Verdict, answer: str, moment: str) -> None:
     new = {"score": 0.0, "tries": 0, "first_answer": answer, "first_time": moment}
     record = exercises.setdefault(verdict.exercise, new)
     record["score"] = max(record["score"], verdict.score)

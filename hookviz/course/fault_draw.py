@@ -54,7 +54,7 @@ class Fault:
         return self.places[0]
 
 
-class Draw:
+class NumberSource:
     """Random numbers that depend on a text alone: the same with every release of Python."""
 
     def __init__(self, seed: str) -> None:
@@ -80,14 +80,14 @@ class Draw:
 
 def draw_faults(seed: str) -> tuple[Fault, ...]:
     """Draw the faults of a patient: different kinds, at different places, each of which can be found."""
-    draw = Draw(seed)
+    draw = NumberSource(seed)
     while True:
         faults = tuple(_draw_fault(draw, kind) for kind in draw.sample(sorted(PLACES_OF_KIND), COUNT))
         if can_be_found(faults):
             return faults
 
 
-def _draw_fault(draw: Draw, kind: str) -> Fault:
+def _draw_fault(draw: NumberSource, kind: str) -> Fault:
     places = draw.sample(PLACES_OF_KIND[kind], 2 if kind == "shared_weights" else 1)
     return Fault(kind, tuple(sorted(places)), draw.number())
 

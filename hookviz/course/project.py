@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.answer_log import log_attempt
-from hookviz.course.fault_draw import PLACES, STAGES, Draw, Fault, draw_faults, region
+from hookviz.course.fault_draw import PLACES, STAGES, Fault, NumberSource, draw_faults, region
 from hookviz.course.project_grading import Grade, grade_findings, read_finding
 from hookviz.course.sick_net import read_digits
 from hookviz.support.messages import fill_text, read_texts
@@ -67,12 +67,21 @@ def make_hook(action: Callable[..., Any]) -> Callable[..., Any]:
     return hook
 
 
+def make_way(action: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a way through a part of the network that does ``action``: so all of these look alike, too."""
+
+    def way(*given: Any) -> Any:
+        return action(*given)
+
+    return way
+
+
 class Bend(nn.Module):
     """Bends what a layer returns."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.way: Callable[[Tensor], Tensor] = torch.relu
+        self.way: Callable[[Tensor], Tensor] = make_way(torch.relu)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a tensor of the same shape."""
@@ -98,8 +107,8 @@ class Stage(nn.Module):
         self.mix = nn.Linear(inputs, WIDTH)
         self.norm = Norm(WIDTH)
         self.bend = Bend()
-        self.enter: Callable[[Tensor], Tensor] = keep
-        self.run: Callable[[nn.Module, Tensor], Any] = call
+        self.enter: Callable[[Tensor], Tensor] = make_way(keep)
+        self.run: Callable[[nn.Module, Tensor], Any] = make_way(call)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return ``WIDTH`` numbers for each image."""
@@ -114,7 +123,7 @@ class Network(nn.Module):
         for name in STAGES:
             self.add_module(name, Stage(PIXELS if name == STAGES[0] else WIDTH))
         self.head = nn.Linear(WIDTH, CLASSES)
-        self.leave: Callable[[Tensor], Tensor] = keep
+        self.leave: Callable[[Tensor], Tensor] = make_way(keep)
 
     def stage(self, name: str) -> Stage:
         """Return a stage by its name."""
@@ -185,7 +194,7 @@ def build_patient(seed: str, faults: Iterable[Fault]) -> Patient:
     """Build a patient with these faults."""
     faults = tuple(faults)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(Draw(f"{seed} weights").number() % 2**31)
+        torch.manual_seed(NumberSource(f"{seed} weights").number() % 2**31)
         net = Network()
     images, labels = _images()
     actions = Actions()
@@ -249,7 +258,7 @@ def _watch(net: Network, name: str, log: list[float], actions: Actions) -> None:
 
 
 def _call_by_forward(net: Network, fault: Fault, actions: Actions) -> None:
-    net.stage(fault.place).run = lambda layer, x: layer.forward(x)
+    net.stage(fault.place).run = make_way(lambda layer, x: layer.forward(x))
 
 
 def _cut(net: Network, fault: Fault, actions: Actions) -> None:
@@ -260,7 +269,7 @@ def _cut(net: Network, fault: Fault, actions: Actions) -> None:
     ways: list[Callable[[Tensor], Tensor]] = [Tensor.detach, lambda x: x.data, compute_without_graph]
     way = ways[fault.variant % len(ways)]
     # The layer behind the cut still sends a gradient: otherwise PyTorch would warn of its watcher, and show the place.
-    net.stage(fault.place).enter = lambda x: way(x).requires_grad_(torch.is_grad_enabled())
+    net.stage(fault.place).enter = make_way(lambda x: way(x).requires_grad_(torch.is_grad_enabled()))
 
 
 def _kill_units(net: Network, fault: Fault, actions: Actions) -> None:
@@ -269,7 +278,7 @@ def _kill_units(net: Network, fault: Fault, actions: Actions) -> None:
 
 
 def _add_softmax(net: Network, fault: Fault, actions: Actions) -> None:
-    net.leave = lambda scores: scores.softmax(1)
+    net.leave = make_way(lambda scores: scores.softmax(1))
 
 
 def _edit_in_place(net: Network, fault: Fault, actions: Actions) -> None:
@@ -328,7 +337,7 @@ def _share(net: Network, fault: Fault, actions: Actions) -> None:
 
 
 def _chain_sigmoids(net: Network, fault: Fault, actions: Actions) -> None:
-    net.stage(fault.place).bend.way = lambda x: x.sigmoid().sigmoid().sigmoid().sigmoid()
+    net.stage(fault.place).bend.way = make_way(lambda x: x.sigmoid().sigmoid().sigmoid().sigmoid())
 
 
 def _watch_a_copy(net: Network, fault: Fault, actions: Actions) -> None:
@@ -336,7 +345,7 @@ def _watch_a_copy(net: Network, fault: Fault, actions: Actions) -> None:
 
 
 def _shrink(net: Network, fault: Fault, actions: Actions) -> None:
-    net.stage(fault.place).enter = lambda x: x * 16 / 255
+    net.stage(fault.place).enter = make_way(lambda x: x * 16 / 255)
 
 
 HIDE: Mapping[str, Callable[[Network, Fault, Actions], None]] = {

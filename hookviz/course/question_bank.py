@@ -82,11 +82,11 @@ def make_review(lesson: str) -> Review:
     earlier = lessons[: lessons.index(lesson)]
     drawn: list[Question] = []
     for wanted in (earlier[-1:], earlier[-4:-1], earlier):
-        drawn.append(_draw(lesson, wanted or earlier, drawn))
+        drawn.append(_draw_question(lesson, wanted or earlier, drawn))
     return Review(lesson, tuple(drawn))
 
 
-def _draw(lesson: str, wanted: Sequence[str], drawn: Sequence[Question]) -> Question:
+def _draw_question(lesson: str, wanted: Sequence[str], drawn: Sequence[Question]) -> Question:
     """Draw a question of one of the ``wanted`` lessons that was not ``drawn``, of another lesson if there is one."""
     candidates = [question for question in read_questions().values() if question.lesson in wanted]
     left = [question for question in candidates if question not in drawn]
