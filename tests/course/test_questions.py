@@ -54,6 +54,12 @@ def test_the_place_of_the_right_choice_says_nothing() -> None:
     assert set(letters) == set("abcd") and max(letters.values()) < 2.5 * min(letters.values())
 
 
+def test_the_longest_choice_is_not_the_right_one_more_often_than_by_chance() -> None:
+    questions = [*BANK.values(), *EXAM.values()]
+    longest = [max(question.choices, key=lambda choice: len(choice.text)) for question in questions]
+    assert sum(choice.right for choice in longest) <= 0.3 * len(questions)
+
+
 # -- reviews
 
 
