@@ -134,9 +134,12 @@ def _question_html(number: int, question: Question) -> str:
 
 def _choice_html(choice: Choice) -> str:
     verdict, color = ("review.right", "#15803d") if choice.right else ("review.wrong", "#b45309")
-    why = " ".join(part for part in (choice.chosen, choice.reason) if part)
     style = f"border-left: 4px solid {color}; margin: 0.3em 0 0.6em 1em; padding-left: 0.6em"
-    body = f'<p style="{style}"><b>{escape(say(verdict))}</b> {format_html(why)}</p>'
+    why = format_html(choice.reason)
+    if choice.chosen:
+        chosen, but = (f"<em>{escape(say(key))}</em>" for key in ("review.chosen", "review.but"))
+        why = f"{chosen} {format_html(choice.chosen)}<br>{but} {why}"
+    body = f'<p style="{style}"><b>{escape(say(verdict))}</b> {why}</p>'
     return f'<details style="margin-left: 1em"><summary>{format_html(choice.text)}</summary>{body}</details>'
 
 
