@@ -18,7 +18,7 @@ from torch.nn import functional
 from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.answer_log import log_attempt
 from hookviz.course.fault_draw import PLACES, STAGES, Fault, NumberSource, draw_faults, region
-from hookviz.course.project_grading import Grade, grade_findings, read_finding
+from hookviz.course.project_grading import Grade, grade_findings, list_findings, read_finding
 from hookviz.course.sick_net import read_digits
 from hookviz.support.messages import fill_text, read_texts
 
@@ -418,17 +418,18 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
     False
     """
     texts, exercise = project_texts(), f"project.{patient.seed}"
-    if not findings:
+    listed = list_findings(findings)
+    if not listed:
         return Verdict(exercise, False, texts["verdict.none"])
-    for finding in findings:
+    for finding in listed:
         if read_finding(finding, KINDS) is None:
             parts = {"finding": repr(finding), "kinds": ", ".join(KINDS), "places": ", ".join(PLACES)}
             return Verdict(exercise, False, fill_text(texts["verdict.unread"], **parts))
     _tries[patient.seed] = _tries.get(patient.seed, 0) + 1
     cost = hint_cost(patient.seed) + COST_OF_A_TRY * max(0, _tries[patient.seed] - FREE_TRIES)
-    grade = grade_findings(draw_faults(patient.seed), findings, KINDS, cost)
+    grade = grade_findings(draw_faults(patient.seed), listed, KINDS, cost)
     verdict = Verdict(exercise, grade.score == 1, _explain(grade), credit=grade.score)
-    log_attempt(verdict, findings)
+    log_attempt(verdict, listed)
     return verdict
 
 
@@ -443,7 +444,7 @@ def grade(seed: int | str, findings: Any) -> Grade:
     >>> grade(1, [("leak", "stage2")]).passed
     False
     """
-    return grade_findings(draw_faults(read_seed(seed)), findings, KINDS)
+    return grade_findings(draw_faults(read_seed(seed)), list_findings(findings), KINDS)
 
 
 def _explain(grade: Grade) -> str:

@@ -1,7 +1,7 @@
 """Grade the findings of a student against the faults of the patient."""
 
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,10 +78,26 @@ def read_finding(finding: Any, kinds: Container[str]) -> Finding | None:
     return Finding(kind, places[1]) if places and kind in kinds else None
 
 
-def grade_findings(faults: Sequence[Fault], findings: Any, kinds: Container[str], cost: float = 0.0) -> Grade:
+def list_findings(findings: Any) -> list[Any]:
+    """List findings that are given as a list, as a dict of kinds and places, or as a single pair.
+
+    >>> list_findings({"leak": "stage2"}) == list_findings(("leak", "stage2")) == list_findings([("leak", "stage2")])
+    True
+    """
+    if findings is None:
+        return []
+    if isinstance(findings, Mapping):
+        return list(findings.items())
+    if isinstance(findings, str) or not isinstance(findings, Iterable):
+        return [findings]
+    listed = list(findings)
+    is_pair = len(listed) == 2 and all(isinstance(part, str) for part in listed)
+    return [tuple(listed)] if is_pair else listed
+
+
+def grade_findings(faults: Sequence[Fault], findings: Iterable[Any], kinds: Container[str], cost: float = 0.0) -> Grade:
     """Grade findings: each counts for one fault at most, and each fault counts once. What cannot be read is wrong."""
-    listed = list(findings) if isinstance(findings, Iterable) and not isinstance(findings, str) else [findings]
-    read = [read_finding(finding, kinds) for finding in listed]
+    read = [read_finding(finding, kinds) for finding in findings]
     claims = sorted({claim for claim in read if claim is not None})
     left = list(faults)
     exact = _match(claims, left, _fits_exactly)

@@ -255,12 +255,20 @@ def test_trying_on_and_on_costs_points() -> None:
     assert [round(hand_in(patient, solve(4)).score, 2) for _ in range(2)] == [0.97, 0.93]
 
 
-@pytest.mark.parametrize("findings", [["leak"], [("leak", "stage9")], [("a leak", "stage1")], "leak", [3], [("leak",)]])
+@pytest.mark.parametrize(
+    "findings", [["leak"], [("leak", "stage9")], [("a leak", "stage1")], "leak", [3], [("leak",)], 5, ("leak", "here")]
+)
 def test_what_is_no_finding_is_told_and_not_counted(findings: Any) -> None:
     verdict = hand_in(draw_patient(4), findings)
     assert (verdict.right, verdict.score) == (False, 0) and "This is not a finding" in verdict.reason
     assert "leak" in verdict.reason and "stage8" in verdict.reason
     assert project._tries == {}
+
+
+def test_findings_may_be_a_dict_or_a_single_pair() -> None:
+    assert hand_in(draw_patient(4), dict(solve(4))).right
+    assert hand_in(draw_patient(4), solve(4)[0]).score == pytest.approx(1 / 3, abs=1e-3)
+    assert hand_in(draw_patient(4), (finding for finding in solve(4))).right
 
 
 @pytest.mark.parametrize("findings", [None, [], ()])
