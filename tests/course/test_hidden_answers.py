@@ -69,10 +69,12 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "04": [
         Question("c06", (12,), check="04.1"),
-        Question("c14", (4,), check="04.2"),
-        Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.3"),
+        Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
+        Question("n03", (0,), r"tuple is empty", check="04.3"),
         Question("c33", words=r"The order is|'y', 'layer'"),
-        Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
+        Question("c37", (2,), r"as without hooks", given=("c37", "c44"), check="04.4"),
+        Question("c14", (4,)),
+        Question("s03", (9, 0.00038), r"hundredth|never fires"),
     ],
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),

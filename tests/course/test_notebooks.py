@@ -22,6 +22,7 @@ NOT_A_CLAIM = re.compile(
     r"`[^`]*(?:def|return) [^`]*`"  # code that a reader is shown or asked for
     r"|\[step \d+\]\(#step-\d+\)|\]\([^)]*\)|\[\d\d [^]]*\]"  # links, and the steps and lessons they lead to
     r"|PyTorch \d(?:\.\d)?|Version \d"
+    r"|^\| \d\d (?=\|)"  # the lessons in the case file
     r"|^\[The course\]\(README\.md\): .*$"  # the map
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
     r"|^## Exercises$(?s:.*?)^(?=## )",  # test_exercises.py checks these
