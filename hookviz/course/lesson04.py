@@ -168,7 +168,7 @@ def _compare_norms(norms: dict[Any, Any], came_in: dict[str, float], went_out: d
     if len(norms) == 1:
         return Feedback("one_name", str(next(iter(norms))))
     if set(norms) != set(came_in):
-        return Feedback("names", ", ".join(map(str, norms)))
+        return Feedback("children", ", ".join(map(str, norms)))
     if not all(isinstance(value, int | float) for value in norms.values()):
         return Feedback("tensor")
     if all(abs(norms[name] - came_in[name]) < 1e-4 for name in came_in):
