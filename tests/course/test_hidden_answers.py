@@ -92,10 +92,12 @@ LESSONS: dict[str, list[Question]] = {
     "07": [
         Question("c04", (1 / 64,), check="07.1"),
         Question("c09", (1000, 15.625)),
+        Question("v02", (1.25, 1.95), r"adds? up|is larger"),
         Question("c18", (1,), r"^#+ Zero|the bias of the last", given=("c18",), check="07.2"),
         Question("c23", (1,), r"^#+ NaN|not its gradient", check="07.3"),
         Question("c37", (2, 1)),
         Question("c41", (2,), check="07.4"),
+        Question("s03", (0.25, 0.59, 0.8), r"slope of a sigmoid"),
     ],
     "08": [
         Question("c08", (2,), check="08.1"),
