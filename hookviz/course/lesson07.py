@@ -124,7 +124,7 @@ def _make_identity() -> nn.Linear:
 
 
 def _models_with_culprits() -> list[tuple[nn.Module, torch.Tensor, str]]:
-    """Models, their inputs, and the paths of the modules that make the first NaN; the second input needs no gradient."""
+    """Models, their inputs, and the paths of the modules that make the first NaN; one input needs no gradient."""
     x = torch.tensor([[1.0, 0.0, -1.0]])
     with torch.random.fork_rng(devices=[]):
         body = nn.Sequential(_make_identity(), _Masked())
