@@ -25,7 +25,6 @@ NOT_A_CLAIM = re.compile(
     r"|^\| \d\d (?=\|)"  # the case file numbers its lessons
     r"|^\[The course\]\(README\.md\): .*$"  # the map
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
-    r"|^\| \d\d (?=\|)"  # the case file numbers its lessons
     r"|^## Exercises$(?s:.*?)^(?=## )",  # test_exercises.py checks these
     re.MULTILINE,
 )
