@@ -74,10 +74,12 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "04": [
         Question("c06", (12,), check="04.1"),
-        Question("c14", (4,), check="04.2"),
-        Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.3"),
+        Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
+        Question("n03", (0,), r"tuple is empty", check="04.3"),
         Question("c33", words=r"The order is|'y', 'layer'"),
-        Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
+        Question("c37", (2,), r"as without hooks", given=("c37", "c44"), check="04.4"),
+        Question("c14", (4,)),
+        Question("s03", (9, 0.00038), r"hundredth|never fires"),
     ],
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
@@ -95,10 +97,12 @@ LESSONS: dict[str, list[Question]] = {
     "07": [
         Question("c04", (1 / 64,), check="07.1"),
         Question("c09", (1000, 15.625)),
+        Question("v02", (1.25, 1.95), r"adds? up|is larger"),
         Question("c18", (1,), r"^#+ Zero|the bias of the last", given=("c18",), check="07.2"),
         Question("c23", (1,), r"^#+ NaN|not its gradient", check="07.3"),
         Question("c37", (2, 1)),
         Question("c41", (2,), check="07.4"),
+        Question("s03", (0.25, 0.59, 0.8), r"slope of a sigmoid"),
     ],
     "08": [
         Question("c08", (2,), check="08.1"),
