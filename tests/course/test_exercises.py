@@ -109,8 +109,8 @@ def test_a_function_that_raises_is_reported(exercise: str, function: Any, expect
 @pytest.mark.parametrize(
     ("exercise", "expected"),
     [
-        ("03.5", "two things: module, args."),
-        ("03.6", "module, args, kwargs, output."),
+        ("03.6", "two things: module, args."),
+        ("03.7", "module, args, kwargs, output."),
         ("04.5", "module, grad_input, grad_output."),
         ("08.6", "three things: module, args, output."),
         ("12.4", "module, grad_input, grad_output."),
@@ -129,9 +129,9 @@ def test_function_with_wrong_parameters_that_is_not_a_hook_gets_its_type_error(e
 
 
 def test_swapped_output_and_kwargs_count_as_wrong_parameters() -> None:
-    exchanged = hv.check("03.6", lambda module, args, output, kwargs: output * kwargs["c"])
+    exchanged = hv.check("03.7", lambda module, args, output, kwargs: output * kwargs["c"])
     assert "in this order: module, args, kwargs, output." in exchanged.reason
-    assert "ended in an error" in hv.check("03.6", lambda module, args, kwargs, output: output * kwargs["b"]).reason
+    assert "ended in an error" in hv.check("03.7", lambda module, args, kwargs, output: output * kwargs["b"]).reason
 
 
 def test_reason_states_the_length_of_a_tuple_that_is_too_short() -> None:
