@@ -67,7 +67,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c18e", (2,), r"does not see it unless", check="03.3"),
         Question("c27", (30,), check="03.4"),
         Question("c37", (2,), r"those of the second", given=("c35",), check="03.5"),
-        Question("c48", (29, 3)),
+        Question("c48b", (29, 3)),
     ],
     "04": [
         Question("c06", (12,), check="04.1"),
@@ -83,7 +83,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c33", (16, 64)),
         Question("c41c", words=r"C, A, D|after_call|no_grad", check="05.3", answer="CADFEB"),
         Question("c44", (2,), r"drops|leaves its hooks out", check="05.4"),
-        Question("c55f", (3,), r"[Oo]ne for each call", check="05.5"),
+        Question("c55g", (3,), r"[Oo]ne for each call", check="05.5"),
     ],
     "06": [
         Question("c09", (3,), check="06.1"),
