@@ -17,7 +17,7 @@ STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
 EXPLAIN = "<summary><b>Explain</b></summary>"
 FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)
 """A folded text, and its title, which always shows."""
-TITLE = re.compile(r"# Lesson (\d\d) · (.+)")
+TITLE = r"# Lesson (\d\d) · (.+)"
 FACTS = (
     r"\*\*The question: (.+?)\*\*",
     r"\babout (\d+) minutes\b",
@@ -52,7 +52,7 @@ def read_facts(notebook: Any) -> LessonFacts:
     """
     source = notebook.cells[0].source
     first = " ".join(source.split())
-    matches = [TITLE.match(source), *(re.search(pattern, first) for pattern in FACTS)]
+    matches = [re.match(TITLE, source), *(re.search(pattern, first) for pattern in FACTS)]
     if not all(matches):
         raise ValueError(
             f"a lesson begins with its title, its question, its time and what one needs, not with: {first}"
