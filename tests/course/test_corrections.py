@@ -128,7 +128,7 @@ def test_lesson_does_not_say_some_articles(path: Path) -> None:
 
 
 def test_articles_guess_and_its_unexplained_none_are_quoted_correctly() -> None:
-    for file, cell in (("01_the_graph.ipynb", "c53"), ("10_under_the_hood.ipynb", "c36"), (PAGE, "accumulates-text")):
+    for file, cell in (("10_under_the_hood.ipynb", "c36"), (PAGE, "accumulates-text")):
         assert "guess at the engine" in source(file, cell)
     assert "moves the hook to `l1`, it shows None" in source("04_backward_hooks.ipynb", "c21")
     assert "hooks the first layer, finds None" in source(PAGE, "first-layer-text")

@@ -52,13 +52,18 @@ LESSONS: dict[str, list[Question]] = {
         Question("c26", words=r"`d\.grad` is the seed|'d': 6"),
         Question("c40", (60,), check="01.2"),
         Question("c46", (6,), check="01.3"),
+        Question("c51", (12,)),
+        Question("s01", (2,)),
     ],
     "02": [
         Question("c12", (10,), check="02.1"),
         Question("c16", (112, 10, 8)),
         Question("c25", (24,), check="02.2"),
+        Question("c33", (3001,)),
         Question("c37", (1, 12), r"\b[Oo]nce\b", check="02.3"),
         Question("c44", (100,), r"[Tt]rap", check="02.4"),
+        Question("s01", words=r"[Oo]nly `neck_hook`"),
+        Question("s05", words=r"every positive"),
     ],
     "03": [
         Question("c50", words=r"order is:|1st:|'exit_fwd', 'exit_bwd'"),
