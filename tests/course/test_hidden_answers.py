@@ -66,11 +66,13 @@ LESSONS: dict[str, list[Question]] = {
         Question("s05", words=r"every positive"),
     ],
     "03": [
+        Question("c50", words=r"order is:|1st:|'exit_fwd', 'exit_bwd'"),
         Question("c06", (116,), check="03.1"),
-        Question("c10", (11, 116)),
         Question("c14", (6,), r"as if there were no hooks", check="03.2"),
-        Question("c27", (30,), check="03.3"),
-        Question("c37", (2,), r"those of the second", given=("c35",), check="03.4"),
+        Question("c18e", (2,), r"does not see it unless", check="03.3"),
+        Question("c27", (30,), check="03.4"),
+        Question("c37", (2,), r"those of the second", given=("c35",), check="03.5"),
+        Question("c48b", (29, 3)),
     ],
     "04": [
         Question("c06", (12,), check="04.1"),
@@ -83,9 +85,12 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
+        Question("c21c", words=r"About 10|2000"),
         Question("c31", (64,), r"[Ll]ate binding", check="05.2"),
         Question("c33", (16, 64)),
-        Question("c44", (2,), r"drops|leaves its hooks out", check="05.3"),
+        Question("c41c", words=r"C, A, D|after_call|no_grad", check="05.3", answer="CADFEB"),
+        Question("c44", (2,), r"drops|leaves its hooks out", check="05.4"),
+        Question("c55g", (3,), r"[Oo]ne for each call", check="05.5"),
     ],
     "06": [
         Question("c09", (3,), check="06.1"),
