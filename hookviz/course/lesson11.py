@@ -66,8 +66,8 @@ def _judge_order(answer: Any) -> Feedback:
     letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
     if sorted(letters) != sorted(STEP_ORDER):
         return Feedback("letters")
-    for name, (first, second) in ORDER_RULES.items():
-        if letters.index(first) > letters.index(second):
+    for name, pair in ORDER_RULES.items():
+        if letters.index(pair[0]) > letters.index(pair[1]):
             return Feedback(name)
     return Feedback("right" if letters == STEP_ORDER else "other")
 
