@@ -12,7 +12,7 @@ from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.judges import Feedback, Judge
 from hookviz.support.messages import fill_text, read_texts, say
 
-LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 13)]
+LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 14)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """Number of an exercise → function that judges an answer."""
 

@@ -134,6 +134,17 @@ LESSONS: dict[str, list[Question]] = {
         Question("c24", (12,), check="12.2"),
         Question("c34", (18,), r"do not know your hooks", check="12.3"),
     ],
+    "13": [
+        Question("c05", (0.5,), check="13.1"),
+        Question("c15", (4,), given=("c10", "c11"), check="13.2"),
+        Question("c21", (4,), r"[Ii]nduction"),
+        Question("c26", (-1,)),
+        Question("c31", (75, 20), r"the same work|stand in"),
+        Question("c36", (13,), r"the last one"),
+        Question("c47", words=r"about half|compete"),
+        Question("c52", (0,), r"never calls", check="13.3"),
+        Question("c63", (29,)),
+    ],
 }
 
 
