@@ -124,8 +124,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c48", words=r"E ?C ?H", check="11.4", answer="E C H D F A G B"),
         Question("c52", words=r"E ?C ?H"),
         Question("c57", (65,)),
-        Question("c57c", words=r"[Bb]ehind the step|global hook last"),
-        Question("c57f", words=r"[Tt]he one behind|later hook does run"),
+        Question("c57c", words=r"[Aa]fter the step|global hook last"),
+        Question("c57f", words=r"[Tt]he one added after|later hook does run"),
         Question("c63", (12,)),
     ],
     "12": [
