@@ -64,7 +64,7 @@ def test_tiny_attention_looks_at_equal_letters_only() -> None:
 
 
 @pytest.mark.slow
-def test_three_hundred_steps_teach_the_task() -> None:
+def test_two_hundred_steps_teach_the_task() -> None:
     net, rows = SmallTransformer(seed=1), make_rows(200, seed=1_000_000)[0]
     assert measure(net, rows)[1] < 0.2
     train(net)
