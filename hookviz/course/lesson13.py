@@ -130,7 +130,7 @@ def _patch(net: nn.Module, module: nn.Module, row_a: torch.Tensor, row_b: torch.
 
 
 JUDGES: dict[str, Judge] = {
-    "13.1": judge_number(_look_at_the_first_place, {1: "alone", 0: "nothing", 1 / 3: "equally"}),
+    "13.1": judge_number(_look_at_the_first_place, {1: "alone", 0: "zero", 1 / 3: "equally"}),
     "13.2": judge_number(_place_to_look_at, {3: "same", 5: "counted", 13: "itself", 12: "before"}),
     "13.3": judge_number(_calls_of_out_proj, {1: "once", 2: "heads", 3: "places"}),
     "13.4": _judge_head_keeper,
