@@ -79,7 +79,7 @@ def _judge_patching(answer: Any) -> Feedback:
         return fault
     net = SmallTransformer(width=8, seed=1)
     rows = as_row("abcdeab"), as_row("acbdeab")
-    for module, place in ((net.blocks[0].attention, 1), (net.blocks[1], 2)):
+    for module, place in ((net.get_submodule("blocks.0.attention"), 1), (net.get_submodule("blocks.1"), 2)):
         feedback = _judge_patched(answer, net, module, *rows, place)
         if feedback.name != "right":
             return feedback
