@@ -104,12 +104,10 @@ def test_nonlocal_texts_quote_the_articles_extracted_features() -> None:
 
 
 def test_lesson_runs_a_late_hook_after_torch_compile_and_after_module_compile() -> None:
-    cell = source("11_the_other_hooks.ipynb", "c49")
-    assert "torch.compile(plain" in cell and 'assert "late" not in fired' in cell
-    assert 'itself.compile(backend="eager")' in cell and 'assert "later" in fired' in cell
-    assert "`module.compile()` compiles the module itself, and then a later hook does run" in source(
-        "11_the_other_hooks.ipynb", "c48"
-    )
+    cell = code_with_checks("11_the_other_hooks.ipynb", "c57g")
+    assert "torch.compile(original" in cell and 'itself.compile(backend="eager")' in cell
+    assert 'assert fired == ["added after module.compile"]' in cell
+    assert "The one added after `module.compile()`" in source("11_the_other_hooks.ipynb", "c57i")
 
 
 def test_leaf_is_defined_as_made_by_no_recorded_operation_in_all_texts() -> None:
