@@ -55,7 +55,7 @@ def link_lessons(page: Any, readme: str) -> Any:
         links = []
         for number in match[1].split(", "):
             links += _links_to_lesson(number, cell_ids, rows) or [lessons[number]]
-        cell.source = LESSONS_OF_ENTRY.sub(lambda _, links=links: f"In the lessons: {' · '.join(links)}.", cell.source)
+        cell.source = cell.source.replace(match[0], f"In the lessons: {' · '.join(links)}.")
     return notebook
 
 

@@ -20,7 +20,7 @@ PACKAGES = ("flax", "jax", "optax", "tensorflow", "torchvision")
 def main() -> int:
     """Run what can run, and say what was left out."""
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    names = sorted(path.stem for path in FOLDER.glob("*.py"))
+    names = sorted(path.stem for path in FOLDER.glob("*.txt"))
     for name in names:
         imported = set(IMPORT.findall(source_of(name)))
         versions = {package: installed_version(package) for package in PACKAGES if package in imported}

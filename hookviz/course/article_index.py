@@ -20,8 +20,7 @@ _COMMENT = re.compile(r"#.*")
 _TOKEN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+(?:\.[0-9]+)?|\.\.\.|[-+*/]=|[^\sA-Za-z0-9_]")
 _NAME = re.compile(r"[A-Za-z0-9_\"]")
 _KEYWORDS = frozenset(
-    ["and", "as", "class", "def", "else", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal"]
-    + ["not", "or", "print", "return", "with"]
+    "and as class def else for from global if import in is lambda nonlocal not or print return with".split()
 )
 """Words that ``_`` does not stand for."""
 _ANY_NAME, _GAP = "_", "..."
@@ -127,7 +126,7 @@ def split_code(code: str, usual_names: Mapping[str, str] | None = None) -> list[
 
 
 def _score(entry: Entry, tokens: Sequence[str], weights: Mapping[tuple[str, ...], float]) -> float:
-    return sum(weights[pattern] for pattern in set(entry.patterns) if contains(tokens, pattern))
+    return sum(weights[pattern] for pattern in dict.fromkeys(entry.patterns) if contains(tokens, pattern))
 
 
 @cache

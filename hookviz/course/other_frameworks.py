@@ -1,4 +1,4 @@
-"""Programs for other frameworks: run where the framework is installed, and else shown with what they printed elsewhere."""
+"""Programs for other frameworks: they run where it is installed; else one sees what they printed elsewhere."""
 
 import json
 import os
@@ -11,10 +11,15 @@ from importlib.resources import files
 from typing import Any
 
 PROGRAMS = files(__package__) / "programs"
-"""The folder of the programs, and of ``printed.json``: what each of them printed, and with which versions."""
+"""The folder of the programs, which nobody should import, and of ``printed.json``: what each printed, by which versions."""
 DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu")}
 """The distributions that bring a module, if it is not the one of its name."""
-QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu", "TF_ENABLE_ONEDNN_OPTS": "0"}
+QUIET = {
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "JAX_PLATFORMS": "cpu",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class ProgramRun:
     @property
     def _origin(self) -> str:
         packages = ", ".join(f"{package} {number}" for package, number in self.versions.items())
-        return f"Printed just now by {packages}" if self.here else f"Printed elsewhere by {packages}, not installed here"
+        return (
+            f"Printed just now by {packages}" if self.here else f"Printed elsewhere by {packages}, not installed here"
+        )
 
 
 def run_program(name: str) -> ProgramRun:
@@ -68,7 +75,7 @@ def read_printed() -> dict[str, Any]:
 
 def source_of(name: str) -> str:
     """The source of a program."""
-    return (PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
+    return (PROGRAMS / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def print_of(name: str) -> str:
