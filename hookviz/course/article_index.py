@@ -19,9 +19,27 @@ _STRING = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _COMMENT = re.compile(r"#.*")
 _TOKEN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+(?:\.[0-9]+)?|\.\.\.|[-+*/]=|[^\sA-Za-z0-9_]")
 _NAME = re.compile(r"[A-Za-z0-9_\"]")
-_KEYWORDS = frozenset(
-    "and as class def else for from global if import in is lambda nonlocal not or print return with".split()
-)
+_KEYWORDS = {
+    "and",
+    "as",
+    "class",
+    "def",
+    "else",
+    "for",
+    "from",
+    "global",
+    "if",
+    "import",
+    "in",
+    "is",
+    "lambda",
+    "nonlocal",
+    "not",
+    "or",
+    "print",
+    "return",
+    "with",
+}
 """Words that ``_`` does not stand for."""
 _ANY_NAME, _GAP = "_", "..."
 """In a pattern: one name, number or text; and any few tokens."""

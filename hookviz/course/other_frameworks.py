@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 PROGRAMS = files(__package__) / "programs"
-"""The folder of the programs, which nobody should import, and of ``printed.json``: what each printed, by which versions."""
+"""The folder of the programs, and of ``printed.json``: what each of them printed, and by which versions."""
 DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu")}
 """The distributions that bring a module, if it is not the one of its name."""
 QUIET = {

@@ -33,7 +33,7 @@ from tests.course.test_notebooks import (
 )
 
 NOTEBOOK, SOLUTION = read_notebook(PAGE), read_solution(PAGE)
-SETUP_CELL = code(NOTEBOOK)[0]
+[SETUP_CELL] = [cell.source for cell in NOTEBOOK.cells if cell.id == "first"]
 ARTICLE_REFERENCE = re.compile(
     r"^(?:#+ |\| \[`|In the lessons: ).*$|\b[Aa]rticles? \d(?:(?:, | and )\d)*|TensorFlow \d|[Vv]ersion \d(?:\.\d+)?"
     r"|they are about: [^`]*?\n\n|version 0\.13|[Pp]ress 1\b",
@@ -82,7 +82,7 @@ def test_page_is_committed_without_outputs_and_with_a_kernelspec() -> None:
 
 
 @pytest.mark.parametrize(("text", "cells"), [entry[1:] for entry in ENTRIES], ids=HEADINGS)
-def test_entry_is_short_has_an_assertion_and_depends_only_on_the_first_cell(text: str, cells: list[str]) -> None:
+def test_entry_is_short_has_an_assertion_and_depends_only_on_the_setup_cell(text: str, cells: list[str]) -> None:
     assert len(text.partition("In the lessons:")[0].split()) <= 120
     assert all(len([line for line in cell.splitlines() if line.strip()]) <= 20 for cell in cells)
     shown = [cell for cell in cells if "### BEGIN HIDDEN TESTS" not in cell]
@@ -153,7 +153,7 @@ def test_all_eleven_contradictions_name_both_sides_and_lead_to_an_entry_that_run
         assert "**Articles disagree.**" in texts[f"{entry}-text"]
 
 
-def test_first_cell_returns_the_text_of_an_error_or_warning() -> None:
+def test_setup_cell_returns_the_text_of_an_error_or_warning() -> None:
     names: dict[str, Any] = {}
     exec(SETUP_CELL, names)
     message_of, warn = names["message_of"], names["warnings"].warn
