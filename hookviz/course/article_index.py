@@ -99,7 +99,6 @@ def look_up(code: str) -> FoundEntries:
     >>> look_up("my_maps.append(result.detach().cpu())")
     Look here, the best fit first:
     - `output.detach().cpu()`: ... → not on a CPU: `detach().clone()`
-    ...
     >>> look_up("print('hello')")
     No entry of this page has to do with this code. Paste a line with the name of a function or an attribute in it.
     """

@@ -117,7 +117,7 @@ _EXPECTED_GRADIENTS = {
 
 
 def _judge_sow_and_perturb(answer: Any) -> Feedback:
-    """Call the learner's function on a net of three layers, and compare what it returns with what ``retain_grad`` keeps."""
+    """Call the learner's function on a net of three layers, and compare what it returns with outputs and gradients."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))

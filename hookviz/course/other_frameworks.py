@@ -54,8 +54,8 @@ def run_program(name: str) -> ProgramRun:
         ValueError: there is no such program.
         RuntimeError: the program failed.
 
-    >>> run_program("jax_grad").versions["jax"] > "0.4"
-    True
+    >>> run_program("jax_grad").printed
+    '[12.0, 8.0, 6.0]'
     """
     recorded = read_printed().get(name)
     if recorded is None:

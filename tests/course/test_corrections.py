@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from hookviz.support.messages import say
 from hookviz.course.other_frameworks import read_printed
+from hookviz.support.messages import say
 from tests.course.reading import FOLDER, PAGE, code_with_checks, has_assertion, links_to_cells, read_notebook
 from tests.course.test_sources import ROWS
 
