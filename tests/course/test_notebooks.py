@@ -19,12 +19,14 @@ from tools.lesson_pages import MAP
 FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
 NOT_A_CLAIM = re.compile(
-    r"`[^`]*(?:def|return) [^`]*`"  # code that a reader is shown or asked for
+    r"^```python$(?s:.*?)^```$"  # programs, which test_other_frameworks.py checks
+    r"|`[^`]*(?:def|return) [^`]*`"  # code that a reader is shown or asked for
     r"|\[step \d+\]\(#step-\d+\)|\]\([^)]*\)|\[\d\d [^]]*\]"  # links, and the steps and lessons they lead to
     r"|PyTorch \d(?:\.\d)?|Version \d"
     r"|^\| \d\d (?=\|)"  # the case file numbers its lessons
     r"|^\[The course\]\(README\.md\): .*$"  # the map
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
+    r"|^\| \d\d (?=\|)"  # the case file numbers its lessons
     r"|^## Exercises$(?s:.*?)^(?=## )",  # test_exercises.py checks these
     re.MULTILINE,
 )
