@@ -103,10 +103,13 @@ LESSONS: dict[str, list[Question]] = {
         Question("c47", (0.5,), r"two gradients", check="08.4"),
     ],
     "09": [
-        Question("c17", (6,), check="09.1"),
-        Question("c34", (1,), r"looking can change", check="09.2"),
-        Question("c40", (13.5,), check="09.3"),
-        Question("c43", (13.5,)),
+        Question("c08", words=r"[Ii]t is 1\b|recall is 1|'recall': 1"),
+        Question("c14", words=r"`stem` and `head` do not|does not hold|[Ss]eventh", check="09.1", answer="stem, head"),
+        Question("c38", words=r"within chance"),
+        Question("c44", words=r"[Bb]y none|behind another"),
+        Question("c51", words=r"[Aa]s if nothing|hide each other"),
+        Question("c66", (1,), r"looking can change", given=("c66",), check="09.7"),
+        Question("c71", (13.5,)),
     ],
     "10": [
         Question("c10", (11,)),
