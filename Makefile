@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE =
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides images bench peers clean \
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench peers clean \
     python ready ready-site ready-peers
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make lessons  make the students' lessons from those with solutions"
 	@echo "make site     make the course as a static site in build/site"
 	@echo "make slides   make slides of lessons in build/slides  (LESSONS='01 02')"
+	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
 	@echo "make peers    measure hookviz beside other tools  (PEERS_ARGS='resnet hookviz torchviz')"
@@ -78,6 +79,9 @@ site: ready-site
 
 slides: ready-site
 	@$(VENV_PYTHON) -m tools.slides $(LESSONS)
+
+handouts: ready-site
+	@$(VENV_PYTHON) -m tools.handouts
 
 images: ready
 	@$(VENV_PYTHON) images/make.py

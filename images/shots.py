@@ -18,7 +18,8 @@ sys.path.insert(0, str(HERE.parent))
 import hookviz as hv  # noqa: E402
 from images.film_strip import make_film_strips  # noqa: E402
 from tests.browser.conftest import SCRIPT  # noqa: E402
-from tests.browser.lab import Lab, browser, chromium, write_notebook  # noqa: E402
+from tests.browser.lab import Lab, browser, write_notebook  # noqa: E402
+from tools.handouts import find_browser  # noqa: E402
 
 SCREENS = {"1280": (1280, 720), "800": (800, 720), "1920": (1920, 1080)}
 """A small projector, half a screen, a large projector; JupyterLab as it comes, with its side bar open."""
@@ -153,7 +154,7 @@ def moving(chrome: Browser, target: Path, made: Path) -> None:
 
 def main(folder: Path | None) -> None:
     """Take all pictures into ``folder``, or only those that stay into ``images/``."""
-    if chromium() is None:
+    if find_browser() is None:
         print("The pictures of the player are left as they are: no Chromium is here.")
         return
     take, target = (keep, HERE) if folder is None else (shoot, folder)

@@ -8,7 +8,7 @@ project = "hookviz"
 author = "The hookviz authors"
 language = "en"
 extensions = ["myst_nb"]
-exclude_patterns = ["map.md", "files"]
+exclude_patterns = ["map.md", "files", "extra"]
 
 # The notebooks come with their outputs.
 nb_execution_mode = "off"
@@ -23,6 +23,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "hookviz"
 html_static_path = ["static"]
+html_extra_path = ["extra"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False

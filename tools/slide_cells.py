@@ -29,12 +29,20 @@ SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\)))\s+(?=[A-Z`(*])")
 
 
 def make_slides(notebook: Any) -> Any:
-    """Make a notebook with the cells of all slides, with the metadata that nbconvert needs."""
+    """Make a notebook with the cells of all slides, with the metadata that nbconvert needs.
+
+    If cells have the tag ``slide``, they and the first cell alone make slides; the others go to the speaker's notes.
+    """
     builder = SlideBuilder()
+    has_chosen_cells = any(map(_is_chosen, notebook.cells))
     for cell in notebook.cells:
-        if cell.cell_type == "markdown":
+        if is_check(cell):
+            continue
+        if has_chosen_cells and cell is not notebook.cells[0] and not _is_chosen(cell):
+            builder.add_note(cell)
+        elif cell.cell_type == "markdown":
             builder.add_prose(cell.source)
-        elif not is_check(cell):
+        else:
             builder.add_code(cell)
     builder.flush_notes()
     slides = nbformat.v4.new_notebook(metadata=copy.deepcopy(notebook.metadata))  # type: ignore[no-untyped-call]
@@ -56,6 +64,14 @@ class SlideBuilder:
         self._lines_left = 0
         """Lines of code that still fit on the slide."""
 
+    def add_note(self, cell: Any) -> None:
+        """Add a whole cell to the notes of the last slide; its heading is that of the slides to come."""
+        is_prose = cell.cell_type == "markdown"
+        headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE) if is_prose else []
+        if headings:
+            self._heading, self._lines_left = f"## {headings[-1]}", 0
+        self._notes.append(MAP.sub("", cell.source) if is_prose else _as_fenced_code(cell.source))
+
     def add_prose(self, source: str) -> None:
         """Add a cell of prose. A folded explanation gets its own slide; other folded text goes to the notes."""
         end = 0
@@ -73,7 +89,7 @@ class SlideBuilder:
         outputs = [output for output in cell.outputs if _is_worth_showing(output)]
         texts = [output for output in outputs if not _is_picture(output)]
         if not is_open(cell) or (not outputs and isinstance(ast.parse(cell.source).body[-1], ast.Assert)):
-            self._notes.append(f"```python\n{cell.source}\n```")
+            self._notes.append(_as_fenced_code(cell.source))
             if texts:
                 self._place(_code_cell("", *texts))
         else:
@@ -165,6 +181,14 @@ class SlideBuilder:
         cell.metadata["slideshow"] = {"slide_type": kind}
         self.cells.append(cell)
         self._has_only_heading = False
+
+
+def _is_chosen(cell: Any) -> bool:
+    return "slide" in cell.metadata.get("tags", [])
+
+
+def _as_fenced_code(source: str) -> str:
+    return f"```python\n{source}\n```"
 
 
 def _markdown_cell(source: str, *tags: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import nbformat
 
+from tools.handouts import make_pages
 from tools.lesson_pages import link_cells, make_page, read_facts
 from tools.notebook_runs import NOTEBOOKS, ROOT, run_all
 
@@ -51,9 +52,10 @@ def build_site(target: Path) -> int:
 
 def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     """Write the sources for Sphinx: the pages in site/, the notebooks that ran, and the overview of the lessons."""
-    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "player.py"))
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "player.py", "handouts"))
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
+    make_pages(source / "extra" / "handouts")
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
         page.write_text(link_lessons(page.read_text(encoding="utf-8"), names), encoding="utf-8")
@@ -89,6 +91,7 @@ def write_overview(ran: Mapping[Path, Any]) -> str:
         *(f"notebooks/{name}" for name in other_pages),
         *(f"notebooks/{name}" for name in TABLES),
         "lecturer",
+        "teaching",
     ]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 

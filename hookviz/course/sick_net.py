@@ -1,6 +1,6 @@
 """The network that does not learn: the lessons look for its faults. If you take the course, do not read on yet.
 
-Its code looks like that of a network that several people have worked on. Seven things are wrong with it and its training.
+Its code looks like that of a network that several people worked on. Seven things are wrong with it and its training.
 """
 
 from typing import Any

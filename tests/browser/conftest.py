@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError, expect
 
-from tests.browser.lab import CLOSE_ALL_TABS, Lab, Prose, browser, chromium, write_notebook
+from tests.browser.lab import CLOSE_ALL_TABS, Lab, Prose, browser, write_notebook
 from tests.requirements import skip_or_fail
 from tests.waiting import MILLISECONDS
+from tools.handouts import find_browser
 
 expect.set_options(timeout=MILLISECONDS)
 
@@ -81,7 +82,7 @@ SLOW_WIDGET_ERROR = "[anywidget] Failed to initialize model."
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
-    if chromium() is None:
+    if find_browser() is None:
         skip_or_fail("browser", "no Chromium is here: install it, or name one in HOOKVIZ_CHROMIUM")
     with browser() as chromium_browser:
         yield chromium_browser

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.waiting import MILLISECONDS, PATIENCE
+from tools.handouts import find_browser
 
 TOKEN = "hookviz"
 TOOLS = Path(__file__).parents[2] / "tools"
@@ -41,14 +41,6 @@ NOTEBOOK = {
 }
 
 
-def chromium() -> str | None:
-    """The path of the installed Chromium, if any."""
-    configured = os.environ.get("HOOKVIZ_CHROMIUM")
-    return configured or next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-    )
-
-
 CLOSE_ALL_TABS = """() => { for (const shown of [...window.jupyterapp.shell.widgets("main")]) shown.dispose(); }"""
 SWITCH_NOTEBOOK = f"""async (path) => {{
   ({CLOSE_ALL_TABS})();
@@ -66,7 +58,7 @@ KERNEL_IS_IDLE = """() => {
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        launched = play.chromium.launch(executable_path=find_browser(), args=FLAGS)
         for name in ("new_context", "new_page"):
             setattr(launched, name, with_long_timeout(getattr(launched, name)))
         yield launched

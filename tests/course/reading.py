@@ -68,7 +68,7 @@ def code_with_checks(file: str, cell_id: str) -> str:
 
 
 def check_link(link: Link) -> None:
-    """Check that a link names the heading above a cell of code in a student's notebook, and that the cell is checked."""
+    """Check that a link names the heading above a cell of code in a student's notebook, and that it is checked."""
     notebook = read_notebook(link.file)
     assert link.name == ("page" if link.file == PAGE else link.file[:2])
     assert link.heading == heading_above(notebook, link.cell)

@@ -59,6 +59,15 @@ def test_long_prose_is_shortened_on_the_slide_and_complete_in_the_notes() -> Non
     assert speaker_notes(slide) == f"{LONG_PROSE.strip()}\n\nAnd this."
 
 
+def test_chosen_cells_alone_make_slides_and_the_others_are_notes() -> None:
+    player = code_cell("trace", text_html=PLAYER)
+    player.metadata["tags"] = ["slide"]
+    slides = slides_of(prose_cell("## One\n\nA story."), code_cell("a = 1"), player, prose_cell("## Two\n\nThe end."))
+    shown, notes = map(shown_sources, slides), [*map(speaker_notes, slides)]
+    assert [*shown] == [["## One", "trace"], [""]]
+    assert notes == ["## One\n\nA story.\n\n```python\na = 1\n```", "## Two\n\nThe end."]
+
+
 def test_question_has_its_own_slide_before_the_code_that_answers_it() -> None:
     slides = slides_of(
         prose_cell("## One\n\nSo.\n\n**Predict.** What is a?"),

@@ -1,0 +1,110 @@
+"""Make the map of the four hooks, and a worksheet for each lesson, in build/handouts: ``python -m tools.handouts``.
+
+Each is a page that prints on one sheet of A4. Where Chromium is installed, there are PDFs of them, too.
+"""
+
+import html
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbconvert.filters import markdown2html
+
+from tools.lesson_pages import PREDICT, read_facts
+from tools.notebook_runs import NOTEBOOKS, ROOT
+
+SOURCE = ROOT / "site" / "handouts"
+TARGET = Path("build") / "handouts"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+MAX_QUESTIONS = 6
+"""A sheet has room for this many predictions."""
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Worksheet {title}</title>
+<link rel="stylesheet" href="handout.css">
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p><b>{question}</b></p>
+<p class="lines"><span>Name</span><span>Date</span></p>
+{questions}
+{rest}
+<section class="question">
+<p>What surprised me, and why it is so:</p>
+<p class="answers"><span></span><span></span></p>
+</section>
+<p class="foot">Write down what you expect before anybody runs the cell. hookviz · hooks in PyTorch, step by step</p>
+</main>
+</body>
+</html>
+"""
+QUESTION = """\
+<section class="question">
+{text}
+<p class="answers"><span>I expect</span><span>It was</span><span>Because</span></p>
+</section>"""
+
+
+def main() -> int:
+    """Make the handouts, and print what was made."""
+    pages = make_pages(TARGET)
+    printed = print_pages(pages, find_browser())
+    for path in printed or pages:
+        print(path)
+    if not printed:
+        print("Chromium is not installed here. Open a page in any browser and print it to a PDF.")
+    return 0
+
+
+def make_pages(target: Path) -> list[Path]:
+    """Write the pages into ``target``, and return their paths."""
+    target.mkdir(parents=True, exist_ok=True)
+    for file in SOURCE.iterdir():
+        shutil.copy(file, target)
+    pages = [target / "four_hooks.html"]
+    for lesson in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb")):
+        page = target / f"worksheet_{lesson.name[:2]}.html"
+        page.write_text(make_worksheet(nbformat.read(lesson, as_version=4)), encoding="utf-8")  # type: ignore[no-untyped-call]
+        pages.append(page)
+    return pages
+
+
+def make_worksheet(notebook: Any) -> str:
+    """Make the page on which a student writes down the predictions of a lesson."""
+    facts = read_facts(notebook)
+    prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    texts = [match["text"] for match in PREDICT.finditer(prose)]
+    left_out = len(texts) - MAX_QUESTIONS
+    rest = f"<p>{left_out} more predictions are in the notebook.</p>" if left_out > 0 else ""
+    questions = [QUESTION.format(text=markdown2html(text)) for text in texts[:MAX_QUESTIONS]]
+    title, question = html.escape(facts.title), html.escape(facts.question)
+    return PAGE.format(title=title, question=question, questions="\n".join(questions), rest=rest)
+
+
+def find_browser() -> str | None:
+    """Find Chromium: the program that the variable HOOKVIZ_CHROMIUM names, or one on the path."""
+    found = (shutil.which(name) for name in BROWSERS)
+    return os.environ.get("HOOKVIZ_CHROMIUM") or next((path for path in found if path), None)
+
+
+def print_pages(pages: Sequence[Path], browser: str | None) -> list[Path]:
+    """Print pages to PDFs beside them, and return the paths of these; none without a browser."""
+    printed = [page.with_suffix(".pdf") for page in pages] if browser else []
+    for page, target in zip(pages, printed, strict=False):
+        options = ["--headless", "--no-sandbox", "--no-pdf-header-footer", f"--print-to-pdf={target}"]
+        subprocess.run([str(browser), *options, page.resolve().as_uri()], check=True, capture_output=True, timeout=120)
+    return printed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Make assignments for nbgrader of lessons in build/nbgrader: ``python -m tools.nbgrader_source 01 02``.
+
+Each exercise becomes a cell for the answer, and a locked cell with its points: the result of ``hv.check(...).score``.
+"""
+
+import copy
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from tools.notebook_runs import NOTEBOOKS
+
+TARGET = Path("build") / "nbgrader"
+CHECK = re.compile(r'\n*^hv\.check\("(?P<exercise>[\w.]+)", answer\)$', re.MULTILINE)
+HIDDEN_TESTS = re.compile(r"\n*^### BEGIN HIDDEN TESTS$.*?^### END HIDDEN TESTS$", re.MULTILINE | re.DOTALL)
+CONFIG = """\
+c = get_config()
+c.CourseDirectory.course_id = "hooks"
+c.ClearSolutions.code_stub = {"python": "# your answer"}
+"""
+
+
+def main(numbers: list[str]) -> int:
+    """Make the assignments of the lessons with these numbers, or of all, and print their paths."""
+    solutions = sorted((NOTEBOOKS / "solutions").glob("[0-9]*_*.ipynb"))
+    chosen = [path for path in solutions if not numbers or path.name[:2] in numbers]
+    if len(chosen) < len(set(numbers)):
+        print(f"There is no lesson with one of these numbers: {' '.join(numbers)}.", file=sys.stderr)
+        return 1
+    for path in make_assignments(chosen, TARGET):
+        print(path)
+    return 0
+
+
+def make_assignments(solutions: list[Path], target: Path) -> list[Path]:
+    """Write the configuration of the course into ``target``, and the assignments into ``target/source``."""
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+    written = []
+    for path in solutions:
+        folder = target / "source" / path.stem
+        folder.mkdir(parents=True, exist_ok=True)
+        source = make_source(nbformat.read(path, as_version=nbformat.NO_CONVERT))  # type: ignore[no-untyped-call]
+        nbformat.write(source, folder / path.name, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+        written.append(folder / path.name)
+    return written
+
+
+def make_source(solution: Any) -> Any:
+    """Make the notebook of an assignment from a lesson with solutions; its checks of the lesson itself are left out."""
+    cells = [made for cell in copy.deepcopy(solution.cells) for made in _make_cells(cell)]
+    return nbformat.v4.new_notebook(cells=cells, metadata=solution.metadata)  # type: ignore[no-untyped-call]
+
+
+def _make_cells(cell: Any) -> list[Any]:
+    """Make the cells of an assignment from a cell of a lesson."""
+    if cell.cell_type != "code":
+        return [cell]
+    cell.source = HIDDEN_TESTS.sub("", cell.source)
+    check = CHECK.search(cell.source)
+    if check is not None:
+        return _make_exercise(cell, check)
+    if "### BEGIN SOLUTION" in cell.source:
+        cell.metadata["nbgrader"] = _make_metadata(f"answer-{cell.id}", is_answer=True)
+    return [cell] if cell.source else []
+
+
+def _make_exercise(cell: Any, check: re.Match[str]) -> list[Any]:
+    """Make the cell in which the student answers, and the cell that gives points for it."""
+    name = check["exercise"].replace(".", "-")
+    answer = nbformat.v4.new_code_cell(CHECK.sub("", cell.source).rstrip("\n"), id=f"answer-{name}")  # type: ignore[no-untyped-call]
+    points = nbformat.v4.new_code_cell(f'hv.check("{check["exercise"]}", answer).score', id=f"points-{name}")  # type: ignore[no-untyped-call]
+    answer.metadata["nbgrader"] = _make_metadata(f"answer-{name}", is_answer=True)
+    points.metadata["nbgrader"] = _make_metadata(f"points-{name}", is_answer=False)
+    return [answer, points]
+
+
+def _make_metadata(grade_id: str, *, is_answer: bool) -> dict[str, Any]:
+    common = {"grade_id": grade_id, "schema_version": 3, "task": False, "cell_type": "code"}
+    if is_answer:
+        return {**common, "grade": False, "solution": True, "locked": False}
+    return {**common, "grade": True, "solution": False, "locked": True, "points": 1}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
