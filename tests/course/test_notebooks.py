@@ -25,6 +25,7 @@ NOT_A_CLAIM = re.compile(
     r"|PyTorch \d(?:\.\d)?|Version \d"
     r"|^\[The course\]\(README\.md\): .*$"  # the map
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
+    r"|^\| \d\d (?=\|)|^\*\*\d\d\.\d\*\*"  # the lessons in the case file, the exercises
     r"|^## Exercises$(?s:.*?)^(?=## )",  # test_exercises.py checks these
     re.MULTILINE,
 )
