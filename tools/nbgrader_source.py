@@ -75,7 +75,7 @@ def _make_exercise(cell: Any, check: re.Match[str]) -> list[Any]:
     points = nbformat.v4.new_code_cell(f'hv.check("{check["exercise"]}", {check["answer"]}).score', id=f"points-{name}")  # type: ignore[no-untyped-call]
     answer.metadata["nbgrader"] = _make_metadata(f"answer-{name}", is_answer=True)
     points.metadata["nbgrader"] = _make_metadata(f"points-{name}", is_answer=False)
-    return [answer, points]
+    return [answer, points] if answer.source else [points]
 
 
 def _make_metadata(grade_id: str, *, is_answer: bool) -> dict[str, Any]:

@@ -112,10 +112,10 @@ LESSONS: dict[str, list[Question]] = {
         Question("c71", (13.5,)),
     ],
     "10": [
-        Question("c10", (11,)),
-        Question("c20", (1024,), check="10.1"),
-        Question("c28", words=r"'b', 'c'|with `c`|last goes first", check="10.2", answer="c"),
-        Question("c30", (12,)),
+        Question("c20", (1024,), check="10.5"),
+        Question("c28", words=r"'b', 'c'|with `c`|[Tt]he hook of `c`|last goes first"),
+        Question("c36", words=r"[Tt]hat of the layer\. |leaves the layer first|\['layer'"),
+        Question("c13q", words=r"[Oo]nly `neck|never counted"),
         Question("c37", (0,), r"\bNone\."),
     ],
     "11": [

@@ -47,6 +47,10 @@ RANDOM_LESSONS = [path for path in LESSONS if path.name[:2] in ("04", "05", "06"
 """Lessons whose players show randomly initialised weights."""
 
 
+HANDED_IN = re.compile(r'hv\.check\("\d\d\.\d", (\w+)\)')
+"""A check of a function or class that has a gap for the student's lines."""
+
+
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
 def lesson(request: pytest.FixtureRequest) -> Any:
     return nbformat.read(request.param, as_version=4)
@@ -183,7 +187,10 @@ def test_each_exercise_has_a_check_with_an_empty_answer(lesson: Any, request: py
     assert exercises == [name for name in JUDGES if name.startswith(number)]
     cells = [cell for cell in code(lesson) if "hv.check" in cell]
     assert len(cells) == len(exercises)
-    assert all(cell.startswith("answer = None") or YOUR_LINES in cell for cell in cells)
+    assert all(cell.startswith("answer = None") or HANDED_IN.fullmatch(cell) for cell in cells)
+    names = [match[1] for cell in cells if (match := HANDED_IN.fullmatch(cell))]
+    gaps = [cell for cell in code(lesson) if YOUR_LINES in cell]
+    assert all(any(re.search(rf"^(?:def|class) {name}\b", cell, re.MULTILINE) for cell in gaps) for name in names)
 
 
 def test_lesson_has_at_least_two_exercises(lesson: Any) -> None:
