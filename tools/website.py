@@ -92,6 +92,7 @@ def write_overview(ran: Mapping[Path, Any]) -> str:
         *(f"notebooks/{name}" for name in TABLES),
         "lecturer",
         "teaching",
+        "concept_test",
     ]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 

@@ -42,6 +42,7 @@ def test_overview_has_a_card_for_each_lesson_and_the_menu_has_every_page() -> No
         "notebooks/glossary",
         "lecturer",
         "teaching",
+        "concept_test",
     ]
 
 
