@@ -17,8 +17,8 @@ STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
 EXPLAIN = "<summary><b>Explain</b></summary>"
 FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)
 """A folded text, and its title, which always shows."""
+TITLE = r"# Lesson (\d\d) · (.+)"
 FACTS = (
-    r"^# Lesson (\d\d) · (.+?) \*\*",
     r"\*\*The question: (.+?)\*\*",
     r"\babout (\d+) minutes\b",
     r"\bYou need (.+?)\.(?: |$)",
@@ -50,8 +50,9 @@ def read_facts(notebook: Any) -> LessonFacts:
     Raises:
         ValueError: the cell lacks the title, the question, the time or the requirements.
     """
-    first = " ".join(notebook.cells[0].source.split())
-    matches = [re.search(pattern, first) for pattern in FACTS]
+    source = notebook.cells[0].source
+    first = " ".join(source.split())
+    matches = [re.match(TITLE, source), *(re.search(pattern, first) for pattern in FACTS)]
     if not all(matches):
         raise ValueError(
             f"a lesson begins with its title, its question, its time and what one needs, not with: {first}"
