@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
     from hookviz.api.loading import load
     from hookviz.api.trace import Trace
-    from hookviz.course import Verdict, check
+    from hookviz.course import Verdict, check, report, review
     from hookviz.hook_listing import hooks
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
@@ -40,6 +40,8 @@ __all__ = [
     "load",
     "record",
     "render",
+    "report",
+    "review",
     "whatif",
 ]
 __version__ = VERSION
@@ -64,6 +66,8 @@ _WITHOUT_TORCH = {
     "Verdict": "hookviz.analysis.questions.answer_verdict",
     "load": "hookviz.api.loading",
     "render": "hookviz.picture",
+    "report": "hookviz.course",
+    "review": "hookviz.course",
 }
 """Both: public name → the module that defines it."""
 

@@ -46,7 +46,7 @@ def _run_recorded(options: argparse.Namespace) -> int:
             status = run_program(program, options.is_module)
         if os.getpid() != process:  # a child that the program forked has come to its end here
             raise SystemExit(status)
-    found = _report(trace, options)
+    found = _report_trace(trace, options)
     return status or found
 
 
@@ -60,7 +60,7 @@ def _check_folder(path: Path | None) -> None:
         raise FileNotFoundError(say("cli.run.no_folder", folder=path.parent, path=path))
 
 
-def _report(trace: Trace, options: argparse.Namespace) -> int:
+def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
     """Save what was recorded and write the findings to standard error; return the exit status."""
     sys.stdout.flush()
     counts = {"steps": f"{len(trace.rows):,}", "passes": f"{len(trace.roots):,}"}

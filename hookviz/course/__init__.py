@@ -1,14 +1,23 @@
-"""Check answers to the exercises of the lessons. The exercises are imported when the first answer is checked."""
+"""Check answers to the exercises of the lessons, and ask about earlier lessons. Each needs what it imports only."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookviz.analysis.questions.answer_verdict import Verdict
 
-__all__ = ["Verdict", "check"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hookviz.course.answer_log import AnswerFile
+    from hookviz.course.question_bank import Review
+
+__all__ = ["Verdict", "check", "report", "review"]
 
 
 def check(exercise: str, answer: Any) -> Verdict:
     """Check whether ``answer`` solves ``exercise``, and explain why if it does not.
+
+    The verdict has a ``score``: 1 for a right answer, part of that for one that is partly right, else 0.
+    ``hookviz.report`` writes the verdicts of the session into a file.
 
     Args:
         exercise: the number of the exercise, such as ``"02.1"``.
@@ -23,3 +32,55 @@ def check(exercise: str, answer: Any) -> Verdict:
     from hookviz.course.exercises import judge_answer
 
     return judge_answer(exercise, answer)
+
+
+def review(lesson: str) -> "Review":
+    """Ask three multiple-choice questions from the lessons before ``lesson``.
+
+    One is from the lesson before, one from two to four lessons before, and one from any earlier lesson. They depend on
+    the lesson alone, so everybody gets the same ones. In a notebook, open a choice to see whether it is right and why;
+    this also works on a page without a kernel. In a terminal, print the ``answers`` of what is returned.
+
+    Args:
+        lesson: the number of the lesson, from ``"02"`` to ``"13"``.
+
+    Raises:
+        ValueError: there is no such lesson, or it is lesson 01, which has no earlier ones.
+
+    >>> [question.lesson for question in review("05").questions]
+    ['04', '02', '03']
+    >>> print(review("05").questions[0].ask)
+    A layer returns `{"scores": y}`, a dict. It has a full backward hook. What happens in the backward pass?
+    """
+    from hookviz.course.question_bank import make_review
+
+    return make_review(lesson)
+
+
+def report(path: "str | Path", name: str | None = None) -> "AnswerFile":
+    """Write the verdicts of this session into the file ``path``, as JSON, for example to hand it in.
+
+    For each exercise that was answered the file has the best ``score`` (0 to 1), the number of ``tries``, and the first
+    and the last answer, as text, with their times (UTC). If the file exists already, the verdicts are merged into it:
+    call this once in each lesson, with the same file, and before you restart a kernel, which forgets what was not
+    written. To call it again adds only what is new. The file is written completely or not at all. It holds no name and
+    nothing else about you or your computer, except what you typed as an answer, and ``name`` if you give one.
+
+    Args:
+        path: the file, such as ``"answers.json"``.
+        name: your name or number, if it is to be in the file.
+
+    Raises:
+        ValueError: the file exists and is no file of answers; it is left as it is.
+        OSError: the file cannot be read or written.
+
+    >>> import tempfile
+    >>> verdict = check("01.1", 12)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = report(f"{folder}/answers.json")
+    >>> written.exercises["01.1"]["score"]
+    1.0
+    """
+    from hookviz.course.answer_log import write_report
+
+    return write_report(path, name)

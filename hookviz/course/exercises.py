@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from hookviz.analysis.questions.answer_verdict import Verdict
-from hookviz.course.judges import Feedback, Judge
+from hookviz.course.answer_log import log_attempt
+from hookviz.course.judges import Judge
 from hookviz.support.messages import fill_text, read_texts, say
 
 LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 13)]
@@ -28,10 +29,15 @@ def feedback_texts(language: str = "en") -> Mapping[str, str]:
 
 
 def judge_answer(exercise: str, answer: Any) -> Verdict:
-    """As ``hookviz.check``."""
+    """As ``hookviz.check``: judge an answer, and remember the verdict for ``hookviz.report``."""
     if exercise not in JUDGES:
         raise ValueError(say("error.check.unknown", exercise=exercise, known=", ".join(JUDGES)))
+    if answer is None or answer is ...:
+        return Verdict(exercise, False, feedback_texts()["none"])
     with torch.enable_grad():
-        feedback = Feedback("none") if answer is None or answer is ... else JUDGES[exercise](answer)
+        feedback = JUDGES[exercise](answer)
     text = feedback_texts()[feedback.name if feedback.name in SHARED_FEEDBACK else f"{exercise}.{feedback.name}"]
-    return Verdict(exercise, feedback.name == "right", fill_text(text, detail=feedback.detail, of=feedback.reference))
+    reason = fill_text(text, detail=feedback.detail, of=feedback.reference)
+    verdict = Verdict(exercise, feedback.name == "right", reason, credit=feedback.credit)
+    log_attempt(verdict, answer)
+    return verdict

@@ -18,7 +18,12 @@ class Feedback(NamedTuple):
     name: str
     detail: str = ""
     reference: str = ""
+    credit: float = 0.0
+    """The score of an answer that is partly right."""
 
+
+CREDIT_FOR_ROUNDED = 0.5
+"""The score of a number that is right up to rounding where the exercise asks for all digits."""
 
 Judge = Callable[[Any], Feedback]
 Grad = torch.Tensor
@@ -71,8 +76,11 @@ def judge_number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judg
         given, expected = as_float(answer), right()
         if given is None:
             return Feedback("number")
-        is_close = math.isclose(given, expected, rel_tol=0.01)
-        return Feedback("right" if given == expected else wrong.get(given, "close" if is_close else "other"))
+        if given == expected:
+            return Feedback("right")
+        if given not in wrong and math.isclose(given, expected, rel_tol=0.01):
+            return Feedback("close", credit=CREDIT_FOR_ROUNDED)
+        return Feedback(wrong.get(given, "other"))
 
     return judge
 

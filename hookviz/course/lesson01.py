@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch import nn
 
 from hookviz.course.judges import (
     Feedback,
@@ -60,6 +61,54 @@ def _judge_gradients(grad_a: Grad | None, grad_b: Grad | None) -> Feedback:
     return Feedback("b", f"{grads[1]:g}") if grads[0] == 7 else Feedback("a", f"{grads[0]:g}")
 
 
+class _TwoLayers(nn.Module):
+    """Two layers of one weight each, made without random numbers; the first may get no gradient, or 0."""
+
+    def __init__(self, *, is_cut: bool = False, factor: float = 1.0) -> None:
+        super().__init__()
+        self.first = nn.utils.skip_init(nn.Linear, 1, 1)  # type: ignore[no-untyped-call]
+        self.second = nn.utils.skip_init(nn.Linear, 1, 1)  # type: ignore[no-untyped-call]
+        for parameter in self.parameters():
+            nn.init.constant_(parameter, 2.0)
+        self.is_cut, self.factor = is_cut, factor
+
+    def forward(self, x: torch.Tensor) -> Any:
+        features = self.first(x)
+        return self.second((features.detach() if self.is_cut else features) * self.factor).sum()
+
+
+def _networks_with_silent_parameters() -> dict[str, tuple[nn.Module, set[str]]]:
+    """Return four networks, each with the names of its parameters that want a gradient and get none."""
+    first = {"first.weight", "first.bias"}
+    stale, frozen = _TwoLayers(is_cut=True), _TwoLayers()
+    for parameter in stale.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    frozen.first.requires_grad_(False)
+    return {
+        "missed": (_TwoLayers(is_cut=True), first),
+        "zero": (_TwoLayers(factor=0.0), set()),
+        "frozen": (frozen, set()),
+        "stale": (stale, first),
+    }
+
+
+def _judge_silent_parameters(answer: Any) -> Feedback:
+    """Run the learner's instrument on four networks, and compare the names that it returns."""
+    if fault := check_callable(answer):
+        return fault
+    for name, (net, expected) in _networks_with_silent_parameters().items():
+        result, error = call_safely(answer, net, net(torch.ones(1, 1)))
+        if error:
+            return Feedback("raised", error)
+        if not isinstance(result, (list, tuple, set)) or not all(isinstance(found, str) for found in result):
+            return Feedback("names_missing")
+        if name == "missed" and len(set(result)) == 4:
+            return Feedback("no_backward")
+        if set(result) != expected:
+            return Feedback(name)
+    return Feedback("right")
+
+
 JUDGES: dict[str, Judge] = {
     "01.1": judge_number(
         lambda: lesson_gradients({})["a"],
@@ -74,4 +123,5 @@ JUDGES: dict[str, Judge] = {
         lambda: _square_gradient(3), {6: "overwritten", 12: "two_passes", 216: "multiplied", 9: "value"}
     ),
     "01.6": _judge_program,
+    "01.7": _judge_silent_parameters,
 }

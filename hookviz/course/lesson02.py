@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from hookviz.course.judges import (
     Feedback,
@@ -10,11 +11,14 @@ from hookviz.course.judges import (
     Grads,
     Judge,
     add_two,
+    as_float,
     call_safely,
+    check_callable,
     check_tensor_hook,
     double,
     judge_number,
     lesson_gradients,
+    make_leaf,
     read_names,
     times_hundred_in_place,
 )
@@ -80,6 +84,48 @@ def _judge_clipping(answer: Any) -> Feedback:
     return Feedback("other")
 
 
+def _judge_watch(answer: Any) -> Feedback:
+    """Let the learner's function watch a tensor whose gradient is shared, and judge log, pass and handle."""
+    if fault := check_callable(answer):
+        return fault
+    (a, c, d), log = _sum_of_leaves(), []  # type: ignore[var-annotated]
+    handle, error = call_safely(answer, d, log)
+    if not error:
+        _, error = call_safely(torch.autograd.backward, c + d, torch.tensor(2.0))
+    if error:
+        return Feedback("raised", error)
+    if fault := _judge_log(log):
+        return fault
+    if a.grad is None or a.grad.item() != 6:
+        return Feedback("shared")
+    if d.grad is None or d.grad.item() != 2:
+        return Feedback("replaced")
+    return Feedback("right" if _can_remove(handle, d) else "no_handle")
+
+
+def _sum_of_leaves() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Make ``a``, ``c = 3 a`` and ``d``; an addition sends one and the same gradient to ``c`` and ``d``."""
+    a, d = make_leaf(2.0), make_leaf(4.0)
+    return a, a * 3, d
+
+
+def _judge_log(log: list[Any]) -> Feedback | None:
+    """Feedback if the log of one pass, in which the gradient 2 arrived, is not one tensor with 2000."""
+    if not log:
+        return Feedback("empty")
+    if len(log) > 1 or as_float(log[0]) is None:
+        return Feedback("entries")
+    return None if as_float(log[0]) == 2000 else Feedback("unit", f"{as_float(log[0]):g}")
+
+
+def _can_remove(handle: Any, tensor: torch.Tensor) -> bool:
+    """Whether ``handle`` takes the hook off the tensor."""
+    if not isinstance(handle, RemovableHandle):
+        return False
+    handle.remove()
+    return not tensor._backward_hooks
+
+
 JUDGES: dict[str, Judge] = {
     "02.1": judge_number(
         lambda: _gradients_with_hooks(c_hook=True)["c"],
@@ -96,4 +142,5 @@ JUDGES: dict[str, Judge] = {
     "02.5": _judge_hook_that_makes_forty,
     "02.6": _judge_clipping,
     "02.7": _judge_changed_gradients,
+    "02.8": _judge_watch,
 }

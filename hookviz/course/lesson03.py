@@ -7,7 +7,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hookviz.course.judges import Feedback, Judge, as_float, call_answer, call_safely, check_parameters, judge_number
+from hookviz.course.judges import (
+    Feedback,
+    Judge,
+    as_float,
+    call_answer,
+    call_safely,
+    check_callable,
+    check_parameters,
+    judge_number,
+)
 
 
 class _SumNet(nn.Module):
@@ -36,6 +45,15 @@ def _sum_net_result(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) ->
     net.register_forward_hook(lambda module, args, output: output + 100)
     a, b, c = (torch.tensor(number) for number in (1.0, 2.0, 3.0))
     return call(net)(a, b, c=c).item()
+
+
+def _count_positional_inputs() -> float:
+    """How many arguments a pre-hook of SumNet is given in ``net(a, b, c=c)``."""
+    net, given = _SumNet(), []
+    net.register_forward_pre_hook(lambda module, args: given.extend(args))
+    a, b, c = (torch.tensor(number) for number in (1.0, 2.0, 3.0))
+    net(a, b, c=c)
+    return float(len(given))
 
 
 def _result_with_prepended_hook() -> float:
@@ -98,15 +116,53 @@ def _judge_times_c(answer: Any) -> Feedback:
     return Feedback(usual.get(tuple(numbers), "other"))  # type: ignore[arg-type]
 
 
+_FIRST, _SECOND, _THIRD = (torch.tensor([float(number)], requires_grad=True) * 1 for number in (1, 2, 3))
+_OUTPUTS: list[tuple[str, Any, list[torch.Tensor]]] = [
+    ("tensor", _FIRST, [_FIRST]),
+    ("tuple", (_FIRST, _SECOND), [_FIRST, _SECOND]),
+    ("tuple", [_FIRST, _SECOND], [_FIRST, _SECOND]),
+    ("nested", (_FIRST, (_SECOND, _THIRD)), [_FIRST, _SECOND, _THIRD]),
+    ("other_values", (_FIRST, None, "mask", 3), [_FIRST]),
+    ("other_values", None, []),
+    ("dict", {"logits": _FIRST, "states": [_SECOND, {"last": _THIRD}]}, [_FIRST, _SECOND, _THIRD]),
+]
+"""Outputs of modules, each with the name of the feedback for a function that fails on it, and with its tensors."""
+
+
+def _judge_find_tensors(answer: Any) -> Feedback:
+    """Call the learner's function with outputs of several kinds."""
+    if fault := check_callable(answer):
+        return fault
+    if fault := check_parameters(answer, _FIRST):
+        return fault
+    for name, output, expected in _OUTPUTS:
+        found, error = call_safely(answer, output)
+        if error:
+            return Feedback(f"{name}_raises", error) if name != "tensor" else Feedback("raised", error)
+        if found is None:
+            return Feedback("nothing")
+        if not isinstance(found, list):
+            return Feedback("no_list", type(found).__name__)
+        if not all(isinstance(tensor, torch.Tensor) for tensor in found):
+            return Feedback(name if name != "tensor" else "other")
+        if [tensor.tolist() for tensor in found] != [tensor.tolist() for tensor in expected]:
+            return Feedback(name if name != "tensor" else "other")
+        if any(tensor.requires_grad for tensor in found):
+            return Feedback("graph")
+    return Feedback("right")
+
+
 JUDGES: dict[str, Judge] = {
     "03.1": judge_number(
         lambda: _sum_net_result(lambda net: net),
         {6: "no_hooks", 16: "only_pre", 106: "only_after", 126: "each", 136: "each"},
     ),
     "03.2": judge_number(lambda: _sum_net_result(lambda net: net.forward), {116: "as_call", 106: "half", 16: "half"}),
-    "03.3": judge_number(_result_with_prepended_hook, {21: "registered", 20: "one", 3: "one", 2: "none_ran"}),
-    "03.4": judge_number(_count_reached_parameters, {4: "looked", 0: "all_cut", 1: "layer", 3: "layer"}),
-    "03.5": _judge_doubling,
-    "03.6": _judge_times_c,
-    "03.7": judge_number(_count_firings, {4: "functional", 2: "itself", 1: "inner"}),
+    "03.3": judge_number(_count_positional_inputs, {3: "keyword", 1: "first_only", 0: "empty"}),
+    "03.4": judge_number(_result_with_prepended_hook, {21: "registered", 20: "one", 3: "one", 2: "none_ran"}),
+    "03.5": judge_number(_count_reached_parameters, {4: "looked", 0: "all_cut", 1: "layer", 3: "layer"}),
+    "03.6": _judge_doubling,
+    "03.7": _judge_times_c,
+    "03.8": judge_number(_count_firings, {4: "functional", 2: "itself", 1: "inner"}),
+    "03.9": _judge_find_tensors,
 }

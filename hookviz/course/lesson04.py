@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.course.judges import Feedback, Judge, as_float, call_backward_hook, call_safely, judge_number
+from hookviz.course.judges import Feedback, Judge, as_float, call_answer, call_backward_hook, call_safely, judge_number
 
 
 class _ProductNet(nn.Module):
@@ -14,24 +14,39 @@ class _ProductNet(nn.Module):
         return (a * b) * d
 
 
+class _Scale(nn.Module):
+    def forward(self, x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor
+
+
 def _record_grad_inputs(
-    module: nn.Module, *inputs: torch.Tensor, legacy: bool = False, on: nn.Module | None = None
-) -> Any:
+    module: nn.Module, *inputs: torch.Tensor, on: nn.Module | None = None, **named_inputs: Any
+) -> list[Any]:
     """Run one pass; list the ``grad_input`` of each firing of a hook on ``on``, or on ``module`` if None."""
     given: list[Any] = []
     target = module if on is None else on
-    register = target.register_backward_hook if legacy else target.register_full_backward_hook
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the lesson explains what torch warns of here
-        register(lambda module, grad_input, grad_output: given.append(grad_input))
-        torch.autograd.backward(module(*inputs).sum())
+    target.register_full_backward_hook(lambda module, grad_input, grad_output: given.append(grad_input))
+    _run_without_warnings(module, *inputs, **named_inputs)
     return given
 
 
-def _first_grad_input(*, legacy: bool) -> float:
+def _run_without_warnings(module: nn.Module, *inputs: torch.Tensor, **named_inputs: Any) -> None:
+    """Run a forward and a backward pass; torch warns of what the lesson explains."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.autograd.backward(module(*inputs, **named_inputs).sum())
+
+
+def _first_grad_input() -> float:
     """The first entry of the ``grad_input`` of a hook on ProductNet."""
     a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
-    return float(_record_grad_inputs(_ProductNet(), a, b, d, legacy=legacy)[0][0])
+    return float(_record_grad_inputs(_ProductNet(), a, b, d)[0][0])
+
+
+def _count_entries_of_named_inputs() -> float:
+    """How many entries ``grad_input`` has if all inputs are given by name."""
+    x = torch.tensor(2.0, requires_grad=True)
+    return float(len(_record_grad_inputs(_Scale(), x=x, factor=5.0)[0]))
 
 
 def _two_layers() -> nn.Sequential:
@@ -46,9 +61,7 @@ def _count_early_gradients() -> float:
         counts.append(sum(parameter.grad is not None for parameter in net.parameters()))
 
     net[0].register_full_backward_hook(count)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns of what the lesson asks about
-        torch.autograd.backward(net(torch.ones(2)).sum())
+    _run_without_warnings(net, torch.ones(2))
     return float(counts[0])
 
 
@@ -96,13 +109,79 @@ def _compare_with_gradients(numbers: tuple[float | None, ...], grads: tuple[floa
     return Feedback({tuple(-grad for grad in grads): "right", grads: "unchanged"}.get(numbers, "other"))  # type: ignore[arg-type]
 
 
+class _ThreeChildren(nn.Module):
+    """Its children have names that are no numbers, and its input requires no gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self.stem = nn.Linear(2, 3)
+            self.bend = nn.Tanh()
+            self.head = nn.Linear(3, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.bend(self.stem(x)))  # type: ignore[no-any-return]
+
+
+def _measure_children() -> tuple[dict[str, float], dict[str, float], list[torch.Tensor]]:
+    """Run _ThreeChildren; return the norms that come in to and go out of each child, and its parameters' gradients."""
+    model, came_in, went_out = _ThreeChildren(), {}, {}
+    for name, child in model.named_children():
+
+        def measure(module: nn.Module, grad_input: Any, grad_output: Any, name: str = name) -> None:
+            came_in[name] = grad_output[0].norm().item()
+            went_out[name] = 0.0 if grad_input[0] is None else grad_input[0].norm().item()
+
+        child.register_full_backward_hook(measure)
+    _run_without_warnings(model, torch.ones(4, 2))
+    return came_in, went_out, _gradients(model)
+
+
+def _gradients(model: nn.Module) -> list[torch.Tensor]:
+    return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+
+
+def _judge_watch(answer: Any) -> Feedback:
+    """Call the learner's function on a model, run a pass, and judge what its dict holds."""
+    model = _ThreeChildren()
+    norms, fault = call_answer(answer, model)
+    if fault:
+        return fault
+    if not isinstance(norms, dict):
+        return Feedback("no_dict", type(norms).__name__)
+    if norms:
+        return Feedback("early")
+    _, error = call_safely(_run_without_warnings, model, torch.ones(4, 2))
+    if error:
+        return Feedback("raised", error)
+    came_in, went_out, grads = _measure_children()
+    found = _gradients(model)
+    if len(found) != len(grads) or not all(map(torch.allclose, found, grads)):
+        return Feedback("changed")
+    return _compare_norms(norms, came_in, went_out)
+
+
+def _compare_norms(norms: dict[Any, Any], came_in: dict[str, float], went_out: dict[str, float]) -> Feedback:
+    if not norms:
+        return Feedback("empty")
+    if len(norms) == 1:
+        return Feedback("one_name", str(next(iter(norms))))
+    if set(norms) != set(came_in):
+        return Feedback("children", ", ".join(map(str, norms)))
+    if not all(isinstance(value, int | float) for value in norms.values()):
+        return Feedback("tensor")
+    if all(abs(norms[name] - came_in[name]) < 1e-4 for name in came_in):
+        return Feedback("right")
+    return Feedback("output" if any(abs(norms[name] - went_out[name]) < 1e-4 for name in came_in) else "other")
+
+
 JUDGES: dict[str, Judge] = {
-    "04.1": judge_number(
-        lambda: _first_grad_input(legacy=False), {4: "inside", 8: "b", 6: "d", 1: "output", 24: "value", 2: "input"}
-    ),
-    "04.2": judge_number(lambda: _first_grad_input(legacy=True), {12: "full", 8: "second", 6: "factor", 1: "output"}),
-    "04.3": judge_number(_count_early_gradients, {0: "none_yet", 4: "all", 1: "half", 3: "half"}),
+    "04.1": judge_number(_first_grad_input, {4: "inside", 8: "b", 6: "d", 1: "output", 24: "value", 2: "input"}),
+    "04.2": judge_number(_count_early_gradients, {0: "none_yet", 4: "all", 1: "half", 3: "half"}),
+    "04.3": judge_number(_count_entries_of_named_inputs, {2: "each", 1: "tensors", 5: "value"}),
     "04.4": judge_number(_weight_gradient, {0.2: "scaled", 3: "of_x", 0.3: "of_x", 0: "wiped"}),
     "04.5": _judge_sign_flip,
     "04.6": judge_number(_size_of_grad_input, {10: "output", 2: "l1", 0: "missing", 50: "weight"}),
+    "04.7": _judge_watch,
 }

@@ -2,14 +2,16 @@
 
 import copy
 import inspect
+import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import torch
 from torch import nn
 
 from hookviz.course.judges import Feedback, Judge, call_safely, check_callable, check_tensor_hook, judge_number
+from hookviz.course.sick_net import SickNet
 
 
 def _make_net() -> nn.Sequential:
@@ -45,6 +47,29 @@ def _count_copied_hooks() -> float:
     parameter.register_hook(lambda grad: None)
     twin: Any = copy.deepcopy(net)
     return float(sum(len(layer._forward_hooks) + len(layer.weight._backward_hooks or ()) for layer in twin))
+
+
+def _count_hooks_of_the_sick_network() -> float:
+    """How many hooks the ReLU of the sick network has after three calls."""
+    net = SickNet()
+    with torch.no_grad():
+        for _ in range(3):
+            net(torch.zeros(1, 1, 8, 8))
+    return float(len(net.relu._forward_hooks))
+
+
+_CAUSES = "CADFEB"
+"""The causes for which the hooks of six programs do not fire."""
+
+
+def _judge_causes(answer: Any) -> Feedback:
+    """Compare six letters with the causes; the feedback is about the first program with another letter."""
+    text = "".join(map(str, answer)) if isinstance(answer, (list, tuple)) else answer
+    letters = re.sub(r"[\s,;]", "", text).upper() if isinstance(text, str) else ""
+    if not re.fullmatch(r"[A-F]{6}", letters):
+        return Feedback("form")
+    wrong = [n for n, (given, right) in enumerate(zip(letters, _CAUSES, strict=True), 1) if given != right]
+    return Feedback(f"program_{wrong[0]}" if wrong else "right", str(len(_CAUSES) - len(wrong)))
 
 
 def _judge_context_manager(answer: Any) -> Feedback:
@@ -127,10 +152,92 @@ def _judge_hook_factory(answer: Any) -> Feedback:
     return Feedback("same" if len(set(results)) == 1 else "other")
 
 
+def _judge_hook_group(answer: Any) -> Feedback:
+    """Use groups that the learner's class makes: alone, with an error in the block, and one inside another."""
+    if fault := check_callable(answer):
+        return fault
+    for judge in (_judge_one_group, _judge_two_groups):
+        groups = []
+        for _ in range(2):
+            group, error = call_safely(answer)
+            if error:
+                return Feedback("raised", error)
+            if not isinstance(group, AbstractContextManager):
+                return Feedback("no_manager")
+            if not callable(getattr(group, "add", None)):
+                return Feedback("no_add")
+            groups.append(group)
+        fault, error = call_safely(judge, *groups)
+        if error:
+            return Feedback("raised", error)
+        if fault.name != "right":
+            return Feedback(fault.name)
+    return Feedback("right")
+
+
+def _judge_one_group(group: Any, second_group: Any) -> Feedback:
+    """Judge a group whose block ends normally, and one whose block ends in an error."""
+    for manager, run_block in ((group, _run_block), (second_group, _run_failing_block)):
+        net = _make_net()
+        calls: list[Any] = []
+        others = [layer.register_forward_hook(lambda *given: None) for layer in net]
+        by_error = run_block is _run_failing_block
+        with ExitStack() as stack:
+            stack.callback(_remove_all, net)
+            _, error = call_safely(run_block, _Filled(manager, net, calls), net)
+            if error and not error.endswith(_ERROR_IN_BLOCK):
+                raise RuntimeError(error)
+            if by_error and not error:
+                return Feedback("swallows")
+            inside = calls[:]
+            net(torch.ones(1))
+            if inside != list(net):
+                return Feedback("some" if inside else "never")
+            if len(calls) > len(inside):
+                return Feedback("error" if by_error else "stays")
+            if not all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True)):
+                return Feedback("foreign")
+    return Feedback("right")
+
+
+class _Filled(AbstractContextManager[None]):
+    """The block of a group to which a hook on each layer is added at its beginning."""
+
+    def __init__(self, group: Any, net: nn.Sequential, calls: list[Any]) -> None:
+        self._group, self._net, self._calls = group, net, calls
+
+    def __enter__(self) -> None:
+        self._group.__enter__()
+        for layer in self._net:
+            self._group.add(layer, lambda module, args, output: self._calls.append(module))
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return bool(self._group.__exit__(*error))
+
+
+def _remove_all(net: nn.Sequential) -> None:
+    for layer in net:
+        layer._forward_hooks.clear()
+
+
+def _judge_two_groups(outer: Any, inner: Any) -> Feedback:
+    """Judge a group inside the block of another: the end of the inner one leaves the hooks of the outer one."""
+    net, calls = _make_net(), []
+    with outer:
+        outer.add(net[0], lambda module, args, output: calls.append(module))
+        with inner:
+            inner.add(net[1], lambda module, args, output: calls.append(module))
+        net(torch.ones(1))
+    return Feedback("right" if calls == [net[0]] else "shared")
+
+
 JUDGES: dict[str, Judge] = {
     "05.1": judge_number(_count_outputs_of_piled_hooks, {3: "each", 9: "all", 1: "overwritten", 0: "never"}),
     "05.2": judge_number(_gradient_with_late_binding, {24: "own", 4: "last", 12: "added", 9: "summed", 1: "never"}),
-    "05.3": judge_number(_count_copied_hooks, {3: "all", 0: "empty", 1: "one"}),
-    "05.4": _judge_context_manager,
-    "05.5": _judge_hook_factory,
+    "05.3": _judge_causes,
+    "05.4": judge_number(_count_copied_hooks, {3: "all", 0: "empty", 1: "one"}),
+    "05.5": judge_number(_count_hooks_of_the_sick_network, {0: "none_made", 1: "one", 6: "outputs"}),
+    "05.6": _judge_context_manager,
+    "05.7": _judge_hook_factory,
+    "05.8": _judge_hook_group,
 }

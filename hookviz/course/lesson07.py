@@ -1,5 +1,6 @@
 """Judges the answers to the exercises of lesson 07."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -109,6 +110,58 @@ def _judge_clipped_norms(results: list[Grad]) -> Feedback:
     return Feedback("right")
 
 
+class _Masked(nn.Module):
+    """Sends NaN to its input where that is 0, behind a mask."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return _masked_log(x)
+
+
+def _make_identity() -> nn.Linear:
+    layer = nn.Linear(3, 3, bias=False)
+    nn.init.eye_(layer.weight)
+    return layer
+
+
+def _models_with_culprits() -> list[tuple[nn.Module, torch.Tensor, str]]:
+    """Models, their inputs, and the paths of the modules that make the first NaN; one input needs no gradient."""
+    x = torch.tensor([[1.0, 0.0, -1.0]])
+    with torch.random.fork_rng(devices=[]):
+        body = nn.Sequential(_make_identity(), _Masked())
+        nested = nn.Sequential(_make_identity(), body, nn.Tanh())
+        flat = nn.Sequential(_make_identity(), _Masked(), nn.Tanh())
+        healthy = nn.Sequential(_make_identity(), nn.Tanh())
+    return [(flat, x.clone().requires_grad_(), "1"), (nested, x, "1.1"), (healthy, x, "none")]
+
+
+def _judge_find_nan(answer: Any) -> Feedback:
+    """Call the learner's function on each model, and judge the paths."""
+    for model, x, path in _models_with_culprits():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch warns that a hook fires early
+            found, fault = call_answer(answer, model, x)
+        if fault and (fault.name != "nothing" or path != "none"):
+            return fault
+        if any(module._backward_hooks for module in model.modules()):
+            return Feedback("left")
+        if feedback := _compare_paths(found, path):
+            return feedback
+    return Feedback("right")
+
+
+def _compare_paths(found: Any, path: str) -> Feedback | None:
+    """Feedback if a learner's function found something else than ``path``."""
+    if found == path:
+        return None
+    if path == "none":
+        return Feedback("healthy")
+    if not isinstance(found, str):
+        return Feedback("no_path", type(found).__name__)
+    if path.startswith(found):
+        return Feedback("outer")
+    return Feedback("victim" if found in ("0", "1.0") else "other", found)
+
+
 JUDGES: dict[str, Judge] = {
     "07.1": judge_number(_vanishing_gradient, {0.25: "one", 0.0625: "two", 0.75: "added", 1: "seed", 64: "inverse"}),
     "07.2": judge_number(_count_nonzero_gradients, {0: "none_at_all", 2: "second", 3: "three", 4: "all"}),
@@ -116,4 +169,5 @@ JUDGES: dict[str, Judge] = {
     "07.4": judge_number(_sum_of_clipped_gradients, {1: "sum", 6: "unclipped", 3: "one_pass", 4: "once"}),
     "07.5": _judge_safe_log,
     "07.6": _judge_norm_clipping,
+    "07.7": _judge_find_nan,
 }

@@ -135,8 +135,10 @@ def test_key_list_shows_each_key_next_to_its_description(lesson: Page) -> None:
 def test_bracket_keys_report_a_missing_hook(first_lesson: Page) -> None:
     player = first_lesson.locator(".hv-player").first
     player.focus()
+    player.press("End")
     player.press("]")
     expect(player.locator(".hv-told")).to_have_text("No hook fires after this step.")
+    player.press("Home")
     player.press("[")
     expect(player.locator(".hv-told")).to_have_text("No hook fired before this step.")
     player.press("ArrowRight")

@@ -104,7 +104,7 @@ def test_every_page_works_offline(open_file: Opener, name: str) -> None:
 
 def test_player_in_a_lesson_steps_and_switches_a_hook_off_by_keys(open_file: Opener) -> None:
     page = open_file("notebooks/02_tensor_hooks")
-    player = page.locator(".hv-player").first
+    player = page.locator(".hv-player").nth(1)
     player.focus()
     press(page, "ArrowRight", "ArrowRight")
     expect(player.locator(".hv-count")).to_have_text("Step 3 of 16")

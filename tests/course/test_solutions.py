@@ -11,6 +11,8 @@ import hookviz as hv
 from tools.lessons import NOTEBOOKS, remove_solutions
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
+LESSONS = [path for path in SOLUTIONS if path.name[:2].isdigit()]
+PROJECT = "final_project.ipynb"
 
 
 def read(path: Path) -> Any:
@@ -18,7 +20,8 @@ def read(path: Path) -> Any:
 
 
 def test_each_lesson_has_its_solution() -> None:
-    assert [path.name for path in SOLUTIONS] == sorted(path.name for path in NOTEBOOKS.glob("[01]*.ipynb"))
+    assert [path.name for path in LESSONS] == sorted(path.name for path in NOTEBOOKS.glob("[01]*.ipynb"))
+    assert [path.name for path in SOLUTIONS if path not in LESSONS] == [PROJECT]
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
@@ -26,7 +29,7 @@ def test_lesson_is_generated_from_its_solution(path: Path) -> None:
     assert read(NOTEBOOKS / path.name) == remove_solutions(read(path)), "run: python tools/lessons.py"
 
 
-@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_without_the_marked_lines_every_check_waits_for_an_answer(path: Path) -> None:
     checks = [cell.source for cell in remove_solutions(read(path)).cells if "hv.check(" in cell.source]
     blanks = [source for source in checks if re.fullmatch(r'hv\.check\("\d\d\.\d", \w+\)', source)]

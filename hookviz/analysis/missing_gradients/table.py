@@ -97,4 +97,7 @@ def _cells(trace: TraceData, row: MissingGradient) -> tuple[str, ...]:
 
 
 def _describe_none(trace: TraceData) -> str:
-    return say("missing.none" if trace.roots else "missing.none.passes")
+    if not trace.roots:
+        return say("missing.none.passes")
+    is_partial = any(note.key.startswith("note.only") for note in trace.remarks)
+    return say("missing.none.only" if is_partial else "missing.none")

@@ -16,6 +16,13 @@ class Verdict:
     """The reason in a sentence or two, which never gives the answer away."""
     of_quiz: bool = False
     """Whether the answer belongs to a question of ``Trace.quiz``, not to an exercise of a lesson."""
+    credit: float = 0.0
+    """What the answer is worth if it is not right but partly so, from 0 to 1."""
+
+    @property
+    def score(self) -> float:
+        """What the answer is worth: 1 if it is right, part of that if it is partly right, else 0."""
+        return 1.0 if self.right else self.credit
 
     def __repr__(self) -> str:
         asked = say("quiz.question" if self.of_quiz else "quiz.exercise", number=self.exercise)

@@ -11,6 +11,33 @@ def backward_inside(a: torch.Tensor, b: torch.Tensor) -> None:
     (a * b).backward()
 
 
+def find_silent(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
+    net.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    return [name for name, parameter in net.named_parameters() if parameter.requires_grad and parameter.grad is None]
+
+
+def finds_frozen(net: torch.nn.Module, loss: torch.Tensor) -> set[str]:
+    net.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    return {name for name, parameter in net.named_parameters() if parameter.grad is None}
+
+
+def finds_zero(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
+    loss.backward()  # type: ignore[no-untyped-call]
+    return [name for name, parameter in net.named_parameters() if parameter.grad is None or not parameter.grad.any()]
+
+
+def believes_an_old_gradient(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
+    loss.backward()  # type: ignore[no-untyped-call]
+    return [name for name, parameter in net.named_parameters() if parameter.requires_grad and parameter.grad is None]
+
+
+def finds_the_others(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
+    loss.backward()  # type: ignore[no-untyped-call]
+    return [name for name, parameter in net.named_parameters() if parameter.grad is not None]
+
+
 RIGHT: dict[str, Any] = {
     "01.1": 12,
     "01.2": 60.0,
@@ -18,6 +45,7 @@ RIGHT: dict[str, Any] = {
     "01.4": "a",
     "01.5": "18",
     "01.6": lambda a, b: a * b + 4 * a,
+    "01.7": find_silent,
 }
 WRONG: dict[str, list[Any]] = {
     "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
@@ -33,6 +61,15 @@ WRONG: dict[str, list[Any]] = {
         lambda a, b: a * b,
         lambda a, b: a + 2 * b,
         lambda a, b: 7 * a + b,
+        raises,
+    ],
+    "01.7": [
+        finds_frozen,
+        finds_zero,
+        believes_an_old_gradient,
+        finds_the_others,
+        lambda net, loss: [name for name, parameter in net.named_parameters() if parameter.grad is None],
+        lambda net, loss: loss.backward(),
         raises,
     ],
 }

@@ -11,6 +11,39 @@ def forgets_to_return(grad: torch.Tensor) -> None:
     grad.clamp(-3, 3)
 
 
+def watch(tensor: torch.Tensor, log: list[torch.Tensor]) -> Any:
+    return tensor.register_hook(lambda grad: log.append(grad * 1000))  # type: ignore[no-untyped-call]
+
+
+def watch_in_place(tensor: torch.Tensor, log: list[torch.Tensor]) -> Any:
+    return tensor.register_hook(lambda grad: log.append(grad.mul_(1000)))  # type: ignore[no-untyped-call]
+
+
+def watch_and_return(tensor: torch.Tensor, log: list[torch.Tensor]) -> Any:
+    def write_down(grad: torch.Tensor) -> torch.Tensor:
+        log.append(grad * 1000)
+        return grad * 1000
+
+    return tensor.register_hook(write_down)  # type: ignore[no-untyped-call]
+
+
+def watch_without_handle(tensor: torch.Tensor, log: list[torch.Tensor]) -> None:
+    watch(tensor, log)
+
+
+def watch_in_units(tensor: torch.Tensor, log: list[torch.Tensor]) -> Any:
+    return tensor.register_hook(log.append)  # type: ignore[no-untyped-call]
+
+
+def watch_twice(tensor: torch.Tensor, log: list[torch.Tensor]) -> Any:
+    watch(tensor, log)
+    return watch(tensor, log)
+
+
+def watch_nothing(tensor: torch.Tensor, log: list[torch.Tensor]) -> Any:
+    return tensor.register_hook(lambda grad: None)  # type: ignore[no-untyped-call]
+
+
 RIGHT: dict[str, Any] = {
     "02.1": 10,
     "02.2": torch.tensor([24]),
@@ -19,6 +52,7 @@ RIGHT: dict[str, Any] = {
     "02.5": lambda grad: grad * 5,
     "02.6": lambda grad: grad.clamp(-3, 3),
     "02.7": "a, b and c",
+    "02.8": watch,
 }
 WRONG: dict[str, list[Any]] = {
     "02.1": [4, 8, 6, 12, 112, 5],
@@ -47,4 +81,13 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "02.7": ["a b c d", "a b c e", "c", "a b", "a c"],
+    "02.8": [
+        watch_in_place,
+        watch_and_return,
+        watch_without_handle,
+        watch_in_units,
+        watch_twice,
+        watch_nothing,
+        raises,
+    ],
 }

@@ -6,21 +6,57 @@ import torch
 
 from tests.course.answers.common import raises
 
+
+def find_tensors(output: Any) -> list[torch.Tensor]:
+    if isinstance(output, torch.Tensor):
+        return [output.detach()]
+    parts = list(output.values()) if isinstance(output, dict) else output
+    return [t for part in parts for t in find_tensors(part)] if isinstance(parts, (list, tuple)) else []
+
+
+def find_in_flat_outputs(output: Any) -> list[torch.Tensor]:
+    parts = output if isinstance(output, (list, tuple)) else [output]
+    return [part.detach() for part in parts if isinstance(part, torch.Tensor)]
+
+
+def find_with_none(output: Any) -> list[Any]:
+    if isinstance(output, torch.Tensor):
+        return [output.detach()]
+    return [t for part in output for t in find_with_none(part)] if isinstance(output, (list, tuple)) else [output]
+
+
+def find_and_raise_at_none(output: Any) -> list[Any]:
+    if isinstance(output, torch.Tensor):
+        return [output.detach()]
+    return [t for part in output for t in find_and_raise_at_none(part)]
+
+
+def find_without_dicts(output: Any) -> list[torch.Tensor]:
+    return [] if isinstance(output, dict) else find_tensors(output)
+
+
+def find_and_raise_at_dicts(output: Any) -> Any:
+    return raises() if isinstance(output, dict) else find_tensors(output)
+
+
 RIGHT: dict[str, Any] = {
     "03.1": 116,
     "03.2": 6,
-    "03.3": torch.tensor([30.0]),
-    "03.4": "2",
-    "03.5": lambda module, args: (2 * args[0], 2 * args[1]),
-    "03.6": lambda module, args, kwargs, output: output * kwargs["c"],
-    "03.7": 3,
+    "03.3": 2,
+    "03.4": torch.tensor([30.0]),
+    "03.5": "2",
+    "03.6": lambda module, args: (2 * args[0], 2 * args[1]),
+    "03.7": lambda module, args, kwargs, output: output * kwargs["c"],
+    "03.8": 3,
+    "03.9": find_tensors,
 }
 WRONG: dict[str, list[Any]] = {
     "03.1": [6, 16, 106, 136, 5],
     "03.2": [116, 106, 5],
-    "03.3": [21, 20, 2, 5],
-    "03.4": [4, 0, 1, 5],
-    "03.5": [
+    "03.3": [3, 1, 0, 5],
+    "03.4": [21, 20, 2, 5],
+    "03.5": [4, 0, 1, 5],
+    "03.6": [
         lambda module, args: args[0] * 2,
         lambda module, args: args * 2,
         lambda module, args: (args[0] * 2, args[1]),
@@ -33,7 +69,7 @@ WRONG: dict[str, list[Any]] = {
         lambda args: (2 * args[0], 2 * args[1]),
         raises,
     ],
-    "03.6": [
+    "03.7": [
         lambda module, args, kwargs, output: output,
         lambda module, args, kwargs, output: output + kwargs["c"],
         lambda module, args, kwargs, output: output * 3,
@@ -43,5 +79,21 @@ WRONG: dict[str, list[Any]] = {
         lambda module, args, output: output * 3,
         raises,
     ],
-    "03.7": [4, 2, 1, 5],
+    "03.8": [4, 2, 1, 5],
+    "03.9": [
+        lambda: [None],
+        lambda output: output.detach(),
+        lambda output: [output],
+        lambda output: [output.detach(), output.detach()],
+        lambda output: [output.detach()],
+        lambda output: [output[0].detach()] if isinstance(output, tuple) else [output.detach()],
+        find_in_flat_outputs,
+        lambda output: [part.detach() for part in output] if isinstance(output, (tuple, list)) else [output.detach()],
+        find_with_none,
+        find_and_raise_at_none,
+        find_without_dicts,
+        find_and_raise_at_dicts,
+        lambda output: print(output),
+        raises,
+    ],
 }

@@ -1,7 +1,7 @@
 """Right and wrong answers to what lesson 05 asks."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from tests.course.answers.common import raises
@@ -63,18 +63,86 @@ def breaks_at_the_end(model: Any, hook: Any) -> Iterator[None]:
     raise OSError("broken")
 
 
+class HookGroup(AbstractContextManager[Any]):
+    def __init__(self) -> None:
+        self.handles: list[Any] = []
+
+    def add(self, module: Any, hook: Any) -> None:
+        self.handles.append(module.register_forward_hook(hook))
+
+    def __exit__(self, *error: Any) -> bool | None:
+        for handle in self.handles:
+            handle.remove()
+        return None
+
+
+class AddsNothing(HookGroup):
+    def add(self, module: Any, hook: Any) -> None:
+        pass
+
+
+class AddsTheFirstOnly(HookGroup):
+    def add(self, module: Any, hook: Any) -> None:
+        if not self.handles:
+            super().add(module, hook)
+
+
+class NeverRemoves(HookGroup):
+    def __exit__(self, *error: Any) -> bool | None:
+        return None
+
+
+class RemovesOnlyWithoutAnError(HookGroup):
+    def __exit__(self, *error: Any) -> bool | None:
+        return super().__exit__() if error[0] is None else None
+
+
+class Swallows(HookGroup):
+    def __exit__(self, *error: Any) -> bool | None:
+        super().__exit__()
+        return True
+
+
+class ClearsAll(HookGroup):
+    def add(self, module: Any, hook: Any) -> None:
+        module.register_forward_hook(hook)
+        self.handles.append(module)
+
+    def __exit__(self, *error: Any) -> bool | None:
+        for module in self.handles:
+            module._forward_hooks.clear()
+        return None
+
+
+class SharesItsList(HookGroup):
+    shared: list[Any] = []  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.handles = self.shared
+
+
+class FailsToAdd(HookGroup):
+    def add(self, module: Any, hook: Any) -> None:
+        raises()
+
+
 RIGHT: dict[str, Any] = {
     "05.1": 6,
     "05.2": 64,
-    "05.3": 2,
-    "05.4": watched,
-    "05.5": lambda factor: lambda grad: grad * factor,
+    "05.3": "CADFEB",
+    "05.4": 2,
+    "05.5": 3,
+    "05.6": watched,
+    "05.7": lambda factor: lambda grad: grad * factor,
+    "05.8": HookGroup,
 }
 WRONG: dict[str, list[Any]] = {
     "05.1": [3, 9, 1, 0, 5],
     "05.2": [24, 4, 12, 9, 1, 5],
-    "05.3": [3, 0, 1, 5],
-    "05.4": [
+    "05.3": ["ABC", "AADFEB", "CCDFEB", "CAAFEB", ["C", "A", "D", "D", "E", "B"], "c, a, d, f, f, b", "CADFEC"],
+    "05.4": [3, 0, 1, 5],
+    "05.5": [0, 1, 6, 5],
+    "05.6": [
         register_hooks,
         no_decorator,
         never_removed,
@@ -85,7 +153,7 @@ WRONG: dict[str, list[Any]] = {
         lambda model, hook: nullcontext(),
         breaks_at_the_end,
     ],
-    "05.5": [
+    "05.7": [
         lambda factor: factor * 10,
         lambda factor: None,
         lambda factor: lambda grad: grad * 4,
@@ -94,5 +162,17 @@ WRONG: dict[str, list[Any]] = {
         lambda factor: lambda grad: print(grad * factor),
         lambda factor: lambda grad: factor,
         raises,
+    ],
+    "05.8": [
+        nullcontext,
+        list,
+        AddsNothing,
+        AddsTheFirstOnly,
+        NeverRemoves,
+        RemovesOnlyWithoutAnError,
+        Swallows,
+        ClearsAll,
+        SharesItsList,
+        FailsToAdd,
     ],
 }

@@ -1,0 +1,121 @@
+"""Collect the verdicts of a session, and write them into a file of answers, merged with what it already holds."""
+
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hookviz.analysis.questions.answer_verdict import Verdict
+from hookviz.support.atomic_files import to_path, write_atomically
+from hookviz.support.messages import say
+from hookviz.support.source_code import describe_function
+
+FORMAT, VERSION = "hookviz-answers", 1
+MAX_ANSWER = 2_000
+"""Characters of an answer that are kept."""
+Record = dict[str, Any]
+"""What is known of one exercise: ``score``, ``tries``, the first and the last answer with their times."""
+
+_attempts: list[tuple[Verdict, str, str]] = []
+"""The verdicts of this session, each with its answer as text and the time."""
+_merged: dict[str, int] = {}
+"""Id of a file of answers → how many of the attempts were merged into it."""
+
+
+@dataclass(frozen=True)
+class AnswerFile:
+    """What ``hookviz.report`` wrote: the file, and its record of each exercise."""
+
+    path: Path
+    exercises: Mapping[str, Record]
+
+    @property
+    def score(self) -> float:
+        """The sum of the scores."""
+        return float(sum(record["score"] for record in self.exercises.values()))
+
+    def __repr__(self) -> str:
+        right = sum(record["score"] == 1 for record in self.exercises.values())
+        return say("report.line", path=self.path, right=right, count=len(self.exercises), score=f"{self.score:g}")
+
+
+def log_attempt(verdict: Verdict, answer: Any) -> None:
+    """Remember a verdict of this session, with the answer as text."""
+    _attempts.append((verdict, describe_answer(answer), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+
+
+def describe_answer(answer: Any) -> str:
+    """Describe an answer as text: the source of a function, and what Python prints of anything else."""
+    try:
+        return (_source_text(answer) or str(answer))[:MAX_ANSWER]
+    except Exception:  # the learner's object may raise anything when it is printed
+        return type(answer).__name__
+
+
+def _source_text(answer: Any) -> str | None:
+    """Return the source text of a function, and of a lambda only its own; None if there is none."""
+    if not callable(answer):
+        return None
+    source = describe_function(answer)
+    return source.name if source.name.startswith("lambda") else source.text
+
+
+def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
+    """As ``hookviz.report``."""
+    target = to_path(path)
+    content = _read_answers(target)
+    exercises: dict[str, Record] = content["exercises"]
+    for verdict, answer, moment in _attempts[_merged.get(content["id"], 0) :]:
+        _add_attempt(exercises, verdict, answer, moment)
+    content["exercises"] = dict(sorted(exercises.items()))
+    if name is not None:
+        content["name"] = name
+    count = len(_attempts)
+    write_atomically(json.dumps(content, ensure_ascii=False, indent=2) + "\n", target)
+    _merged[content["id"]] = count
+    return AnswerFile(target, content["exercises"])
+
+
+def _add_attempt(exercises: dict[str, Record], verdict: Verdict, answer: str, moment: str) -> None:
+    new = {"score": 0.0, "tries": 0, "first_answer": answer, "first_time": moment}
+    record = exercises.setdefault(verdict.exercise, new)
+    record["score"] = max(record["score"], verdict.score)
+    record["tries"] += 1
+    record["last_answer"], record["last_time"] = answer, moment
+
+
+def _read_answers(path: Path) -> Record:
+    """Read a file of answers; make an empty one, with an id of its own, if there is no file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {"format": FORMAT, "version": VERSION, "id": secrets.token_hex(8), "name": None, "exercises": {}}
+    except UnicodeDecodeError:
+        text = ""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = None
+    if not _is_valid(content):
+        raise ValueError(say("error.report.foreign", path=path))
+    return dict(content)
+
+
+def _is_valid(content: Any) -> bool:
+    """Whether the content of a file has the form that ``write_report`` writes."""
+    if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (FORMAT, VERSION):
+        return False
+    exercises = content.get("exercises")
+    return (
+        isinstance(content.get("id"), str)
+        and isinstance(exercises, dict)
+        and all(isinstance(record, dict) and _is_record(record) for record in exercises.values())
+    )
+
+
+def _is_record(record: Record) -> bool:
+    score, tries = record.get("score"), record.get("tries")
+    return isinstance(score, int | float) and 0 <= score <= 1 and isinstance(tries, int)

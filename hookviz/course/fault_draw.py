@@ -1,0 +1,107 @@
+"""Draw the faults of a patient of the final project: three kinds at three places, the same for the same number."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+STAGES = tuple(f"stage{number}" for number in range(1, 9))
+PLACES = (*STAGES, "head")
+COUNT = 3
+"""The faults of a patient."""
+
+_AFTER_FIRST = STAGES[1:]
+_BEFORE_LAST = STAGES[:-1]
+PLACES_OF_KIND: dict[str, tuple[str, ...]] = {
+    "called_by_forward": STAGES,
+    "cut": _AFTER_FIRST,  # nothing stands before the first stage that could lose its gradient
+    "dead_units": STAGES,
+    "double_softmax": ("head",),
+    "edits_in_place": STAGES,
+    "frozen": _AFTER_FIRST,
+    "huge_weights": STAGES,
+    "leak": STAGES,
+    "norm_in_eval": STAGES,
+    "not_in_optimizer": STAGES,
+    "one_sided": STAGES,
+    "returning_hook": STAGES,
+    "scaled_gradient": _AFTER_FIRST,
+    "shared_weights": _AFTER_FIRST,  # the first layer has another shape
+    "vanishing": STAGES,
+    "wrong_copy": STAGES,
+    "wrong_scale": STAGES,
+}
+"""Kind of a fault → the places where it can be found."""
+SEEN_IN_BACKWARD = {"edits_in_place", "frozen", "not_in_optimizer", "one_sided", "scaled_gradient", "vanishing"}
+"""Kinds that do not show where no gradient arrives: none of these is drawn before a cut."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of a patient."""
+
+    kind: str
+    places: tuple[str, ...]
+    """Where it is; each of several places is right."""
+    variant: int = 0
+    """Which of the forms of its kind it has."""
+
+    @property
+    def place(self) -> str:
+        """The first of its places."""
+        return self.places[0]
+
+
+class NumberSource:
+    """Random numbers that depend on a text alone: the same with every release of Python."""
+
+    def __init__(self, seed: str) -> None:
+        self._numbers = self._generate(seed)
+
+    def _generate(self, seed: str) -> Iterator[int]:
+        count = 0
+        while True:
+            yield int.from_bytes(sha256(f"hookviz project {seed} {count}".encode()).digest()[:8], "big")
+            count += 1
+
+    def number(self) -> int:
+        """Draw a number from 0 to 2**64 - 1."""
+        return next(self._numbers)
+
+    def sample(self, items: Sequence[Item], count: int) -> list[Item]:
+        """Draw ``count`` different items."""
+        left, drawn = list(items), []
+        for _ in range(count):
+            drawn.append(left.pop(self.number() % len(left)))
+        return drawn
+
+
+def draw_faults(seed: str) -> tuple[Fault, ...]:
+    """Draw the faults of a patient: different kinds, at different places, each of which can be found."""
+    draw = NumberSource(seed)
+    while True:
+        faults = tuple(_draw_fault(draw, kind) for kind in draw.sample(sorted(PLACES_OF_KIND), COUNT))
+        if can_be_found(faults):
+            return faults
+
+
+def _draw_fault(draw: NumberSource, kind: str) -> Fault:
+    places = draw.sample(PLACES_OF_KIND[kind], 2 if kind == "shared_weights" else 1)
+    return Fault(kind, tuple(sorted(places)), draw.number())
+
+
+def can_be_found(faults: Sequence[Fault]) -> bool:
+    """Whether no fault hides another one: they are at different places, and none needs a gradient that a cut takes."""
+    places = [place for fault in faults for place in fault.places]
+    cuts = [fault.place for fault in faults if fault.kind == "cut"]
+    needing = [fault.place for fault in faults if fault.kind in SEEN_IN_BACKWARD]
+    return len(set(places)) == len(places) and all(place >= cut for place in needing for cut in cuts)
+
+
+def region(fault: Fault) -> list[str]:
+    """Return three places next to each other, of which one is right, for a hint."""
+    at = PLACES.index(fault.place)
+    start = min(max(at - fault.variant % 3, 0), len(PLACES) - 3)
+    return list(PLACES[start : start + 3])

@@ -1,0 +1,293 @@
+"""The final project: every fault can be found with hooks, and nobody passes without finding them."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import hookviz as hv
+from hookviz.course import answer_log, project
+from hookviz.course.fault_draw import (
+    COUNT,
+    PLACES,
+    PLACES_OF_KIND,
+    Fault,
+    NumberSource,
+    can_be_found,
+    draw_faults,
+    region,
+)
+from hookviz.course.project import (
+    HIDE,
+    KINDS,
+    Patient,
+    draw_patient,
+    grade,
+    hand_in,
+    hint,
+    project_texts,
+    write_hint,
+)
+from hookviz.course.project_grading import grade_findings
+from tests.course.detectives import DETECTIVES
+
+TRIES, SEEDS_OF_A_KIND = 1_000, 20
+Findings = list[tuple[str, str]]
+
+
+@pytest.fixture(autouse=True)
+def new_session() -> Iterator[None]:
+    """Begin without hints, tries and verdicts, as a new kernel does."""
+    state: tuple[Any, ...] = (project._hints, project._tries, answer_log._attempts, answer_log._merged)
+    for part in state:
+        part.clear()
+    yield
+    for part in state:
+        part.clear()
+
+
+def solve(seed: int | str) -> Findings:
+    """The right findings."""
+    return [(fault.kind, fault.place) for fault in draw_faults(str(seed))]
+
+
+def seeds_with(kind: str) -> list[int]:
+    """The first numbers of patients that have a fault."""
+    found: list[int] = []
+    seed = 0
+    while len(found) < SEEDS_OF_A_KIND:
+        if kind in dict(solve(seed)):
+            found.append(seed)
+        seed += 1
+    return found
+
+
+# -- the patients
+
+
+def test_there_are_many_kinds_and_combinations() -> None:
+    assert set(KINDS) == set(HIDE) == set(PLACES_OF_KIND) == set(DETECTIVES) and len(KINDS) >= 10
+    patients = [draw_faults(str(seed)) for seed in range(2_000)]
+    assert len({tuple(sorted(fault.kind for fault in faults)) for faults in patients}) > 400
+    assert len({tuple(solve(seed)) for seed in range(2_000)}) > 1_950
+    assert all(len(faults) == COUNT == 3 and can_be_found(faults) for faults in patients)
+    counts = Counter(fault.kind for faults in patients for fault in faults)
+    assert set(counts) == set(KINDS) and max(counts.values()) < 2.5 * min(counts.values())
+    places = Counter(fault.place for faults in patients for fault in faults)
+    assert set(places) == set(PLACES)
+
+
+def test_a_seed_always_makes_the_same_patient() -> None:
+    assert solve(1) == [("one_sided", "stage8"), ("frozen", "stage7"), ("wrong_copy", "stage1")]
+    before = torch.get_rng_state()
+    first, second = draw_patient(17), draw_patient(" 17 ")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(map(torch.equal, first.net.state_dict().values(), second.net.state_dict().values()))
+    assert first.step() == second.step()
+    other = draw_patient(71)
+    assert not torch.equal(other.net.head.weight, draw_patient(17).net.head.weight)
+
+
+def test_numbers_are_drawn_without_pythons_generator() -> None:
+    assert NumberSource("a").number() == NumberSource("a").number() != NumberSource("b").number()
+    assert sorted(NumberSource("a").sample("abcd", 4)) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("seed", [1.5, None, True, [1]])
+def test_a_seed_is_a_whole_number_or_a_text(seed: Any) -> None:
+    with pytest.raises(TypeError, match="a whole number or a text, not "):
+        draw_patient(seed)
+
+
+def test_patients_look_alike() -> None:
+    patients = [draw_patient(seed) for seed in range(40)]
+    assert len({repr(patient.net) for patient in patients}) == 1
+    names = {hook.name for patient in patients[:5] for hook in hv.hooks(patient.net)}
+    assert len(names) == 1
+    ways = [stage.enter for patient in patients for stage in patient.net.children() if hasattr(stage, "enter")]
+    assert len({way.__qualname__ for way in ways}) == 1
+    usual = Counter(len(hv.hooks(patient.net)) for patient in patients).most_common(1)[0][0]
+    odd = {"frozen", "shared_weights", "wrong_copy"}
+    for seed, patient in enumerate(patients):
+        assert len(hv.hooks(patient.net)) == usual or odd & set(dict(solve(seed))), seed
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_patient_runs_in_training_and_evaluation_without_warnings(kind: str) -> None:
+    patient = draw_patient(seeds_with(kind)[0])
+    assert torch.tensor([patient.step() for _ in range(5)]).isfinite().all()
+    patient.net.eval()
+    with torch.no_grad():
+        assert patient.net(patient.images).isfinite().all()
+    patient.net.train()
+    assert repr(patient).startswith(f"Patient {patient.seed}: 8 stages")
+
+
+# -- every fault can be found
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_kind_is_found_in_twenty_patients_with_hooks_alone(kind: str) -> None:
+    for seed in seeds_with(kind):
+        (places,) = [set(fault.places) for fault in draw_faults(str(seed)) if fault.kind == kind]
+        assert DETECTIVES[kind](draw_patient(seed)) == places, seed
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_detectives_together_find_the_three_faults_and_nothing_else(seed: int) -> None:
+    found = {kind: detective(draw_patient(seed)) for kind, detective in DETECTIVES.items()}
+    findings = [(kind, sorted(places)[0]) for kind, places in found.items() if places]
+    assert len(findings) == COUNT and hand_in(draw_patient(seed), findings).right
+
+
+def test_no_detective_accuses_a_healthy_network() -> None:
+    for kind, detective in DETECTIVES.items():
+        assert detective(project.build_patient("healthy", ())) == set(), kind
+
+
+def test_a_healthy_network_learns() -> None:
+    patient = project.build_patient("healthy", ())
+    assert [patient.step() for _ in range(60)][-1] < 0.1
+
+
+# -- grading
+
+
+def test_partial_credit() -> None:
+    (one, two, three) = solve(7)
+    elsewhere = [(kind, "head") for kind, _ in (one, two, three)]
+    assert grade(7, [one, two, three]).score == 1
+    assert grade(7, [one, two]).points == 2 and not grade(7, [one, two]).passed
+    assert grade(7, [one, two, elsewhere[2]]).points == 2.3 and not grade(7, [one, two, elsewhere[2]]).passed
+    assert grade(7, elsewhere).points == pytest.approx(0.9)
+    assert grade(7, [("cut", one[1])]).points == 0.1
+    assert grade(7, [one, two, three, ("cut", "stage2")]).points == 2.7
+    assert grade(7, [one, one, list(one)]).points == 1
+    assert grade(7, []).points == 0 == grade(7, None).points == grade(7, "leak").points
+
+
+def test_each_of_the_places_of_a_shared_layer_is_right() -> None:
+    fault = Fault("shared_weights", ("stage2", "stage5"))
+    for place in fault.places:
+        assert grade_findings([fault], [("shared_weights", place)], KINDS).exact == 1
+    both = grade_findings([fault], [("shared_weights", place) for place in fault.places], KINDS)
+    assert (both.exact, both.wrong) == (1, 1)
+
+
+def random_findings(rng: random.Random) -> Findings:
+    kinds = rng.sample(sorted(KINDS), rng.choice((2, 3, 3, 3, 4)))
+    return [(kind, rng.choice(PLACES_OF_KIND[kind])) for kind in kinds]
+
+
+def test_random_findings_do_not_pass() -> None:
+    rng = random.Random(0)
+    grades = [grade(seed, random_findings(rng)) for seed in range(TRIES)]
+    assert not any(grade.passed for grade in grades)
+    assert sum(grade.score for grade in grades) / TRIES < 0.1
+
+
+def test_the_same_findings_for_every_patient_do_not_pass() -> None:
+    rng = random.Random(1)
+    for findings in [random_findings(rng) for _ in range(5)] + [solve("constant")]:
+        assert not any(grade(seed, findings).passed for seed in range(TRIES))
+
+
+def test_the_findings_of_another_patient_do_not_pass() -> None:
+    assert not any(grade(seed, solve(seed + 1)).passed for seed in range(TRIES))
+
+
+def test_listing_everything_does_not_pass() -> None:
+    everything = [(kind, place) for kind in KINDS for place in PLACES]
+    possible = [(kind, place) for kind, places in PLACES_OF_KIND.items() for place in places]
+    for seed in range(TRIES):
+        one_place = [(kind, places[seed % len(places)]) for kind, places in PLACES_OF_KIND.items()]
+        mine = solve(seed)[:1]
+        for findings in (everything, possible, one_place, mine + one_place):
+            assert grade(seed, findings).points <= 0.5
+
+
+def test_copied_hints_are_no_answer() -> None:
+    for seed in range(TRIES // 10):
+        hints = [write_hint(fault, level) for fault in draw_faults(str(seed)) for level in (1, 2, 3)]
+        with_places = [(text, place) for text, (_, place) in zip(hints[::3], solve(seed), strict=True)]
+        for findings in (hints, with_places, [(text, text) for text in hints], [" ".join(hints)]):
+            assert grade(seed, findings).points == 0
+
+
+def test_a_hint_names_neither_the_kind_nor_the_place() -> None:
+    for seed in range(200):
+        for fault in draw_faults(str(seed)):
+            for level in (1, 2):
+                text = write_hint(fault, level)
+                assert fault.kind not in text and not re.search(r"stage\d|head", text)
+            assert set(fault.places) & set(region(fault)) and len(region(fault)) == 3
+
+
+def test_with_all_hints_nobody_passes_and_with_a_few_one_does() -> None:
+    patient = draw_patient(3)
+    assert [hint(patient, 1)[:25], hint(patient, 1)[:15]] == ["Fault 1, hint 1 (cost 0.1", "Fault 1, hint 2"]
+    verdict = hand_in(patient, solve(3))
+    assert not verdict.right and verdict.score == 0.9 and "enough to pass" in verdict.reason
+    for number in (1, 2, 3):
+        for _ in range(4):
+            text = hint(patient, number)
+        assert f"Fault {number}, hint 3 (cost 0.6" in text
+    assert project.hint_cost("3") == pytest.approx(1.8)
+    verdict = hand_in(patient, solve(3))
+    assert verdict.score == 0.4 and "needed to pass" in verdict.reason and "cost 1.8" in verdict.reason
+
+
+@pytest.mark.parametrize("number", [0, 4, "1", None])
+def test_there_are_three_faults_to_get_hints_about(number: Any) -> None:
+    with pytest.raises(ValueError, match="There is no fault"):
+        hint(draw_patient(3), number)
+
+
+def test_trying_on_and_on_costs_points() -> None:
+    patient = draw_patient(4)
+    for _ in range(3):
+        assert hand_in(patient, solve(4)).right
+    assert [round(hand_in(patient, solve(4)).score, 2) for _ in range(2)] == [0.97, 0.93]
+
+
+@pytest.mark.parametrize(
+    "findings", [["leak"], [("leak", "stage9")], [("a leak", "stage1")], "leak", [3], [("leak",)], 5, ("leak", "here")]
+)
+def test_what_is_no_finding_is_told_and_not_counted(findings: Any) -> None:
+    verdict = hand_in(draw_patient(4), findings)
+    assert (verdict.right, verdict.score) == (False, 0) and "This is not a finding" in verdict.reason
+    assert "leak" in verdict.reason and "stage8" in verdict.reason
+    assert project._tries == {}
+
+
+def test_findings_may_be_a_dict_or_a_single_pair() -> None:
+    assert hand_in(draw_patient(4), dict(solve(4))).right
+    assert hand_in(draw_patient(4), solve(4)[0]).score == pytest.approx(1 / 3, abs=1e-3)
+    assert hand_in(draw_patient(4), (finding for finding in solve(4))).right
+
+
+@pytest.mark.parametrize("findings", [None, [], ()])
+def test_nothing_handed_in_is_no_try(findings: Any) -> None:
+    verdict = hand_in(draw_patient(4), findings)
+    assert "Nothing was handed in yet" in verdict.reason and project._tries == {}
+
+
+def test_the_best_score_is_in_the_report(tmp_path: Any) -> None:
+    patient: Patient = draw_patient(5)
+    hand_in(patient, solve(5)[:2])
+    hand_in(patient, solve(5))
+    record = hv.report(tmp_path / "answers.json").exercises["project.5"]
+    assert (record["score"], record["tries"]) == (1, 2) and solve(5)[0][0] in record["first_answer"]
+
+
+def test_every_kind_has_a_description_and_two_hints() -> None:
+    texts = project_texts()
+    hints = {f"hint.{kind}.{level}" for kind in KINDS for level in (1, 2)}
+    assert hints <= set(texts) and all(texts[key].endswith((".", "?")) for key in hints)
+    others = {key for key in texts if key.count(".") == 2} - hints
+    assert others == set()

@@ -1,0 +1,120 @@
+"""The questions of the reviews, polls and the exam: what they say is run, and their pages are fresh."""
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+import hookviz as hv
+from hookviz.course.question_bank import Question, format_html, read_questions
+from tests.course import question_proofs
+from tools.questions import make_pages, read_exam
+
+BANK, EXAM = read_questions(), read_exam()
+PROOFS = {name: function for name, function in vars(question_proofs).items() if name.startswith("question_")}
+WITHOUT_PROOF = {"question_11e"}
+"""Takes a compiler: tests/unit/test_compiled_regions.py looks at hooks that come after ``torch.compile``."""
+REVIEWED = [f"{number:02}" for number in range(2, 14)]
+
+
+@pytest.mark.parametrize("proof", PROOFS.values(), ids=PROOFS.keys())
+def test_what_the_right_choice_says_is_so(proof: Callable[[], None]) -> None:
+    assert "assert " in inspect.getsource(proof) or "pytest.raises" in inspect.getsource(proof)
+    proof()
+
+
+def test_every_question_has_a_proof() -> None:
+    assert {f"question_{key}" for key in (*BANK, *EXAM)} - set(PROOFS) == WITHOUT_PROOF
+
+
+def test_the_bank_has_questions_for_each_lesson_and_the_exam_twenty_others() -> None:
+    counts = Counter(question.lesson for question in BANK.values())
+    assert sorted(counts) == ["01", *REVIEWED]
+    assert counts.pop("13") == 3 and min(counts.values()) >= 5
+    assert len(EXAM) == 20
+    asked = [" ".join(question.ask.split()).casefold() for question in (*BANK.values(), *EXAM.values())]
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize("question", [*BANK.values(), *EXAM.values()], ids=lambda question: question.key)
+def test_a_question_has_one_right_choice_and_reasons_for_all(question: Question) -> None:
+    choices = question.choices
+    assert 3 <= len(choices) <= 4 and sum(choice.right for choice in choices) == 1
+    assert len({choice.text for choice in choices}) == len(choices)
+    assert question.ask.endswith("?") and question.ask.count("`") % 2 == 0
+    for choice in choices:
+        assert choice.reason.endswith(".") and bool(choice.chosen) is not choice.right
+        assert all(text.count("`") % 2 == 0 for text in (choice.text, choice.reason, choice.chosen))
+
+
+def test_the_place_of_the_right_choice_says_nothing() -> None:
+    letters = Counter(question.letter for question in (*BANK.values(), *EXAM.values()))
+    assert set(letters) == set("abcd") and max(letters.values()) < 2.5 * min(letters.values())
+
+
+def test_the_longest_choice_is_not_the_right_one_more_often_than_by_chance() -> None:
+    questions = [*BANK.values(), *EXAM.values()]
+    longest = [max(question.choices, key=lambda choice: len(choice.text)) for question in questions]
+    assert sum(choice.right for choice in longest) <= 0.3 * len(questions)
+
+
+# -- reviews
+
+
+@pytest.mark.parametrize("lesson", REVIEWED)
+def test_a_review_asks_three_questions_from_earlier_lessons(lesson: str) -> None:
+    questions = hv.review(lesson).questions
+    assert len({question.key for question in questions}) == 3
+    ages = [int(lesson) - int(question.lesson) for question in questions]
+    assert ages[0] == 1 and min(ages) >= 1
+    assert int(lesson) == 2 or 2 <= ages[1] <= 4
+    assert hv.review(lesson) == hv.review(lesson)
+
+
+def test_reviews_ask_about_many_different_questions() -> None:
+    asked = Counter(question.key for lesson in REVIEWED for question in hv.review(lesson).questions)
+    assert len(asked) > 25 and max(asked.values()) <= 3
+
+
+@pytest.mark.parametrize("lesson", ["01", "14", "5", "", None])
+def test_a_lesson_without_earlier_ones_has_no_review(lesson: str) -> None:
+    with pytest.raises(ValueError, match=r"There is no review for lesson .*02 to 13.*lesson 01 has none"):
+        hv.review(lesson)
+
+
+@pytest.mark.parametrize("lesson", REVIEWED)
+def test_a_review_works_without_a_kernel_and_without_scripts(lesson: str) -> None:
+    review = hv.review(lesson)
+    page = review._repr_html_()
+    choices = [choice for question in review.questions for choice in question.choices]
+    assert page.count("<details") == page.count("</details>") == page.count("<summary>") == len(choices)
+    assert page.count("Right.</b>") == 3 and "<script" not in page and "`" not in page
+    assert all(f"<summary>{format_html(choice.text)}</summary>" in page for choice in choices)
+    assert not re.search(r"<details[^>]*\bopen\b", page)
+
+
+def test_a_review_in_a_terminal_shows_the_choices_and_keeps_the_answers_back() -> None:
+    review = hv.review("05")
+    text = repr(review)
+    for question in review.questions:
+        assert question.ask in text and all(f") {choice.text}\n" in text for choice in question.choices)
+        assert not any(choice.reason in text for choice in question.choices)
+        assert f" {question.letter}) " in review.answers
+    assert text.endswith('print(hv.review("05").answers)')
+
+
+# -- pages
+
+
+@pytest.mark.parametrize(("path", "text"), make_pages().items(), ids=lambda part: getattr(part, "name", ""))
+def test_pages_are_fresh(path: object, text: str) -> None:
+    assert path.read_text(encoding="utf-8") == text, "run: python -m tools.questions"  # type: ignore[attr-defined]
+
+
+def test_the_polls_have_every_question_and_the_exam_no_answer() -> None:
+    polls, exam, answers = make_pages().values()
+    assert all(question.ask in polls for question in BANK.values())
+    assert not any(choice.reason in exam for question in EXAM.values() for choice in question.choices)
+    assert all(question.ask in exam and question.ask in answers for question in EXAM.values())
