@@ -21,6 +21,10 @@ ROW = re.compile(r"^\| [\dWK]\S* \| .+ \| (.*) \|$", re.MULTILINE)
 """A row of the map from the articles to cells, in notebooks/README.md."""
 CELL_LINK = re.compile(r'\[(\d\d|page), ".+?"\]\(\w+\.ipynb#cell-id=([\w-]+)\)')
 LESSON = re.compile(r"^\| (\[(\d\d) .+?\]\(\d\d_\w+\.ipynb\)) \|", re.MULTILINE)
+BLANK = re.compile(r"^(?P<indent> +)### BEGIN SOLUTION$.*?^(?P=indent)### END SOLUTION$", re.MULTILINE | re.DOTALL)
+"""Lines inside a function or class that a student has to write."""
+YOUR_LINES = "...  # your lines"
+"""What stands in their place. It does nothing, so the lesson runs, and shows what is missing."""
 LEFTOVER = re.compile(r"### (?:BEGIN|END) ")
 
 
@@ -32,7 +36,8 @@ def remove_solutions(solution: Any) -> Any:
     """
     notebook = copy.deepcopy(solution)
     for cell in notebook.cells:
-        cell.source = MARKED.sub("\n", cell.source).strip("\n")
+        source = BLANK.sub(lambda match: match["indent"] + YOUR_LINES, cell.source)
+        cell.source = MARKED.sub("\n", source).strip("\n")
         if LEFTOVER.search(cell.source):
             raise ValueError(f"a mark is begun and not ended, or ended and not begun, in this cell:\n{cell.source}")
     notebook.cells = [cell for cell in notebook.cells if cell.source]

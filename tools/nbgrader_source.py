@@ -14,12 +14,12 @@ import nbformat
 from tools.notebook_runs import NOTEBOOKS
 
 TARGET = Path("build") / "nbgrader"
-CHECK = re.compile(r'\n*^hv\.check\("(?P<exercise>[\w.]+)", answer\)$', re.MULTILINE)
+CHECK = re.compile(r'\n*^hv\.check\("(?P<exercise>[\w.]+)", (?P<answer>\w+)\)$', re.MULTILINE)
 HIDDEN_TESTS = re.compile(r"\n*^### BEGIN HIDDEN TESTS$.*?^### END HIDDEN TESTS$", re.MULTILINE | re.DOTALL)
 CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "hooks"
-c.ClearSolutions.code_stub = {"python": "# your answer"}
+c.ClearSolutions.code_stub = {"python": "...  # your answer"}
 """
 
 
@@ -72,10 +72,10 @@ def _make_exercise(cell: Any, check: re.Match[str]) -> list[Any]:
     """Make the cell in which the student answers, and the cell that gives points for it."""
     name = check["exercise"].replace(".", "-")
     answer = nbformat.v4.new_code_cell(CHECK.sub("", cell.source).rstrip("\n"), id=f"answer-{name}")  # type: ignore[no-untyped-call]
-    points = nbformat.v4.new_code_cell(f'hv.check("{check["exercise"]}", answer).score', id=f"points-{name}")  # type: ignore[no-untyped-call]
+    points = nbformat.v4.new_code_cell(f'hv.check("{check["exercise"]}", {check["answer"]}).score', id=f"points-{name}")  # type: ignore[no-untyped-call]
     answer.metadata["nbgrader"] = _make_metadata(f"answer-{name}", is_answer=True)
     points.metadata["nbgrader"] = _make_metadata(f"points-{name}", is_answer=False)
-    return [answer, points]
+    return [answer, points] if answer.source else [points]
 
 
 def _make_metadata(grade_id: str, *, is_answer: bool) -> dict[str, Any]:

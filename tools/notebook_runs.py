@@ -12,6 +12,8 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+from tools.lessons import remove_solutions
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 CACHE = ROOT / "build" / "run"
@@ -20,6 +22,8 @@ QUIET = ["--IPKernelApp.log_level=ERROR"]
 
 def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
     """Run notebooks two at a time, unless their results are in ``cache``; return each with its outputs.
+
+    Of a lesson, the notebook with the solutions is run: what it returns has all outputs, and no solutions.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised.
@@ -46,11 +50,18 @@ def _exclusive(lock: Path) -> Iterator[None]:
 
 def _read_or_run(path: Path, cache: Path, copy: Path) -> Any:
     if not copy.exists():
-        notebook = run_cells(nbformat.read(path, as_version=4), path.parent)  # type: ignore[no-untyped-call]
+        notebook = run_cells(nbformat.read(_with_solutions(path), as_version=4), path.parent)  # type: ignore[no-untyped-call]
+        notebook = remove_solutions(notebook)
         for old in cache.glob(f"{path.stem}-*.ipynb"):
             old.unlink()
         nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
     return nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def _with_solutions(path: Path) -> Path:
+    """The path of the notebook that has the solutions to this one, or else this one."""
+    solutions = path.parent / "solutions" / path.name
+    return solutions if solutions.exists() else path
 
 
 def run_cells(notebook: Any, folder: Path) -> Any:
@@ -68,5 +79,5 @@ def run_cells(notebook: Any, folder: Path) -> Any:
 def _fingerprint(path: Path) -> str:
     """Hash everything that a notebook's outputs depend on: itself, the package, and the installed packages."""
     package = [file for file in sorted((ROOT / "hookviz").rglob("*")) if file.suffix in (".py", ".js", ".css", ".json")]
-    texts = [file.read_bytes() for file in (path, ROOT / "constraints.txt", *package)]
+    texts = [file.read_bytes() for file in (path, _with_solutions(path), ROOT / "constraints.txt", *package)]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]

@@ -1,9 +1,12 @@
 """Judges the answers to the exercises of lesson 09."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.optim.optimizer import _global_optimizer_post_hooks
 
 from hookviz.course.judges import (
     Feedback,
@@ -15,20 +18,177 @@ from hookviz.course.judges import (
     judge_number,
     list_tensors,
 )
+from hookviz.course.sick_net import BATCH, IMAGES_TO_LEARN_FROM, SickNet, read_digits
+
+Tensor = torch.Tensor
+_PARTS = {"stem", "body", "neck", "head"}
+_UPDATED = 1e-12
+"""The norm above which a parameter counts as moved."""
 
 
-def _count_firings_in_validation() -> float:
-    """How many of the lesson's hooks fire in one validation of the network."""
-    calls: list[Any] = []
-    norm, last, loss_fn = nn.BatchNorm1d(2), nn.Linear(2, 2), nn.CrossEntropyLoss()
-    layers = [norm, nn.ReLU(), nn.Tanh(), nn.Dropout()]
-    for module in (norm, *layers, loss_fn):
-        module.register_forward_hook(lambda *given: calls.append(given))
-    last.weight.register_hook(calls.append)  # type: ignore[no-untyped-call]
-    net = nn.Sequential(*layers, last).eval()
-    with torch.no_grad():
-        loss_fn(net(torch.ones(3, 2)), torch.tensor([0, 1, 1]))
-    return float(len(calls))
+# The diagnosis
+
+
+def _judge_parts_that_stand_still(answer: Any) -> Feedback:
+    """Judge the names of the parts that training does not move."""
+    if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
+        answer = " ".join(answer)
+    words = (
+        {word.strip("`'\".").lower() for word in answer.replace(",", " ").split()} if isinstance(answer, str) else set()
+    )
+    parts = words - {"and"}
+    if not parts or not parts <= _PARTS:
+        return Feedback("part_names")
+    if parts == {"stem", "head"}:
+        return Feedback("right")
+    if parts == {"stem"}:
+        return Feedback("stem")
+    if parts == {"head"}:
+        return Feedback("head")
+    return Feedback("all" if parts == _PARTS else "other")
+
+
+# The cures
+
+
+def _images() -> Tensor:
+    return read_digits()[0][:BATCH]
+
+
+class _Healthy(SickNet):
+    """The network with its cures up to a point; each class of the lesson does the same step by step."""
+
+    def __init__(self, *, scale: float, cut: bool) -> None:
+        super().__init__()
+        self.scale, self.cut = scale, cut
+        for block in self.body:
+            block.bend = nn.ReLU()
+        nn.init.zeros_(self.neck.bias)
+
+    def forward(self, images: Tensor) -> Tensor:
+        features = self.stem(images / self.scale)
+        features = self.body(features.detach() if self.cut else features)
+        return self.head(self.relu(self.neck(self.pool(features).flatten(1))))  # type: ignore[no-any-return]
+
+
+def _make_net(answer: Any) -> tuple[Any, Feedback | None]:
+    """Make a network of the learner's class and call it; return (network, feedback if that fails)."""
+    if fault := check_callable(answer):
+        return None, fault
+    net, error = call_safely(answer)
+    if error:
+        return None, Feedback("raised", error)
+    if not isinstance(net, SickNet):
+        return None, Feedback("no_net")
+    scores, error = call_safely(net, _images())
+    if error:
+        return None, Feedback("raised", error)
+    if not isinstance(scores, Tensor) or scores.shape != (BATCH, 10):
+        return None, Feedback("scores")
+    return net, None
+
+
+def _same(one: Any, other: Any) -> bool:
+    return (
+        isinstance(one, Tensor) and one.shape == other.shape and bool(torch.allclose(one, other, rtol=1e-4, atol=1e-5))
+    )
+
+
+def _judge_living_units(answer: Any) -> Feedback:
+    net, fault = _make_net(answer)
+    if fault is not None:
+        return fault
+    if not all(isinstance(block.bend, nn.ReLU) for block in net.body):
+        return Feedback("lost")
+    if not _same(net.neck.weight, SickNet().neck.weight):
+        return Feedback("weights")
+    if not _same(net.neck.bias, torch.zeros(32)):
+        return Feedback("still" if net.neck.bias.min() < -4 else "bias")
+    return Feedback("right")
+
+
+def _input_of_stem(net: SickNet) -> Tensor:
+    """What the stem gets when the network is called."""
+    found: list[Tensor] = []
+    with net.stem.register_forward_pre_hook(lambda module, args: found.append(args[0])):
+        net(_images())
+    return found[0] if found else torch.zeros(())
+
+
+def _judge_forward(answer: Any, cut: bool) -> Feedback:
+    """Judge a network whose images are scaled, whose leak is cured, and whose graph is cut or not."""
+    net, fault = _make_net(answer)
+    if fault is not None:
+        return fault
+    brightest = _input_of_stem(net).max().item()
+    if abs(brightest - 1) > 1e-3:
+        return Feedback("dark" if brightest < 0.1 else "scale", f"{brightest:g}")
+    if net.relu._forward_hooks:
+        return Feedback("leak")
+    net.zero_grad()
+    loss = functional.cross_entropy(net(_images()), read_digits()[1][:BATCH])
+    if not loss.requires_grad:
+        return Feedback("cut_off")
+    torch.autograd.backward(loss)
+    if net.body[0].conv.weight.grad is None:
+        return Feedback("cut_off")
+    if (net.stem.weight.grad is None) != cut:
+        return Feedback("graph")
+    return Feedback("right" if _same(net(_images()), _Healthy(scale=16, cut=cut)(_images())) else "other")
+
+
+def _judge_unhooked(answer: Any) -> Feedback:
+    net, fault = _make_net(answer)
+    if fault is not None:
+        return fault
+    if not isinstance(net.head.weight, nn.Parameter) or not net.head.weight.requires_grad:
+        return Feedback("no_parameter")
+    if not _same(net.head.weight, SickNet().head.weight):
+        return Feedback("weights")
+    net.zero_grad()
+    torch.autograd.backward(functional.cross_entropy(net(_images()), read_digits()[1][:BATCH]))
+    grad = net.head.weight.grad
+    return Feedback("hooked" if grad is None or grad.max() <= 0 else "right")
+
+
+def _judge_training(answer: Any) -> Feedback:
+    """Train a network for an epoch with the learner's function, and compare with the losses that should come out."""
+    if fault := check_callable(answer):
+        return fault
+    net, expected = _Healthy(scale=16, cut=False), _Healthy(scale=16, cut=False)
+    before = [parameter.detach().clone() for parameter in net.parameters()]
+    losses, error = call_safely(answer, net, 1)
+    if error:
+        return Feedback("raised", error)
+    moved = [bool((new - old).norm() > _UPDATED) for new, old in zip(net.parameters(), before, strict=True)]
+    if not any(moved):
+        return Feedback("nothing_moves")
+    if not all(moved):
+        return Feedback("not_all")
+    numbers = [as_float(loss) for loss in losses] if isinstance(losses, list) else []
+    if len(numbers) != IMAGES_TO_LEARN_FROM // BATCH or None in numbers:
+        return Feedback("losses")
+    close = [abs((number or 0) - loss) < 0.02 for number, loss in zip(numbers, _train(expected, 1), strict=True)]
+    return Feedback("right" if all(close[:10]) else "recipe")
+
+
+def _train(net: nn.Module, epochs: int) -> list[float]:
+    """Train all parameters as the lesson does."""
+    images, labels = read_digits()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
+    losses = []
+    for epoch in range(epochs):
+        order = torch.randperm(IMAGES_TO_LEARN_FROM, generator=torch.Generator().manual_seed(epoch))
+        for batch in order.split(BATCH):  # type: ignore[no-untyped-call]
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(net(images[batch]), labels[batch])
+            torch.autograd.backward(loss)
+            optimizer.step()
+            losses.append(loss.item())
+    return losses
+
+
+# Looking
 
 
 def _running_mean() -> float:
@@ -37,26 +197,6 @@ def _running_mean() -> float:
     with torch.no_grad():
         norm(torch.tensor([[9.0], [11.0]]))
     return norm.running_mean.item()  # type: ignore[union-attr]
-
-
-def _gradient_with_penalty() -> float:
-    """The gradient of the lesson's weight if a hook adds half the absolute output to the loss."""
-    layer, penalties = nn.Linear(1, 1, bias=False), []
-    nn.init.constant_(layer.weight, 2.0)
-    layer.register_forward_hook(lambda module, args, output: penalties.append(0.5 * output.abs().sum()))
-    loss = (layer(torch.tensor([[3.0]])) - 4).square().sum()
-    torch.autograd.backward(loss + penalties[0])
-    assert layer.weight.grad is not None
-    return layer.weight.grad.item()
-
-
-def _weight_after_adam_step() -> float:
-    """The weight, at first 1, after a step of Adam with a hook that divides the gradient 5 by ten."""
-    weight = torch.tensor(1.0, requires_grad=True)
-    weight.register_hook(lambda grad: grad / 10)  # type: ignore[no-untyped-call]
-    torch.autograd.backward(weight * 5)
-    torch.optim.Adam([weight], lr=0.01).step()
-    return round(weight.item(), 6)
 
 
 _BATCHES = ([[-1.0, 2, 0, -3, 1], [-1, -2, -1, 4, -1]], [[1.0, 2, 3, 4, 5], [-1, -1, -1, -1, -1]])
@@ -100,18 +240,82 @@ def _judge_shares(shares: list[float | None]) -> Feedback:
     return Feedback(usual.get(tuple(round(share or 0, 4) for share in shares), "other"))  # type: ignore[arg-type]
 
 
+# The instrument that the learner builds
+
+
+class _Rest(nn.Module):
+    """Four parameters: the optimizer holds ``a``, ``b`` and ``c``; ``b`` has no gradient, and ``c`` comes back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c, self.d = (nn.Parameter(torch.ones(2)) for _ in range(4))
+
+
+class _TrainingError(Exception):
+    """The training in which a hook has to be taken off although it fails."""
+
+
+def _train_rest(net: Any) -> None:
+    """Move ``a`` to and fro with two steps, ``c`` away and back; ``b`` and ``d`` stay."""
+    optimizer = torch.optim.SGD([net.a, net.b, net.c], lr=1.0)
+    for sign in (1.0, -1.0):
+        optimizer.zero_grad()
+        torch.autograd.backward(net.a.sum() * 3 + net.c.sum() * sign + net.d.sum())
+        optimizer.step()
+
+
+def _judge_stand_still(answer: Any) -> Feedback:
+    """Give the learner's function a network and a training, and judge the names; then a training that raises."""
+    if fault := check_callable(answer):
+        return fault
+    calls: list[Any] = []
+
+    def training(net: Any) -> None:
+        calls.append(net)
+        _train_rest(net)
+
+    hooks_before = _count_global_step_hooks()
+    names, error = call_safely(answer, _Rest(), training)
+    if error:
+        return Feedback("raised", error)
+    if len(calls) != 1:
+        return Feedback("calls", str(len(calls)))
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        return Feedback("list_of_names")
+    usual = {"bd": "right", "ac": "moved", "bcd": "end_only", "b": "held_only", "d": "not_held", "db": "order"}
+    verdict = Feedback(usual.get("".join(names), "other"))
+    if verdict.name == "right" and _leaves_a_hook(answer, hooks_before):
+        return Feedback("hook_stays")
+    return verdict
+
+
+def _leaves_a_hook(answer: Callable[..., Any], hooks_before: int) -> bool:
+    """Whether the learner's function leaves a global hook behind, if the training ends well or in an error."""
+
+    def fails(net: Any) -> None:
+        _train_rest(net)
+        raise _TrainingError
+
+    if _count_global_step_hooks() == hooks_before:
+        call_safely(answer, _Rest(), fails)
+    left = _count_global_step_hooks() - hooks_before
+    for _ in range(left):
+        _global_optimizer_post_hooks.popitem()
+    return left > 0
+
+
+def _count_global_step_hooks() -> int:
+    return len(_global_optimizer_post_hooks)
+
+
 JUDGES: dict[str, Judge] = {
-    "09.1": judge_number(
-        _count_firings_in_validation, {10: "all", 9: "no_step", 5: "layers", 1: "loss", 0: "none_fire"}
-    ),
-    "09.2": ignore_rounding(judge_number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
-    "09.3": judge_number(
-        _gradient_with_penalty, {12: "plain", 15: "value", 12.5: "slope", 4.5: "output", 1.5: "alone"}
-    ),
-    "09.4": _judge_dead_units,
-    "09.5": ignore_rounding(
-        judge_number(
-            _weight_after_adam_step, {0.95: "sgd", 0.995: "sgd_scaled", 0.999: "scaled", 1: "still", 1.01: "away"}
-        )
-    ),
+    "09.1": _judge_parts_that_stand_still,
+    "09.2": _judge_living_units,
+    "09.3": lambda answer: _judge_forward(answer, cut=True),
+    "09.4": lambda answer: _judge_forward(answer, cut=False),
+    "09.5": _judge_unhooked,
+    "09.6": _judge_training,
+    "09.7": ignore_rounding(judge_number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
+    "09.8": _judge_dead_units,
+    "09.9": _judge_stand_still,
 }

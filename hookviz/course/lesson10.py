@@ -1,10 +1,257 @@
 """Judges the answers to the exercises of lesson 10."""
 
+import random
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
-from hookviz.course.judges import Feedback, Grad, Judge, as_float, call_answer, judge_number, make_leaf, read_names
+from hookviz.course import engine
+from hookviz.course.judges import (
+    Feedback,
+    Grad,
+    Judge,
+    as_float,
+    call_answer,
+    call_safely,
+    check_callable,
+    judge_number,
+    make_leaf,
+)
+from hookviz.course.random_graphs import (
+    GRAPHS,
+    KINDS,
+    Failure,
+    SmallEngine,
+    find_disagreement,
+    recognise,
+    run_module_program,
+)
+
+# The two functions for hooks
+
+
+def _judge_register(answer: Any) -> Feedback:
+    """Register two hooks in a dict with the learner's function, and take the first one off."""
+    if fault := check_callable(answer):
+        return fault
+    hooks: engine.Hooks = OrderedDict()
+    handles = []
+    for hook in (print, repr):
+        handle, error = call_safely(answer, hooks, hook)
+        if error:
+            return Feedback("raised", error)
+        handles.append(handle)
+    if not hooks:
+        return Feedback("not_kept")
+    if not all(isinstance(handle, RemovableHandle) for handle in handles):
+        return Feedback("no_handle")
+    if len(hooks) == 1:
+        return Feedback("overwrites")
+    if list(hooks.values()) != [print, repr]:
+        return Feedback("other")
+    handles[0].remove()
+    return Feedback("right" if list(hooks.values()) == [repr] else "not_removed")
+
+
+Through = Callable[..., Any]
+
+
+def _run_through(function: Through, seed: int) -> Any:
+    """Send a number through random hooks with ``function``; return the log of calls and the result, or the error."""
+    choose, log = random.Random(seed), []
+    hooks: engine.Hooks = OrderedDict()
+
+    def add(number: int, does: str, factor: float) -> None:
+        def hook(value: float) -> Any:
+            log.append((number, _plain(value)))
+            if does == "off":
+                hooks.pop(number, None)
+            return {"scale": value * factor, "zero": 0.0}.get(does)
+
+        hooks[number] = hook
+
+    for number in range(choose.randint(1, 4)):
+        add(number, choose.choice(["look", "look", "scale", "scale", "zero", "off"]), choose.choice([2.0, -1.0, 0.5]))
+    own_call = (lambda hook, value: hook(value + 1),) if choose.random() < 0.4 else ()
+    result, error = call_safely(function, hooks, choose.uniform(1, 2), *own_call)
+    return error if error else [*log, ("result", _plain(result))]
+
+
+def _plain(value: Any) -> Any:
+    """A value that can be compared."""
+    return value if isinstance(value, (int, float)) else type(value).__name__
+
+
+def _drops(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    for hook in list(hooks.values()):
+        call(hook, value)
+    return value
+
+
+def _lets_none_in(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    for hook in list(hooks.values()):
+        value = call(hook, value)
+    return value
+
+
+def _takes_zero_for_none(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    for hook in list(hooks.values()):
+        value = call(hook, value) or value
+    return value
+
+
+def _gives_the_first_value(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    result = value
+    for hook in list(hooks.values()):
+        returned = call(hook, value)
+        result = result if returned is None else returned
+    return result
+
+
+def _stops(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    for hook in list(hooks.values()):
+        returned = call(hook, value)
+        if returned is not None:
+            return returned
+    return value
+
+
+def _ignores_call(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    return engine.through(hooks, value)
+
+
+def _calls_nothing(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    return value
+
+
+def _goes_backwards(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+    return engine.through(OrderedDict(reversed(hooks.items())), value, call)
+
+
+_THROUGH_MISTAKES = {
+    "calls_nothing": _calls_nothing,
+    "drops": _drops,
+    "none_in": _lets_none_in,
+    "zero": _takes_zero_for_none,
+    "first_value": _gives_the_first_value,
+    "stops": _stops,
+    "ignores_call": _ignores_call,
+    "backwards": _goes_backwards,
+}
+
+
+def _judge_through(answer: Any) -> Feedback:
+    if fault := check_callable(answer):
+        return fault
+    logs = [_run_through(answer, seed) for seed in range(GRAPHS)]
+    if logs == [_run_through(engine.through, seed) for seed in range(GRAPHS)]:
+        return Feedback("right")
+    for name, mistaken in _THROUGH_MISTAKES.items():
+        if logs == [_run_through(mistaken, seed) for seed in range(GRAPHS)]:
+            return Feedback(name)
+    errors = [log for log in logs if isinstance(log, str)]
+    if any("mutated" in error or "changed size" in error for error in errors):
+        return Feedback("mutated")
+    return Feedback("raised", errors[0]) if errors else Feedback("other")
+
+
+# Parts of the engine, each in the place of the right one
+
+
+def _compare_with_torch(small: SmallEngine, usual: dict[str, SmallEngine]) -> Feedback:
+    """Compare an engine with torch on random graphs; a usual mistake is recognised by what it leaves in the log."""
+    found = find_disagreement(small)
+    if found is None:
+        return Feedback("right")
+    seed, log = found
+    if name := recognise(small, usual):
+        return Feedback(name)
+    if isinstance(log, Failure):
+        return Feedback("raised", log.text)
+    return Feedback("other", str(seed))
+
+
+def _judge_node(answer: Any) -> Feedback:
+    if fault := check_callable(answer):
+        return fault
+    usual: dict[str, Any] = {
+        "no_hooks": engine.HasNoHooks,
+        "no_pre_hooks": engine.HasNoPreHooks,
+        "no_post_hooks": engine.HasNoPostHooks,
+        "retains_first": engine.RetainsFirst,
+        "retains_last": engine.RetainsLast,
+        "pre_first": engine.PreHooksFirst,
+        "pre_lost": engine.LosesPreHooks,
+        "post_lost": engine.LosesPostHooks,
+        "exchanged": engine.ExchangesTuples,
+        "after": engine.HooksAfterNode,
+    }
+    return _compare_with_torch(SmallEngine(node=answer), {name: SmallEngine(node=node) for name, node in usual.items()})
+
+
+def _judge_value(answer: Any) -> Feedback:
+    if fault := check_callable(answer):
+        return fault
+    usual: dict[str, Any] = {
+        "nothing_kept": engine.KeepsNothing,
+        "overwrites": engine.Overwrites,
+        "first": engine.KeepsFirst,
+    }
+    return _compare_with_torch(
+        SmallEngine(value=answer), {name: SmallEngine(value=value) for name, value in usual.items()}
+    )
+
+
+def _judge_backward(answer: Any) -> Feedback:
+    if fault := check_callable(answer):
+        return fault
+    usual: dict[str, Any] = {
+        "runs_nothing": engine.does_nothing,
+        "stops": engine.stops_early,
+        "recursion": engine.recurses,
+        "no_wait": engine.does_not_wait,
+        "first_part": engine.waits_for_one,
+        "forgets": engine.forgets_what_arrived,
+        "newest": engine.takes_newest,
+        "oldest": engine.takes_oldest,
+    }
+    return _compare_with_torch(
+        SmallEngine(backward=answer), {name: SmallEngine(backward=backward) for name, backward in usual.items()}
+    )
+
+
+def _judge_module(answer: Any) -> Feedback:
+    """Compare the learner's module with torch's, on chains with random hooks of four kinds."""
+    if fault := check_callable(answer):
+        return fault
+    for seed in range(GRAPHS):
+        log, error = call_safely(run_module_program, seed, answer)
+        if error:
+            return Feedback("raised", error)
+        expected = run_module_program(seed)
+        if log != expected:
+            return _explain_module(log, expected)
+    return Feedback("right")
+
+
+def _explain_module(log: list[Any], expected: list[Any]) -> Feedback:
+    missing = [kind for kind in KINDS if _count(log, kind) < _count(expected, kind)]
+    if missing:
+        return Feedback("missing", missing[0])
+    if [entry[:2] for entry in log[:-1]] != [entry[:2] for entry in expected[:-1]]:
+        return Feedback("order")
+    different = next(entry for entry, wanted in zip(log, expected, strict=False) if entry != wanted)
+    return Feedback("result" if different[0] == "numbers" else "given", different[0])
+
+
+def _count(log: list[Any], kind: str) -> int:
+    return sum(entry[0] == kind for entry in log)
+
+
+# Numbers
 
 
 def _count_visits() -> float:
@@ -18,25 +265,6 @@ def _count_visits() -> float:
         return sum(map(count, targets)) if targets else 1
 
     return float(count(y.grad_fn))
-
-
-def _first_to_fire() -> str:
-    """The name of the tensor whose hook fires first: b and then c are made from a, and both are ready at once."""
-    fired: list[str] = []
-    a = make_leaf(3.0)
-    tensors = {"b": a * make_leaf(5.0), "c": a * make_leaf(7.0)}
-    for name, tensor in tensors.items():
-        tensor.register_hook(lambda grad, name=name: fired.append(name))  # type: ignore[no-untyped-call]
-    torch.autograd.backward(tensors["b"] + tensors["c"])
-    return fired[0]
-
-
-def _judge_first_hook(answer: Any) -> Feedback:
-    names = read_names(answer)
-    if names is None or len(names) > 1:
-        return Feedback("name")
-    name = names.pop()
-    return Feedback("right" if name == _first_to_fire() else name)
 
 
 def _retained_gradient() -> float:
@@ -85,10 +313,15 @@ def _are_close(sent: list[float | None], right: list[float]) -> bool:
 
 
 JUDGES: dict[str, Judge] = {
-    "10.1": judge_number(
+    "10.1": _judge_register,
+    "10.2": _judge_through,
+    "10.3": _judge_node,
+    "10.4": _judge_value,
+    "10.5": judge_number(
         _count_visits, {1: "queue", 2: "diamond", 10: "sums", 20: "arrows", 512: "one_less", 2046: "nodes"}
     ),
-    "10.2": _judge_first_hook,
-    "10.3": _judge_division,
-    "10.4": judge_number(_retained_gradient, {4: "arrived", 80: "all", 40: "pre", 0: "post"}),
+    "10.6": _judge_backward,
+    "10.7": _judge_module,
+    "10.8": _judge_division,
+    "10.9": judge_number(_retained_gradient, {4: "arrived", 80: "all", 40: "pre", 0: "post"}),
 }

@@ -80,12 +80,9 @@ def test_lesson_shows_the_index_error_of_the_articles_code_in_a_full_backward_ho
         assert "tuple index out of range" in code_with_checks(file, cell)
 
 
-def test_hook_cost_is_the_asserted_median_of_several_measurements() -> None:
-    cell = source("09_watching_training.ipynb", "c44")
-    assert "for _ in range(9)" in cell and "median(" in cell and 'assert ratios["singular_values"] > 2' in cell
-    assert "timeit.timeit(epoch" not in "".join(
-        training_cell.source for training_cell in read_notebook("09_watching_training.ipynb").cells
-    )
+def test_hook_cost_is_the_median_of_several_measurements_in_turns() -> None:
+    cell = source("09_watching_training.ipynb", "c74")
+    assert "for _ in range(7)" in cell and "for kind, taken in seconds.items()" in cell and "median(" in cell
 
 
 def test_tensorflow_texts_name_the_session_run_hooks_of_version_1() -> None:
@@ -142,7 +139,7 @@ REQUIRED_ASSERTIONS = {
     "0.1b": '[("look", "kept")]',
     "1.7b": "called == replicas and relu not in replicas",
     "2.7b": 'ran == ["Linear"]',
-    "3.4b": 'ratios["singular_values"] > 2',
+    "3.4b": "time.monotonic() - start >= 5 * 0.02",
 }
 """Row of the source table → the assertion in its cell, for cells that once asserted something else."""
 

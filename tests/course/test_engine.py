@@ -1,183 +1,78 @@
-"""The engine that lesson 10 builds agrees with torch: the same gradients, and the same hooks in the same order."""
+"""The engine of lesson 10 agrees with torch on gradients and on the order of hooks; faulty engines do not."""
 
-import random
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-import torch
 
-LESSON = Path(__file__).parents[2] / "notebooks" / "10_under_the_hood.ipynb"
+import hookviz as hv
+from hookviz.course import engine
+from hookviz.course.random_graphs import (
+    Failure,
+    Program,
+    SmallEngine,
+    TorchEngine,
+    find_disagreement,
+    log_or_error,
+    recognise,
+    run_module_program,
+    run_program,
+)
+from tests.course.reading import read_notebook, read_solution
 
-
-def engine_cells() -> list[str]:
-    """The sources of the cells that make up the engine."""
-    notebook = nbformat.read(LESSON, as_version=4)
-    return [cell.source for cell in notebook.cells if "engine" in cell.metadata.get("tags", ())]
-
-
-SOURCE = "\n".join(engine_cells())
-
-
-class LessonEngine:
-    """Builds graphs with the lesson's engine."""
-
-    def __init__(self, source: str = SOURCE) -> None:
-        namespace: dict[str, Any] = {"torch": torch}
-        exec(source, namespace)
-        self.leaf, self.backward = namespace["Value"], namespace["backward"]
-
-    def node(self, value: Any) -> Any:
-        return value.grad_fn
-
-    def join(self, *values: Any) -> Any:
-        """The sum of many values as one node."""
-        return self.leaf(sum(value.data for value in values), lambda grad: (grad,) * len(values), *values)
+LESSON = "10_under_the_hood.ipynb"
+PARTS = {"10.1": "register", "10.2": "through", "10.3": "Node", "10.4": "Value", "10.6": "backward", "10.7": "Module"}
+"""The exercises that ask for a part of the engine."""
 
 
-class Join(torch.autograd.Function):
-    """The sum of many tensors as one node."""
-
-    @staticmethod
-    def forward(ctx: Any, *values: torch.Tensor) -> Any:
-        ctx.count = len(values)
-        return sum(values)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return (grad,) * ctx.count
+def engine_cells(notebook: Any) -> str:
+    """The cells that make up the engine."""
+    return "\n".join(cell.source for cell in notebook.cells if "engine" in cell.metadata.get("tags", ()))
 
 
-class TorchEngine:
-    """Builds the same graphs with torch."""
-
-    join = Join.apply
-
-    def leaf(self, number: float) -> torch.Tensor:
-        return torch.tensor(number, dtype=torch.float64, requires_grad=True)
-
-    def backward(self, tensor: torch.Tensor, grad: float) -> None:
-        torch.autograd.backward(tensor, torch.tensor(grad, dtype=torch.float64), retain_graph=True)
-
-    def node(self, tensor: torch.Tensor) -> Any:
-        return torch.autograd.graph.get_gradient_edge(tensor).node
+SOURCE = engine_cells(read_solution(LESSON))
 
 
-def numbers(given: Any) -> Any:
-    return tuple(map(numbers, given)) if isinstance(given, tuple) else float(given)
+def names_in(source: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)
+    return namespace
 
 
-def scaled(given: Any, factor: float) -> Any:
-    return tuple(grad * factor for grad in given) if isinstance(given, tuple) else given * factor
+def small_engine(source: str = SOURCE) -> SmallEngine:
+    """The engine of the lesson, or a changed one."""
+    names = names_in(source)
+    return SmallEngine(value=names["Value"], backward=names["backward"])
 
 
-class Program:
-    """A random graph with hooks on it: the seed alone determines it, for either engine."""
-
-    def __init__(self, engine: LessonEngine | TorchEngine, seed: int, max_fan_in: int) -> None:
-        self.engine, self.max_fan_in = engine, max_fan_in
-        self.choose = random.Random(seed)
-        self.log: list[Any] = []
-        self.handles: list[Any] = []
-        self.values = [engine.leaf(self.choose.uniform(-1, 1)) for _ in range(self.choose.randint(1, 4))]
-        for _ in range(self.choose.randint(1, 12)):
-            self.values.append(self.computed())
-        # torch frees a leaf's node that nothing refers to, and creates a new one without the hooks.
-        self.nodes = [engine.node(value) for value in self.values]
-
-    def computed(self) -> Any:
-        """A new value, mostly from recent ones, so that paths fork and join."""
-        left, right = self.choose.choices(self.values[-self.choose.randint(1, 6) :], k=2)
-        kind = self.choose.choice(["add", "multiply", "relu", "join"][: 4 if self.max_fan_in > 2 else 3])
-        if kind == "join":
-            return self.engine.join(*self.choose.choices(self.values, k=self.choose.randint(3, self.max_fan_in)))
-        return left + right if kind == "add" else left * right if kind == "multiply" else left.relu()
-
-    def run(self) -> list[Any]:
-        """Run some backward passes, add and remove hooks between them, and return the log of hooks and gradients."""
-        for _ in range(self.choose.randint(1, 3)):
-            for _ in range(self.choose.randint(0, 10)):
-                self.hook_somewhere()
-            for handle in self.choose.sample(self.handles, len(self.handles) // 4):
-                handle.remove()
-            root = self.choose.choice([*self.values, *self.values[-1:] * 20])
-            self.engine.backward(root, self.choose.choice([1.0, -0.5, 3.0]))
-            self.log.append([None if kept is None else float(kept) for kept in map(self.kept, self.values)])
-        return self.log
-
-    def kept(self, value: Any) -> Any:
-        return value.grad if not isinstance(value, torch.Tensor) or value.is_leaf or value.retains_grad else None
-
-    def hook_somewhere(self) -> None:
-        place = self.choose.randrange(len(self.values))
-        kind = self.choose.choice(["tensor", "tensor", "retain", "pre", "post"])
-        if kind == "retain":
-            self.values[place].retain_grad()
-        else:
-            self.hook(kind, place, self.choose.choice(["look", "look", "scale", "scale", "once", "another", "off"]))
-
-    def hook(self, kind: str, place: int, does: str) -> None:
-        """Register a hook that logs its gradients, and may scale them, remove itself or an older hook, or add one."""
-        number, factor = len(self.handles), self.choose.choice([-1.0, 0.5, 2.0])
-        target = self.choose.randrange(len(self.values))
-
-        def observe(*given: Any) -> Any:
-            self.log.append((kind, place, number, numbers(given)))
-            if does in ("once", "another"):
-                self.handles[number].remove()
-            if does == "another":
-                self.hook(kind, target, "look")
-            if does == "off":
-                self.handles[number // 2].remove()
-            return scaled(given[0], factor) if does == "scale" else None
-
-        home = self.values[place] if kind == "tensor" else self.nodes[place]
-        self.handles.append(home.register_prehook(observe) if kind == "pre" else home.register_hook(observe))
+def test_engine_of_the_lesson_has_all_parts_and_the_student_gets_each_with_a_gap() -> None:
+    assert all(callable(names_in(SOURCE)[name]) for name in PARTS.values())
+    gaps = engine_cells(read_notebook(LESSON))
+    assert gaps.count("...  # your lines") == 8 and "BEGIN" not in gaps
+    names = names_in(gaps)
+    for exercise, name in PARTS.items():
+        assert not hv.check(exercise, names[name]).right
 
 
-def run_program(engine: LessonEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> list[Any]:
-    return Program(engine, seed, max_fan_in).run()
+@pytest.mark.parametrize("exercise", PARTS)
+def test_each_part_of_the_lessons_engine_is_accepted(exercise: str) -> None:
+    assert hv.check(exercise, names_in(SOURCE)[PARTS[exercise]]).right
 
 
-def disagreements(source: str, seeds: range, max_fan_in: int = 2) -> Iterator[int]:
-    """Yield the seeds of graphs on which the engine in ``source`` differs from torch or raises an error."""
-    lesson_engine, torch_engine = LessonEngine(source), TorchEngine()
-    for seed in seeds:
-        try:
-            if run_program(lesson_engine, seed, max_fan_in) != run_program(torch_engine, seed, max_fan_in):
-                yield seed
-        except (KeyError, RuntimeError, TypeError):
-            yield seed
-
-
-def test_engine_has_the_number_of_lines_that_the_readme_states() -> None:
-    assert [source.split()[1] for source in engine_cells()[1:]] == [
-        "through(hooks,",
-        "Node:",
-        "Value:",
-        "backward(value,",
-    ]
-    lines = [line for line in SOURCE.splitlines() if line.strip()]
-    assert f"an autograd engine with hooks in {len(lines)} lines" in (LESSON.parents[1] / "README.md").read_text(
-        "utf-8"
-    )
-
-
-def test_engine_agrees_with_torch_on_gradients_and_on_the_order_of_hooks() -> None:
-    assert list(disagreements(SOURCE, range(1_000))) == []
+@pytest.mark.parametrize("make", [small_engine, SmallEngine], ids=["of the lesson", "of the judge"])
+def test_engine_agrees_with_torch_on_gradients_and_on_the_order_of_hooks(make: Any) -> None:
+    assert find_disagreement(make(), range(1_000)) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="among leaves, torch's order is that of the C++ library's heap")
 def test_engine_agrees_with_torch_if_one_node_makes_many_leaves_ready() -> None:
-    assert list(disagreements(SOURCE, range(300), max_fan_in=9)) == []
+    assert find_disagreement(small_engine(), range(300), max_fan_in=9) is None
 
 
 def test_random_graphs_have_hooks_of_every_kind_and_nodes_that_wait() -> None:
-    programs = [Program(LessonEngine(), seed, max_fan_in=2) for seed in range(200)]
+    programs = [Program(SmallEngine(), seed, max_fan_in=2) for seed in range(200)]
     logs = [program.run() for program in programs]
     fired = [entry for log in logs for entry in log if isinstance(entry, tuple)]
     places = Counter((kind, place < 4) for kind, place, _, _ in fired)
@@ -187,27 +82,31 @@ def test_random_graphs_have_hooks_of_every_kind_and_nodes_that_wait() -> None:
     assert sum(count > 1 for counts in arrows for count in counts.values()) > 400  # nodes that must wait
 
 
+def test_random_modules_have_hooks_of_every_kind() -> None:
+    fired = Counter(entry[0] for seed in range(300) for entry in run_module_program(seed))
+    assert min(fired[kind] for kind in ("forward_pre", "forward", "backward_pre", "backward")) > 150
+
+
 FAULTS = {
     "the oldest node goes first": ("self.number > other.number", "self.number < other.number"),
-    "leaves go last": ('float("inf")', "-1"),
-    "the number of a node does not count": ("next(Node.numbers) if", "0 if"),
+    "leaves go last": ("math.inf", "-1"),
+    "the number of a node does not count": ("Node.made if", "0 if"),
     "a node does not wait": ("arrows[target] == 0", "True"),
     "what arrived before is forgotten": ("buffer.get(target, 0.0) + part", "part"),
-    "a leaf's gradient is overwritten": ("grad if self.grad is None else self.grad + grad", "grad"),
-    "a leaf retains its gradient a second time": (
-        "{0: self.accumulate} if self.grad_fn.next_nodes else {}",
-        "{0: self.accumulate}",
-    ),
+    "a leaf's gradient is overwritten": ("self.grad = self.grad + grad", "self.grad = grad"),
+    "a leaf retains its gradient a second time": ("if self.grad_fn.next_nodes:", "if True:"),
     "retain_grad comes first": (
-        "grad = through(self.tensor_hooks, grad)\n        grad = through(self.retain, grad)",
-        "grad = through(self.retain, grad)\n        grad = through(self.tensor_hooks, grad)",
+        "grad = through(self.tensor_hooks, grad)\n        grad = through(self.retain_hooks, grad)",
+        "grad = through(self.retain_hooks, grad)\n        grad = through(self.tensor_hooks, grad)",
     ),
     "retain_grad comes after the pre-hooks": (
-        "grad = through(self.retain, grad)\n        (grad,) = through(self.pre, (grad,))",
-        "(grad,) = through(self.pre, (grad,))\n        grad = through(self.retain, grad)",
+        "grad = through(self.retain_hooks, grad)\n        (grad,) = through(self.pre_hooks, (grad,))",
+        "(grad,) = through(self.pre_hooks, (grad,))\n        grad = through(self.retain_hooks, grad)",
     ),
-    "what pre-hooks return is lost": ("(grad,) = through(self.pre, (grad,))", "through(self.pre, (grad,))"),
-    "what hooks return is lost": ("value if returned is None else returned", "value"),
+    "what pre-hooks return is lost": ("(grad,) = through(self.pre_hooks, (grad,))", "through(self.pre_hooks, (grad,))"),
+    "what post-hooks return is lost": ("sent = through(self.post_hooks", "through(self.post_hooks"),
+    "what hooks return is lost": ("value = returned", "pass"),
+    "None replaces the value": ("if returned is not None:", "if True:"),
     "a hook cannot take itself off": ("list(hooks.values())", "hooks.values()"),
 }
 
@@ -216,4 +115,32 @@ FAULTS = {
 def test_comparison_with_torch_detects_a_faulty_engine(fault: str) -> None:
     right, wrong = FAULTS[fault]
     assert SOURCE.count(right) == 1
-    assert next(disagreements(SOURCE.replace(right, wrong), range(100)), None) is not None
+    assert find_disagreement(small_engine(SOURCE.replace(right, wrong)), range(100)) is not None
+
+
+MISTAKES = [
+    (SmallEngine(node=engine.RetainsLast), "last"),
+    (SmallEngine(backward=engine.recurses), "recursion"),
+    (SmallEngine(node=engine.ExchangesTuples), "exchanged"),
+]
+
+
+@pytest.mark.parametrize(("mistaken", "name"), MISTAKES, ids=[name for _, name in MISTAKES])
+def test_mistake_is_recognised_by_what_it_leaves_in_the_log(mistaken: SmallEngine, name: str) -> None:
+    assert recognise(mistaken, {other: small for small, other in MISTAKES}) == name
+    assert recognise(SmallEngine(value=engine.Overwrites), {other: small for small, other in MISTAKES}) is None
+
+
+def test_error_of_a_learners_part_is_its_log() -> None:
+    def raises(value: Any, grad: float = 1.0) -> None:
+        raise KeyError(value)
+
+    failure = log_or_error(SmallEngine(backward=raises), 1)
+    assert (
+        isinstance(failure, Failure) and failure == Failure("KeyError", "") and failure.text.startswith("KeyError: <")
+    )
+    assert log_or_error(SmallEngine(), 1) == run_program(TorchEngine(), 1)
+
+
+def test_lesson_has_no_lambda_that_acts_in_a_class() -> None:
+    assert not re.search(r"^    \w+ = lambda", SOURCE, re.MULTILINE)

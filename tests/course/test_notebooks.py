@@ -15,6 +15,7 @@ from hookviz.course.exercises import JUDGES
 from hookviz.player.compression import unpack
 from tests.waiting import PATIENCE
 from tools.lesson_pages import MAP
+from tools.lessons import YOUR_LINES
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
@@ -26,7 +27,7 @@ NOT_A_CLAIM = re.compile(
     r"|^\| \d\d (?=\|)"  # the case file numbers its lessons
     r"|^\[The course\]\(README\.md\): .*$"  # the map
     r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
-    r"|^\| \d\d (?=\|)"  # the case file numbers its lessons
+    r"|^\*\*\d\d\.\d\*\*"  # an exercise of a lesson's body
     r"|^## Exercises$(?s:.*?)^(?=## )",  # test_exercises.py checks these
     re.MULTILINE,
 )
@@ -46,6 +47,10 @@ CUDA_ALLOWANCE = CUDA_MEGABYTES if torch.version.cuda else 0
 
 RANDOM_LESSONS = [path for path in LESSONS if path.name[:2] in ("04", "05", "06", "10")]
 """Lessons whose players show randomly initialised weights."""
+
+
+HANDED_IN = re.compile(r'hv\.check\("\d\d\.\d", (\w+)\)')
+"""A check of a function or class that has a gap for the student's lines."""
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
@@ -180,10 +185,14 @@ def test_lesson_uses_predict_in_the_player_and_a_what_if(lesson: Any) -> None:
 
 def test_each_exercise_has_a_check_with_an_empty_answer(lesson: Any, request: pytest.FixtureRequest) -> None:
     number = request.node.callspec.id[:2]
-    exercises = re.findall(r'hv\.check\("(\d\d\.\d)", answer\)', "\n".join(code(lesson)))
+    exercises = re.findall(r'hv\.check\("(\d\d\.\d)", \w+\)', "\n".join(code(lesson)))
     assert exercises == [name for name in JUDGES if name.startswith(number)]
     cells = [cell for cell in code(lesson) if "hv.check" in cell]
-    assert len(cells) == len(exercises) and all(cell.startswith("answer = None") for cell in cells)
+    assert len(cells) == len(exercises)
+    assert all(cell.startswith("answer = None") or HANDED_IN.fullmatch(cell) for cell in cells)
+    names = [match[1] for cell in cells if (match := HANDED_IN.fullmatch(cell))]
+    gaps = [cell for cell in code(lesson) if YOUR_LINES in cell]
+    assert all(any(re.search(rf"^(?:def|class) {name}\b", cell, re.MULTILINE) for cell in gaps) for name in names)
 
 
 def test_lesson_has_at_least_two_exercises(lesson: Any) -> None:

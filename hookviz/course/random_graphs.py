@@ -1,0 +1,275 @@
+"""Random graphs with random hooks: a learner's engine and PyTorch's run the same ones, and their logs are compared."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+
+from hookviz.course import engine
+
+GRAPHS = 300
+"""How many graphs a learner's part of the engine is compared on."""
+
+
+class SmallEngine:
+    """Builds graphs with the engine of the lesson, some of whose parts may be a learner's."""
+
+    def __init__(self, node: Any = None, value: Any = None, backward: Callable[..., Any] | None = None) -> None:
+        self.leaf: Any = value or engine.Value
+        if node is not None:
+            self.leaf = type("Value", (self.leaf,), {"node_class": node})
+        self.backward = backward or engine.backward
+
+    def node(self, value: Any) -> Any:
+        return value.grad_fn
+
+    def join(self, *values: Any) -> Any:
+        """The sum of many values as one node."""
+        return self.leaf(sum(value.data for value in values), lambda grad: (grad,) * len(values), values)
+
+
+class _Join(torch.autograd.Function):
+    """The sum of many tensors as one node."""
+
+    @staticmethod
+    def forward(ctx: Any, *values: torch.Tensor) -> Any:
+        ctx.count = len(values)
+        return sum(values)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return (grad,) * ctx.count
+
+
+class TorchEngine:
+    """Builds the same graphs with torch."""
+
+    join = _Join.apply
+
+    def leaf(self, number: float) -> torch.Tensor:
+        return torch.tensor(number, dtype=torch.float64, requires_grad=True)
+
+    def backward(self, tensor: torch.Tensor, grad: float) -> None:
+        torch.autograd.backward(tensor, torch.tensor(grad, dtype=torch.float64), retain_graph=True)
+
+    def node(self, tensor: torch.Tensor) -> Any:
+        return torch.autograd.graph.get_gradient_edge(tensor).node
+
+
+def _numbers(given: Any) -> Any:
+    return tuple(map(_numbers, given)) if isinstance(given, tuple) else float(given)
+
+
+def _scaled(given: Any, factor: float) -> Any:
+    return tuple(grad * factor for grad in given) if isinstance(given, tuple) else given * factor
+
+
+class Program:
+    """A random graph with hooks on it: the seed alone determines it, for either engine."""
+
+    def __init__(self, engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> None:
+        self.engine, self.max_fan_in = engine, max_fan_in
+        self.choose = random.Random(seed)
+        self.log: list[Any] = []
+        self.handles: list[Any] = []
+        self.values = [engine.leaf(self.choose.uniform(-1, 1)) for _ in range(self.choose.randint(1, 4))]
+        for _ in range(self.choose.randint(1, 12)):
+            self.values.append(self._compute())
+        # torch frees a leaf's node that nothing refers to, and creates a new one without the hooks.
+        self.nodes = [engine.node(value) for value in self.values]
+
+    def _compute(self) -> Any:
+        """Compute a new value, mostly from recent ones, so that paths fork and join."""
+        left, right = self.choose.choices(self.values[-self.choose.randint(1, 6) :], k=2)
+        kind = self.choose.choice(["add", "multiply", "relu", "join"][: 4 if self.max_fan_in > 2 else 3])
+        if kind == "join":
+            return self.engine.join(*self.choose.choices(self.values, k=self.choose.randint(3, self.max_fan_in)))
+        return left + right if kind == "add" else left * right if kind == "multiply" else left.relu()
+
+    def run(self) -> list[Any]:
+        """Run some backward passes, add and remove hooks between them, and return the log of hooks and gradients."""
+        for _ in range(self.choose.randint(1, 3)):
+            for _ in range(self.choose.randint(0, 10)):
+                self._hook_somewhere()
+            for handle in self.choose.sample(self.handles, len(self.handles) // 4):
+                handle.remove()
+            root = self.choose.choice([*self.values, *self.values[-1:] * 20])
+            self.engine.backward(root, self.choose.choice([1.0, -0.5, 3.0]))
+            self.log.append([None if kept is None else float(kept) for kept in map(self._kept, self.values)])
+        return self.log
+
+    def _kept(self, value: Any) -> Any:
+        return value.grad if not isinstance(value, torch.Tensor) or value.is_leaf or value.retains_grad else None
+
+    def _hook_somewhere(self) -> None:
+        place = self.choose.randrange(len(self.values))
+        kind = self.choose.choice(["tensor", "tensor", "retain", "pre", "post"])
+        if kind == "retain":
+            self.values[place].retain_grad()
+        else:
+            self._hook(kind, place, self.choose.choice(["look", "look", "scale", "scale", "once", "another", "off"]))
+
+    def _hook(self, kind: str, place: int, does: str) -> None:
+        """Register a hook that logs its gradients, and may scale them, remove itself or an older hook, or add one."""
+        number, factor = len(self.handles), self.choose.choice([-1.0, 0.5, 2.0])
+        target = self.choose.randrange(len(self.values))
+
+        def observe(*given: Any) -> Any:
+            self.log.append((kind, place, number, _numbers(given)))
+            if does in ("once", "another"):
+                self.handles[number].remove()
+            if does == "another":
+                self._hook(kind, target, "look")
+            if does == "off":
+                self.handles[number // 2].remove()
+            return _scaled(given[0], factor) if does == "scale" else None
+
+        home: Any = self.values[place] if kind == "tensor" else self.nodes[place]
+        self.handles.append(home.register_prehook(observe) if kind == "pre" else home.register_hook(observe))
+
+
+def run_program(engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> list[Any]:
+    return Program(engine, seed, max_fan_in).run()
+
+
+@cache
+def _log_of_torch(seed: int, max_fan_in: int) -> list[Any]:
+    return run_program(TorchEngine(), seed, max_fan_in)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a learner's part raised. Errors of one kind count as the same: their texts may hold addresses."""
+
+    kind: str
+    text: str = field(compare=False)
+
+
+def find_disagreement(small: SmallEngine, seeds: range = range(GRAPHS), max_fan_in: int = 2) -> tuple[int, Any] | None:
+    """The first seed on which an engine differs from torch, and its log or failure; None if none differs."""
+    for seed in seeds:
+        log = log_or_error(small, seed, max_fan_in)
+        if log != _log_of_torch(seed, max_fan_in):
+            return seed, log
+    return None
+
+
+def log_or_error(small: SmallEngine, seed: int, max_fan_in: int = 2) -> list[Any] | Failure:
+    """The log of a program, or what a learner's part raised."""
+    try:
+        return run_program(small, seed, max_fan_in)
+    except (Exception, SystemExit) as error:  # a learner's part may raise anything
+        return Failure(type(error).__name__, f"{type(error).__name__}: {error}")
+
+
+def recognise(small: SmallEngine, usual: dict[str, SmallEngine], seeds: range = range(120)) -> str | None:
+    """The name of the usual mistake that leaves the same logs as an engine."""
+    remaining = dict(usual)
+    for seed in seeds:
+        log = log_or_error(small, seed)
+        remaining = {name: mistaken for name, mistaken in remaining.items() if log_or_error(mistaken, seed) == log}
+        if not remaining:
+            return None
+    return next(iter(remaining))
+
+
+# Modules with hooks of four kinds
+
+KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+"""The kinds of module hooks, as they appear in the log."""
+REGISTER = {
+    "forward_pre": "register_forward_pre_hook",
+    "forward": "register_forward_hook",
+    "backward_pre": "register_full_backward_pre_hook",
+    "backward": "register_full_backward_hook",
+}
+
+
+class _Scale(torch.nn.Module):
+    """Multiplies by a parameter, as the function of the small module does."""
+
+    def __init__(self, factor: torch.Tensor) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
+
+
+class _SmallModules:
+    """Runs the program of ``run_module_program`` with the engine of the lesson."""
+
+    def __init__(self, module_class: Any) -> None:
+        self.module_class = module_class
+
+    def leaf(self, number: float) -> Any:
+        return engine.Value(number)
+
+    def module(self, factor: Any) -> Any:
+        return self.module_class(lambda x: x * factor)
+
+    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
+        engine.register(getattr(module, f"{kind}_hooks"), hook)
+
+    def backward(self, value: Any) -> None:
+        engine.backward(value)
+
+    def number(self, value: Any) -> float:
+        return float(getattr(value, "data", value))
+
+
+class _TorchModules:
+    def leaf(self, number: float) -> Any:
+        return torch.tensor(number, dtype=torch.float64, requires_grad=True)
+
+    def module(self, factor: Any) -> Any:
+        return _Scale(factor)
+
+    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
+        getattr(module, REGISTER[kind])(hook)
+
+    def backward(self, value: Any) -> None:
+        value.backward()
+
+    def number(self, value: Any) -> float:
+        return float(value.item())
+
+
+def _read(number: Callable[[Any], float], value: Any) -> Any:
+    return [number(part) for part in value] if isinstance(value, tuple) else number(value)
+
+
+def run_module_program(seed: int, module_class: Any = None) -> list[Any]:
+    """Run a chain with a module that has random hooks, on torch or with the class of a small module; return the log."""
+    run: Any = _TorchModules() if module_class is None else _SmallModules(module_class)
+    choose, log = random.Random(seed), []
+    x, factor, after = (run.leaf(choose.uniform(0.5, 2)) for _ in range(3))
+    module = run.module(factor)
+
+    def add_hook(kind: str, number: int) -> None:
+        does, scale = choose.choice(["look", "scale"]), choose.choice([0.5, 2.0, 3.0])
+
+        def hook(given: Any, *values: Any) -> Any:
+            numbers = [
+                [run.number(v) for v in value] if isinstance(value, tuple) else run.number(value) for value in values
+            ]
+            log.append((kind, number, given is module, numbers))
+            if does == "look":
+                return None
+            if kind == "forward":
+                return values[1] * run.leaf(scale)
+            if kind == "forward_pre":
+                return (values[0][0] * run.leaf(scale),)
+            return tuple(value * scale for value in values[0])
+
+        run.register(module, kind, hook)
+
+    for number in range(choose.randint(1, 6)):
+        add_hook(choose.choice(KINDS), number)
+    output = module(x) * after
+    run.backward(output)
+    log.append(("numbers", run.number(output), run.number(x.grad), run.number(factor.grad)))
+    return log
