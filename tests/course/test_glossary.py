@@ -14,7 +14,7 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*(, .+?)?: (.+?\.) \(\[lesson (\d\d)\]\((\d\
 ENTRIES = ENTRY.findall(GLOSSARY)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
-NOT_A_TERM = re.compile(r".*[.?]|Step through it|What if|Predict|\d\d(\.\d)?", re.DOTALL)
+NOT_A_TERM = re.compile(r".*[.?]|After this lesson you can:?|Step through it|What if|Predict|\d\d(\.\d)?", re.DOTALL)
 """Bold text that introduces no word: an instruction, the question of a lesson, a button, the number of an exercise."""
 
 

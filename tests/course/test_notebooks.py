@@ -23,7 +23,7 @@ NOT_A_CLAIM = re.compile(
     r"|\[step \d+\]\(#step-\d+\)|\]\([^)]*\)|\[\d\d [^]]*\]"  # links, and the steps and lessons they lead to
     r"|PyTorch \d(?:\.\d)?|Version \d"
     r"|^\[The course\]\(README\.md\): .*$"  # the map
-    r"|[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
+    r"|^\| \d\d \||[Ll]esson \d+|\d+ minutes|^\d\. |^# .*$"  # lists, titles
     r"|^## Exercises$(?s:.*?)^(?=## )",  # test_exercises.py checks these
     re.MULTILINE,
 )
@@ -35,7 +35,7 @@ peak[0], time.process_time()"""
 """Measures the peak memory of the kernel; ``ru_maxrss`` would include the peak of the process that started it."""
 
 
-USUAL_MEGABYTES, MEGABYTES = 450, {"08": 700, "09": 700}
+USUAL_MEGABYTES, MEGABYTES = 450, {"06": 700, "08": 700, "09": 700}
 """The limit of peak memory, and the higher limits of lessons that train a network on pictures."""
 CUDA_MEGABYTES = 350
 """The additional memory of a CUDA build of torch with its compiler imported."""
