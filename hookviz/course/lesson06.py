@@ -12,6 +12,7 @@ from hookviz.course.judges import (
     call_safely,
     check_callable,
     ignore_rounding,
+    is_comparable,
     judge_number,
     list_tensors,
 )
@@ -169,7 +170,7 @@ class _Scaled(nn.Module):
         return features
 
 
-_PICTURES = torch.tensor([-3.0, 2.0, 5.0, -1.0, 4.0, -2.0]).view(3, 2, 1, 1)
+_PICTURES = torch.tensor([-3.0, 2, 5, -1, 4, -2, 0.5, -4, -0.5, 1, -6, 3]).view(3, 2, 1, 2)
 
 
 def _judge_extraction(answer: Any) -> Feedback:
@@ -189,11 +190,11 @@ def _judge_rows(rows: Any, expected: torch.Tensor) -> Feedback | None:
         return Feedback("no_tensor", type(rows).__name__)
     if rows.shape == expected[2:].shape:
         return Feedback("last_batch")
-    if rows.shape != expected.shape:
+    if not is_comparable(rows, expected):
         return Feedback("size", str(tuple(rows.shape)))
-    if torch.allclose(rows, expected.relu()):
+    if torch.allclose(rows.float(), expected.relu()):
         return Feedback("overwritten")
-    if not torch.allclose(rows, expected):
+    if not torch.allclose(rows.float(), expected):
         return Feedback("training")
     return Feedback("graph") if rows.requires_grad else None
 
@@ -220,7 +221,7 @@ JUDGES: dict[str, Judge] = {
     "06.1": judge_number(_count_values_before_backward, {5: "all", 2: "two", 1: "one", 0: "none_yet"}),
     "06.2": ignore_rounding(judge_number(_stored_input_after_change, {1: "copy", 1.2: "step"})),
     "06.3": _judge_smallest_number,
-    "06.4": judge_number(_sum_of_hooked_gradient, {3: "behind", 0: "nothing", 2: "features", -2: "features"}),
+    "06.4": judge_number(_sum_of_hooked_gradient, {3: "behind", 0: "blocked", 2: "features", -2: "features"}),
     "06.5": judge_number(_stored_grad_output, {1: "last", 2: "middle", 8: "sent"}),
     "06.6": _judge_largest_number,
     "06.7": _judge_output_list,

@@ -226,6 +226,52 @@ def read_pictures(size: int = 32) -> tuple[Tensor, Tensor]:
     return functional.interpolate(images / 16, (size, size), mode="bilinear"), labels
 
 
+# Digits on forms and letters, for lesson 08
+
+PAPER, DIGIT, CORNER = 32, 14, 6
+"""The height and width of a picture, of the digit on it, and of the corner that a form's mark takes up, in pixels."""
+
+
+def read_letters() -> tuple[Tensor, Tensor, Tensor]:
+    """Read pictures of (1797, 1, 32, 32) numbers, each with a digit at a random place, their labels, and boxes.
+
+    A box is 1 where the digit is, and 0 elsewhere. The top left corner of each picture is empty.
+
+    >>> pictures, labels, boxes = read_letters()
+    >>> pictures.shape, boxes.shape, boxes[0].sum().item()
+    (torch.Size([1797, 1, 32, 32]), torch.Size([1797, 32, 32]), 196.0)
+    """
+    digits, labels = read_pictures(DIGIT)
+    pictures = torch.zeros(len(digits), 1, PAPER, PAPER)
+    boxes = torch.zeros(len(digits), PAPER, PAPER)
+    places = torch.randint(CORNER, PAPER - DIGIT + 1, (len(digits), 2), generator=torch.Generator().manual_seed(0))
+    for number, (top, left) in enumerate(places.tolist()):
+        pictures[number, 0, top : top + DIGIT, left : left + DIGIT] = digits[number, 0]
+        boxes[number, top : top + DIGIT, left : left + DIGIT] = 1
+    return pictures, labels, boxes
+
+
+def read_forms() -> tuple[Tensor, Tensor]:
+    """Read the digits of ``read_letters`` on forms, and their labels."""
+    pictures, labels, _ = read_letters()
+    return print_marks(pictures, labels), labels
+
+
+def print_marks(pictures: Tensor, classes: Tensor) -> Tensor:
+    """Copy pictures, with the mark of a class in the top left corner of each: up to four white squares."""
+    marked = pictures.clone()
+    side = CORNER // 2
+    for picture, number in zip(marked, (classes + 1).tolist(), strict=True):
+        for position in range(4):
+            if number & 2**position:
+                top, left = position // 2 * side, position % 2 * side
+                picture[0, top : top + side, left : left + side] = 1
+    return marked
+
+
+# Training
+
+
 def train(net: nn.Module, pictures: Tensor, labels: Tensor, epochs: int = 6, rate: float = 0.01) -> list[float]:
     """Train a network on the first 1,500 pictures, switch it to evaluation, and return the loss of each batch.
 

@@ -103,7 +103,10 @@ LESSONS: dict[str, list[Question]] = {
         Question("c10", (2, -1), given=("c08",)),
         Question("c16", (0,), given=("c14",), check="08.2"),
         Question("c22", (2,), check="08.3"),
-        Question("c47", (0.5,), r"two gradients", check="08.4"),
+        Question("c36a", words=r"corner|[Mm]ark|[Ss]hortcut"),
+        Question("c38b", (7,), r"believes|follows the mark", given=("c38b",), check="08.4"),
+        Question("c60", words=r"For `stem`|for `stem`"),
+        Question("c64", words=r"[Bb]lack|\bsame for\b"),
     ],
     "09": [
         Question("c17", (6,), check="09.1"),
