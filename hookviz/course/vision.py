@@ -226,6 +226,20 @@ def read_pictures(size: int = 32) -> tuple[Tensor, Tensor]:
     return functional.interpolate(images / 16, (size, size), mode="bilinear"), labels
 
 
+def show(pictures: Sequence[Tensor] | Tensor, low: float | None = None, high: float | None = None) -> None:
+    """Draw pictures side by side: ``low`` is black and ``high`` white, or else the smallest and the largest number."""
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, len(pictures), figsize=(len(pictures), 1.1))
+    if low is None:
+        low = min(picture.min().item() for picture in pictures)
+    if high is None:
+        high = max(picture.max().item() for picture in pictures)
+    for picture, axis in zip(pictures, axes, strict=True):
+        axis.imshow(picture, cmap="gray", vmin=low, vmax=high)
+        axis.axis("off")
+
+
 # Digits on forms and letters, for lesson 08
 
 PAPER, DIGIT, CORNER = 32, 14, 6
