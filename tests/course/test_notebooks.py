@@ -39,7 +39,7 @@ peak[0], time.process_time()"""
 """Measures the peak memory of the kernel; ``ru_maxrss`` would include the peak of the process that started it."""
 
 
-USUAL_MEGABYTES, MEGABYTES = 600, {"08": 700, "09": 700}
+USUAL_MEGABYTES, MEGABYTES = 600, {"06": 700, "08": 700, "09": 700}
 """The limit of peak memory, and the higher limits of lessons that train a network on pictures."""
 CUDA_MEGABYTES = 350
 """The additional memory of a CUDA build of torch with its compiler imported."""
