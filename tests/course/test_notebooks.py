@@ -225,10 +225,6 @@ def test_linked_files_exist(lesson: Any) -> None:
         assert (FOLDER / target).exists()
 
 
-NEWEST_LESSON = "[13](13_inside_a_transformer.ipynb)&nbsp;·&nbsp;"
-"""Its entry in the map; lessons that do not yet have it are accepted."""
-
-
 def course_map(path: Path) -> str:
     """The course map in a lesson's first cell, with the bold number replaced by a link to the lesson."""
     [line] = MAP.findall(nbformat.read(path, as_version=4).cells[0].source)
@@ -237,11 +233,11 @@ def course_map(path: Path) -> str:
 
 
 def test_each_lesson_begins_with_the_course_map_and_its_own_number_in_bold() -> None:
-    maps = {course_map(path).replace(NEWEST_LESSON, "") for path in LESSONS}
+    maps = {course_map(path) for path in LESSONS}
     assert len(maps) == 1
     entries = maps.pop().split("&nbsp;·&nbsp;")
     assert entries == [*sorted(entries[:-1]), "[Words](glossary.md)"]
-    assert {f"[{path.stem[:2]}]({path.name})" for path in LESSONS[:-1]} <= set(entries)
+    assert {f"[{path.stem[:2]}]({path.name})" for path in LESSONS} == set(entries[:-1])
 
 
 def test_each_lesson_ends_with_links_to_the_previous_and_next_lesson() -> None:
@@ -250,6 +246,4 @@ def test_each_lesson_ends_with_links_to_the_previous_and_next_lesson() -> None:
         index = order.index(path.name)
         end = nbformat.read(path, as_version=4).cells[-1].source
         neighbours = order[max(index - 1, 0) : index] + order[index + 1 : index + 2]
-        if path == LESSONS[-2] and NEWEST_LESSON not in course_map(path):
-            neighbours = neighbours[:1]
         assert all(f"]({name})" in end for name in neighbours)
