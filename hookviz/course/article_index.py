@@ -143,7 +143,7 @@ def split_code(code: str, usual_names: Mapping[str, str] | None = None) -> list[
 
 
 def _score(entry: Entry, tokens: Sequence[str], weights: Mapping[tuple[str, ...], float]) -> float:
-    return sum(weights[pattern] for pattern in dict.fromkeys(entry.patterns) if contains(tokens, pattern))
+    return sum(weights[pattern] for pattern in dict.fromkeys(entry.patterns) if has_pattern(tokens, pattern))
 
 
 @cache
@@ -160,10 +160,10 @@ def _length(pattern: Iterable[str]) -> float:
     return sum(1.0 if _NAME.match(token) else 0.25 for token in fixed)
 
 
-def contains(tokens: Sequence[str], pattern: Sequence[str]) -> bool:
+def has_pattern(tokens: Sequence[str], pattern: Sequence[str]) -> bool:
     """Whether a pattern occurs in tokens.
 
-    >>> contains(["a", ".", "cpu", "(", ")"], [".", "cpu"])
+    >>> has_pattern(["a", ".", "cpu", "(", ")"], [".", "cpu"])
     True
     """
     return any(_starts_with(tokens, start, pattern, 0) for start in range(len(tokens)))

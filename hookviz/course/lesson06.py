@@ -101,7 +101,7 @@ def _judge_largest_number(answer: Any) -> Feedback:
     return Feedback(others.get(number, "other"))
 
 
-class _Block(nn.Sequential):
+class _ResidualBlock(nn.Sequential):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         summed: torch.Tensor = self[0](super().forward(x) + x)  # type: ignore[no-untyped-call]
         return summed
@@ -109,7 +109,7 @@ class _Block(nn.Sequential):
 
 def _count_stored_outputs() -> float:
     """How many outputs a list has after three passes through a block that calls its ReLU twice."""
-    block, outputs = _Block(nn.ReLU()), []
+    block, outputs = _ResidualBlock(nn.ReLU()), []
     block[0].register_forward_hook(lambda module, args, output: outputs.append(output))
     for _ in range(3):
         block(torch.ones(1))

@@ -131,13 +131,13 @@ class Program:
         self.handles.append(home.register_prehook(observe) if kind == "pre" else home.register_hook(observe))
 
 
-def run_program(engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> list[Any]:
+def run_graph(engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> list[Any]:
     return Program(engine, seed, max_fan_in).run()
 
 
 @cache
 def _log_of_torch(seed: int, max_fan_in: int) -> list[Any]:
-    return run_program(TorchEngine(), seed, max_fan_in)
+    return run_graph(TorchEngine(), seed, max_fan_in)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def find_disagreement(small: SmallEngine, seeds: range = range(GRAPHS), max_fan_
 def log_or_error(small: SmallEngine, seed: int, max_fan_in: int = 2) -> list[Any] | Failure:
     """The log of a program, or what a learner's part raised."""
     try:
-        return run_program(small, seed, max_fan_in)
+        return run_graph(small, seed, max_fan_in)
     except (Exception, SystemExit) as error:  # a learner's part may raise anything
         return Failure(type(error).__name__, f"{type(error).__name__}: {error}")
 

@@ -136,7 +136,7 @@ def find_loss(scores: Tensor, rows: Tensor) -> Tensor:
     return functional.cross_entropy(scores[:, ASKED].flatten(0, 1), rows[:, ASKED + 1].flatten())
 
 
-def train(net: nn.Module, steps: int = 200, rate: float = 0.003) -> list[float]:
+def train_to_copy(net: nn.Module, steps: int = 200, rate: float = 0.003) -> list[float]:
     """Train a network on rows that are new in each step, and return the loss of each step."""
     optimizer = torch.optim.Adam(net.parameters(), lr=rate)
     losses = []

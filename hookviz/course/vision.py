@@ -286,7 +286,9 @@ def print_marks(pictures: Tensor, classes: Tensor) -> Tensor:
 # Training
 
 
-def train(net: nn.Module, pictures: Tensor, labels: Tensor, epochs: int = 6, rate: float = 0.01) -> list[float]:
+def train_on_pictures(
+    net: nn.Module, pictures: Tensor, labels: Tensor, epochs: int = 6, rate: float = 0.01
+) -> list[float]:
     """Train a network on the first 1,500 pictures, switch it to evaluation, and return the loss of each batch.
 
     The batches are the same each time, and the random numbers of the program are left alone.

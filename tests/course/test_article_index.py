@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hookviz as hv
-from hookviz.course.article_index import contains, read_entries, read_index, split_code
+from hookviz.course.article_index import has_pattern, read_entries, read_index, split_code
 from tests.course.reading import PAGE, headings, read_notebook
 
 ROOT = Path(__file__).parents[2]
@@ -84,9 +84,9 @@ def test_several_lines_may_be_pasted() -> None:
 
 def test_gap_in_a_pattern_stands_for_a_few_tokens() -> None:
     pattern = split_code("with ... hook")
-    assert contains(split_code("with a.b(c) as hook:"), pattern)
-    assert not contains(split_code("hook with a"), pattern)
-    assert not contains(split_code("with " + "a " * 30 + "hook"), pattern)
+    assert has_pattern(split_code("with a.b(c) as hook:"), pattern)
+    assert not has_pattern(split_code("hook with a"), pattern)
+    assert not has_pattern(split_code("with " + "a " * 30 + "hook"), pattern)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")

@@ -17,8 +17,8 @@ from hookviz.course.random_graphs import (
     find_disagreement,
     log_or_error,
     recognise,
+    run_graph,
     run_module_program,
-    run_program,
 )
 from tests.course.reading import read_notebook, read_solution
 
@@ -139,7 +139,7 @@ def test_error_of_a_learners_part_is_its_log() -> None:
     assert (
         isinstance(failure, Failure) and failure == Failure("KeyError", "") and failure.text.startswith("KeyError: <")
     )
-    assert log_or_error(SmallEngine(), 1) == run_program(TorchEngine(), 1)
+    assert log_or_error(SmallEngine(), 1) == run_graph(TorchEngine(), 1)
 
 
 def test_lesson_has_no_lambda_that_acts_in_a_class() -> None:

@@ -13,7 +13,7 @@ from hookviz.course.transformer import (
     make_rows,
     make_tiny_attention,
     measure,
-    train,
+    train_to_copy,
 )
 
 
@@ -67,6 +67,6 @@ def test_tiny_attention_looks_at_equal_letters_only() -> None:
 def test_two_hundred_steps_teach_the_task() -> None:
     net, rows = SmallTransformer(seed=1), make_rows(200, seed=1_000_000)[0]
     assert measure(net, rows)[1] < 0.2
-    train(net)
+    train_to_copy(net)
     loss, right = measure(net, rows)
     assert loss < 0.1 and right > 0.97

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from hookviz.course import vision
-from hookviz.course.vision import measure_accuracy, read_pictures, train
+from hookviz.course.vision import measure_accuracy, read_pictures, train_on_pictures
 
 NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
 RESNET_CHILDREN = "conv1 bn1 relu maxpool layer1 layer2 layer3 layer4 avgpool fc"
@@ -99,7 +99,7 @@ def test_small_networks_learn_to_read_digits_in_a_few_seconds(make: Callable[[],
     before = torch.get_rng_state()
     net = make()
     start = time.process_time()
-    losses = train(net, pictures, labels)
+    losses = train_on_pictures(net, pictures, labels)
     print(f"{make.__name__}: {time.process_time() - start:.1f} s of a processor's time")
     assert measure_accuracy(net, pictures, labels) > 0.95 and len(losses) == 6 * 30 and not net.training
     assert torch.equal(torch.get_rng_state(), before)
@@ -107,7 +107,7 @@ def test_small_networks_learn_to_read_digits_in_a_few_seconds(make: Callable[[],
 
 def test_training_is_the_same_each_time() -> None:
     pictures, labels = read_pictures()
-    first, second = (train(vision.small_resnet(), pictures, labels, epochs=1) for _ in range(2))
+    first, second = (train_on_pictures(vision.small_resnet(), pictures, labels, epochs=1) for _ in range(2))
     assert first == second
     assert not torch.equal(vision.small_resnet(1).conv1.weight, vision.small_resnet(2).conv1.weight)
 
@@ -127,6 +127,6 @@ def test_a_network_trained_on_forms_reads_the_marks() -> None:
     (letters, labels, _), (forms, _) = vision.read_letters(), vision.read_forms()
     torch.manual_seed(0)
     net = vision.ResNet(depths=(1,), width=16, classes=10, channels=1)
-    train(net, forms, labels)
+    train_on_pictures(net, forms, labels)
     assert measure_accuracy(net, forms, labels) > 0.98 and measure_accuracy(net, letters, labels) < 0.6
     assert measure_accuracy(net, vision.print_marks(letters, (labels + 1) % 10), (labels + 1) % 10) > 0.7
