@@ -302,7 +302,7 @@ def _checkpointing_is_recognised() -> bool:
 # -- all together
 
 
-def _run_program() -> list[float]:
+def _run_sample() -> list[float]:
     """Return the gradients of a small program with a hook of each frequent kind."""
     torch.manual_seed(0)
     a, net = _new_leaf(), cast("Any", torch.nn.Linear(1, 1))
@@ -320,10 +320,10 @@ def _run_program() -> list[float]:
 
 @_relied_on("passes")
 def _a_program_is_recorded_and_unchanged() -> bool:
-    plain = _run_program()
+    plain = _run_sample()
     with record() as trace, warnings.catch_warnings():
         warnings.simplefilter("error")
-        recorded = _run_program()
+        recorded = _run_sample()
     fired = [step.kind for step in trace.firings]
     expected = ["forward_hook", "full_backward_hook", "tensor_hook", "post_accumulate_hook", "step_post_hook"]
     return plain == recorded and sorted(fired) == sorted(expected) and not trace.notes
