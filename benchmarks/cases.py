@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from benchmarks.resnet import ResNet18
+from hookviz.course.vision import resnet18
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def encoder(layers: int = 12) -> nn.Module:
 CASES: dict[str, Callable[[], Case]] = {
     "scalars": lambda: Case("six scalars", _scalars, scalar(), 100, "mul"),
     "mlp": lambda: Case("MLP, 6 × 512, batch 256", _perceptron(), torch.randn(256, 512), 2, "relu"),
-    "resnet": lambda: Case("ResNet-18, 8 × 3 × 64 × 64", ResNet18(), torch.randn(8, 3, 64, 64), part="linear"),
+    "resnet": lambda: Case("ResNet-18, 8 × 3 × 64 × 64", resnet18(), torch.randn(8, 3, 64, 64), part="linear"),
     "encoder": lambda: Case(
         "encoder, 12 layers, (8, 128, 256)", encoder(), torch.randn(8, 128, 256), part="layer_norm"
     ),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hookviz.api.loading import load
     from hookviz.api.trace import Trace
     from hookviz.course import Verdict, check, report, review
+    from hookviz.course.article_index import look_up
     from hookviz.hook_listing import hooks
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
@@ -38,6 +39,7 @@ __all__ = [
     "draw",
     "hooks",
     "load",
+    "look_up",
     "record",
     "render",
     "report",
@@ -65,6 +67,7 @@ _WITHOUT_TORCH = {
     "Value": "hookviz.trace.values",
     "Verdict": "hookviz.analysis.questions.answer_verdict",
     "load": "hookviz.api.loading",
+    "look_up": "hookviz.course.article_index",
     "render": "hookviz.picture",
     "report": "hookviz.course",
     "review": "hookviz.course",

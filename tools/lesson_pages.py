@@ -79,6 +79,9 @@ def _page_cells(cell: Any) -> list[Any]:
         anchor = "" if cell.source.startswith("# ") else f'<span id="cell-id={cell.id}"></span>\n\n'
         return [markdown_cell(anchor + link_cells(_box_questions(MAP.sub("", cell.source))))]
     cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+    for output in cell.outputs:
+        if "text/html" in output.get("data", {}):
+            output.data["text/html"] = output.data["text/html"].replace(".ipynb#cell-id=", ".html#cell-id=")
     return [markdown_cell(NUMBER.format(cell.id, cell.execution_count)), cell]
 
 

@@ -1,6 +1,7 @@
 """Make the students' lessons in notebooks/ from the ones with solutions in notebooks/solutions/."""
 
 import copy
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,18 @@ from typing import Any
 import nbformat
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+PAGE = "what_your_article_says.ipynb"
+"""The look-up page. It is no lesson, but has a solution with its checks, too."""
 MARKED = re.compile(
     r"\n*^### BEGIN (?P<kind>SOLUTION|HIDDEN TESTS)$.*?^### END (?P=kind)$\n*", re.MULTILINE | re.DOTALL
 )
 """The lines that a student has to write, and those that check what the lesson says, between the marks of nbgrader."""
+LESSONS_OF_ENTRY = re.compile(r"^In the lessons: (\d\d(?:, \d\d)*)\.$", re.MULTILINE)
+"""The last line of an entry of the look-up page, in its solution: the numbers of lessons."""
+ROW = re.compile(r"^\| [\dWK]\S* \| .+ \| (.*) \|$", re.MULTILINE)
+"""A row of the map from the articles to cells, in notebooks/README.md."""
+CELL_LINK = re.compile(r'\[(\d\d|page), ".+?"\]\(\w+\.ipynb#cell-id=([\w-]+)\)')
+LESSON = re.compile(r"^\| (\[(\d\d) .+?\]\(\d\d_\w+\.ipynb\)) \|", re.MULTILINE)
 BLANK = re.compile(r"^(?P<indent> +)### BEGIN SOLUTION$.*?^(?P=indent)### END SOLUTION$", re.MULTILINE | re.DOTALL)
 """Lines inside a function or class that a student has to write."""
 YOUR_LINES = "...  # your lines"
@@ -35,11 +44,54 @@ def remove_solutions(solution: Any) -> Any:
     return notebook
 
 
+def link_lessons(page: Any, readme: str) -> Any:
+    """In the look-up page, replace the numbers of lessons by links to the cells that the map names for the entry.
+
+    A lesson of which the map names no cell for an entry is linked as a whole.
+    """
+    notebook = copy.deepcopy(page)
+    lessons = {number: link for link, number in LESSON.findall(readme)}
+    rows = [row.split(" · ") for row in ROW.findall(readme)]
+    for at, cell in enumerate(notebook.cells):
+        match = LESSONS_OF_ENTRY.search(cell.source) if cell.cell_type == "markdown" else None
+        if match is None:
+            continue
+        cell_ids = _code_cells_after(notebook, at)
+        links = []
+        for number in match[1].split(", "):
+            links += _links_to_lesson(number, cell_ids, rows) or [lessons[number]]
+        cell.source = cell.source.replace(match[0], f"In the lessons: {' · '.join(links)}.")
+    return notebook
+
+
+def _code_cells_after(notebook: Any, at: int) -> set[str]:
+    """The ids of the cells of code that follow a cell of text."""
+    following = itertools.takewhile(lambda cell: cell.cell_type == "code", notebook.cells[at + 1 :])
+    return {cell.id for cell in following}
+
+
+def _links_to_lesson(number: str, cell_ids: set[str], rows: list[list[str]]) -> list[str]:
+    """The links to one lesson in the rows of the map that also lead to one of these cells of the page."""
+    found: dict[str, None] = {}
+    for row in rows:
+        targets = [CELL_LINK.fullmatch(link) for link in row]
+        if any(match and match[1] == "page" and match[2] in cell_ids for match in targets):
+            found |= {link: None for link, match in zip(row, targets, strict=True) if match and match[1] == number}
+    return list(found)
+
+
+def make_student_notebook(path: Path) -> Any:
+    """Make the student's notebook from the solution at ``path``."""
+    notebook = remove_solutions(nbformat.read(path, as_version=nbformat.NO_CONVERT))  # type: ignore[no-untyped-call]
+    if path.name == PAGE:
+        return link_lessons(notebook, (NOTEBOOKS / "README.md").read_text(encoding="utf-8"))
+    return notebook
+
+
 def main() -> None:
-    """Write the lesson for every solution."""
+    """Write the student's notebook for every solution."""
     for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb")):
-        solution = nbformat.read(path, as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
-        nbformat.write(remove_solutions(solution), NOTEBOOKS / path.name, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+        nbformat.write(make_student_notebook(path), NOTEBOOKS / path.name, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

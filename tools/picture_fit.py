@@ -14,7 +14,7 @@ from torch import nn
 
 import hookviz as hv
 from benchmarks.cases import encoder
-from benchmarks.resnet import ResNet18
+from hookviz.course.vision import resnet18
 from tests.browser.lab import browser
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,7 +74,7 @@ def _write_model_pages(folder: Path) -> list[Path]:
             state = cell(torch.randn(2, 4), state)
         state.sum().backward()  # type: ignore[no-untyped-call]
     traces = {
-        "resnet18": _record(ResNet18(), torch.randn(2, 3, 64, 64)),
+        "resnet18": _record(resnet18(), torch.randn(2, 3, 64, 64)),
         "encoder12": _record(encoder(), torch.randn(2, 8, 256)),
         "unrolled": unrolled,
     }

@@ -1,17 +1,21 @@
 """Make a static site of the course in build/site: ``python -m tools.website``. It works from disk and on any host."""
 
+import json
 import re
 import runpy
 import shutil
 import sys
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
+from hookviz.course.article_index import read_index
 from tools.handouts import make_pages
-from tools.lesson_pages import link_cells, make_page, read_facts
+from tools.lesson_pages import link_cells, make_page, markdown_cell, read_facts
+from tools.lessons import PAGE
 from tools.notebook_runs import NOTEBOOKS, ROOT, run_all
 
 SOURCE = ROOT / "site"
@@ -27,6 +31,18 @@ CARD = """\
 *{minutes} minutes. You need {needs}.*
 :::
 """
+
+
+SEARCH_BOX = """\
+```{{raw}} html
+<div class="look-up">
+<label for="look-up-code">{label}</label>
+<textarea id="look-up-code" rows="2" spellcheck="false" placeholder="{placeholder}"></textarea>
+<ol aria-live="polite"></ol>
+<script type="application/json">{index}</script>
+</div>
+```"""
+"""Where a reader of the look-up page pastes a line of code; site/static/look_up.js answers."""
 
 
 def main(target: Path) -> int:
@@ -60,7 +76,10 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     for page in source.glob("*.md"):
         page.write_text(link_lessons(page.read_text(encoding="utf-8"), names), encoding="utf-8")
     for path, notebook in ran.items():
-        nbformat.write(make_page(notebook, path.name), source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
+        made = make_page(notebook, path.name)
+        if path.name == PAGE:
+            made.cells.insert(1, markdown_cell(make_search_box()))
+        nbformat.write(made, source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
     for name in TABLES:
         table = (
@@ -70,6 +89,14 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     (source / "map.md").write_text(write_overview(ran), encoding="utf-8")
     player = runpy.run_path(str(SOURCE / "player.py"))["first_player"]()
     (source / "player.html").write_text(player, encoding="utf-8")
+
+
+def make_search_box() -> str:
+    """Make the box of the look-up page that finds an entry for a line of code, with the index in it."""
+    index = read_index()
+    texts = {name: escape(text) for name, text in index["texts"].items()}
+    # A text with </script> in it would end the script.
+    return SEARCH_BOX.format(**texts, index=json.dumps(index, ensure_ascii=False).replace("</", "<\\/"))
 
 
 def link_lessons(text: str, names: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from hookviz.course.answer_log import log_attempt
 from hookviz.course.judges import Judge
 from hookviz.support.messages import fill_text, read_texts, say
 
-LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 13)]
+LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 14)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """Number of an exercise → function that judges an answer."""
 

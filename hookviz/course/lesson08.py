@@ -13,6 +13,7 @@ from hookviz.course.judges import (
     call_safely,
     check_callable,
     check_parameters,
+    is_comparable,
     judge_number,
 )
 
@@ -23,9 +24,9 @@ _DASH_SEED = torch.tensor([[1.0, 0.0]])
 class _TinyNet(nn.Module):
     """The network of the lesson: its first feature map finds dashes, its second one bars."""
 
-    def __init__(self, *, inplace: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.conv, self.relu, self.head = nn.Conv2d(1, 2, 2), nn.ReLU(inplace), nn.Linear(2, 2, bias=False)
+        self.conv, self.relu, self.head = nn.Conv2d(1, 2, 2), nn.ReLU(), nn.Linear(2, 2, bias=False)
         self.conv.weight.data = torch.tensor([[[[1.0, 1], [0, 0]]], [[[0, 1], [0, 1]]]])
         self.conv.bias.data = -torch.ones(2)  # type: ignore[union-attr]
         self.head.weight.data = torch.tensor([[8.0, -4], [-4, 8]])
@@ -73,9 +74,9 @@ def _score_without_second_map() -> float:
     return net.scores()[0, 0].item()
 
 
-def _gradient_at_inplace_relu() -> float:
-    net = _TinyNet(inplace=True)
-    return _maps_and_gradient_at(net, net.conv)[1][0, 0].mean().item()
+def _class_of_the_mark() -> float:
+    """The class that a network names which has learned to read marks, for a picture with the mark of a 7."""
+    return 7.0
 
 
 _COMMON_FORMULAS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
@@ -147,13 +148,75 @@ def _classify_seen_tensor(seen: Any, grad: torch.Tensor, output: torch.Tensor) -
     return "output" if seen.shape == output.shape and torch.equal(seen, output) else "other"
 
 
+class _NormNet(nn.Module):
+    """A network whose maps differ between training and evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.head = nn.BatchNorm2d(2), nn.Linear(2, 3, bias=False)
+        self.head.weight.data = torch.tensor([[1.0, -2], [-1, 3], [2, 1]])
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.head(self.norm(pictures).mean((2, 3)))
+        return scores
+
+
+_NORM_PICTURES = torch.tensor([[[[3.0, 0], [1, 2]], [[0, 1], [0, 4]]], [[[5.0, 1], [0, 0]], [[2, 2], [1, 0]]]])
+_NORM_CLASSES = torch.tensor([0, 1])
+
+
+def _judge_heat_function(answer: Any) -> Feedback:
+    """Call the learner's function in the middle of a training, and again in ``no_grad``."""
+    if fault := check_callable(answer):
+        return fault
+    net = _NormNet().train()
+    for parameter in net.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    heat, error = call_safely(answer, net, net.norm, _NORM_PICTURES.clone(), _NORM_CLASSES)
+    if error:
+        return Feedback("raised", error)
+    return _judge_norm_heat(heat) or _judge_side_effects(net) or _judge_in_no_grad(answer)
+
+
+def _judge_norm_heat(heat: Any) -> Feedback | None:
+    expected = _norm_heat(_NormNet().eval())
+    if not is_comparable(heat, expected):
+        return Feedback("size", str(tuple(heat.shape)) if isinstance(heat, torch.Tensor) else type(heat).__name__)
+    if torch.allclose(heat.float(), expected, atol=1e-4):
+        return None
+    return Feedback("training" if torch.allclose(heat.float(), _norm_heat(_NormNet().train()), atol=1e-4) else "other")
+
+
+def _norm_heat(net: _NormNet) -> torch.Tensor:
+    """The heat of the two pictures: the head's weights, spread over the four places of a map, times the maps."""
+    weights = net.head.weight[_NORM_CLASSES, :, None, None] / 4
+    heat: torch.Tensor = (weights * net.norm(_NORM_PICTURES)).sum(1).relu().detach()
+    return heat
+
+
+def _judge_side_effects(net: _NormNet) -> Feedback | None:
+    if any(parameter.grad is None or (parameter.grad != 1).any() for parameter in net.parameters()):
+        return Feedback("grads")
+    if net.norm._forward_hooks or net.norm._backward_hooks or net._forward_hooks:
+        return Feedback("hook_left")
+    if not net.training or not net.norm.training:
+        return Feedback("mode_left")
+    return None if all(parameter.requires_grad for parameter in net.parameters()) else Feedback("frozen")
+
+
+def _judge_in_no_grad(answer: Any) -> Feedback:
+    net = _NormNet()
+    with torch.no_grad():
+        _, error = call_safely(answer, net, net.norm, _NORM_PICTURES.clone(), _NORM_CLASSES)
+    return Feedback("no_grad", error) if error else Feedback("right")
+
+
 JUDGES: dict[str, Judge] = {
     "08.1": judge_number(_weight_of_first_map, {8: "spread", -1: "second", 0.25: "share", 1: "score"}),
     "08.2": judge_number(_heat_at_the_bar, {-1: "negative", 1: "map", 2: "dash", -2: "first"}),
     "08.3": judge_number(_score_without_second_map, {1: "same", 0: "fell", -1: "first", 3: "twice"}),
-    "08.4": judge_number(
-        _gradient_at_inplace_relu, {2: "after", 0: "blocked", -1: "second", -0.25: "second", 0.25: "places"}
-    ),
+    "08.4": judge_number(_class_of_the_mark, {5: "digit", 12: "sum"}),
     "08.5": _judge_heat_map,
     "08.6": _judge_seen_gradient,
+    "08.7": _judge_heat_function,
 }

@@ -1,5 +1,6 @@
 """Judges the answers to the exercises of lesson 11."""
 
+import re
 from typing import Any
 
 import torch
@@ -53,6 +54,24 @@ def _count_grads_in_multi_grad_hook() -> float:
     return float(counts[0])
 
 
+STEP_ORDER = "ECHDFAGB"
+"""The order in which the eight hooks of a training step fire; a test compares it with what PyTorch does."""
+ORDER_RULES = {"forward": "EC", "call": "CH", "step": "AG", "around": "GB", "gradient": "HD", "written": "DF"}
+"""A usual mistake → two letters that are in the wrong order then."""
+
+
+def _judge_order(answer: Any) -> Feedback:
+    """Compare the learner's eight letters with the order in which the hooks fire."""
+    text = "".join(map(str, answer)) if isinstance(answer, (list, tuple)) else answer
+    letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
+    if sorted(letters) != sorted(STEP_ORDER):
+        return Feedback("letters")
+    for name, pair in ORDER_RULES.items():
+        if letters.index(pair[0]) > letters.index(pair[1]):
+            return Feedback(name)
+    return Feedback("right" if letters == STEP_ORDER else "other")
+
+
 def _judge_post_accumulate_hook(answer: Any) -> Feedback:
     """Run the learner's post-accumulate hook, and judge ``.grad`` and the parameter."""
     if fault := check_callable(answer):
@@ -103,10 +122,61 @@ def _judge_loading(answer: Any, layer: nn.Linear, model: nn.Module, path: str) -
     return Feedback("missing" if "Missing key" in error else "left_over")
 
 
+def _make_model(frozen: bool) -> nn.Sequential:
+    """Make a small model with fixed weights; its first layer may be frozen."""
+    model = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
+    for number, param in enumerate(model.parameters()):
+        nn.init.constant_(param, 0.1 * (number + 1))
+    model[0].requires_grad_(not frozen)
+    return model
+
+
+def _train_once(model: nn.Module) -> None:
+    torch.autograd.backward(model(torch.tensor([[1.0, 2.0]])).sum())
+
+
+def _judge_training_tool(answer: Any) -> Feedback:
+    """Let the learner's function train a model, switch it off, and let it train a model with frozen parameters."""
+    if fault := check_callable(answer):
+        return fault
+    feedback = _judge_training(answer, _make_model(frozen=False))
+    if feedback.name != "right":
+        return feedback
+    frozen = _judge_training(answer, _make_model(frozen=True))
+    return frozen if frozen.name == "right" else Feedback("frozen")
+
+
+def _judge_training(answer: Any, model: nn.Sequential) -> Feedback:
+    rate, expected = 0.5, _make_model(frozen=not model[0].weight.requires_grad)
+    _train_once(expected)
+    wanted = [p.detach() if p.grad is None else p.detach() - rate * p.grad for p in expected.parameters()]
+    handles, error = call_safely(answer, model, rate)
+    if error:
+        return Feedback("raised", error)
+    before = [p.detach().clone() for p in model.parameters()]
+    _, error = call_safely(_train_once, model)
+    if error:
+        return Feedback("raised", error)
+    if all(map(torch.equal, before, model.parameters())):
+        return Feedback("untrained")
+    if any(p.grad is not None for p in model.parameters()):
+        return Feedback("kept")
+    if not all(torch.allclose(p, q) for p, q in zip(model.parameters(), wanted, strict=True)):
+        return Feedback("other")
+    _, error = call_safely(lambda: [handle.remove() for handle in handles])
+    if error:
+        return Feedback("handles")
+    before = [p.detach().clone() for p in model.parameters()]
+    _train_once(model)
+    return Feedback("right" if all(map(torch.equal, before, model.parameters())) else "stays")
+
+
 JUDGES: dict[str, Judge] = {
     "11.1": judge_number(_gradient_after_clipping, {1: "gradient", 3: "parameter", 15: "value", 0: "gone"}),
-    "11.2": judge_number(_gradient_with_packed_tensor, {3: "saved", 20: "b", 2: "itself", 60: "value", 300: "twice"}),
-    "11.3": judge_number(_count_grads_in_multi_grad_hook, {2: "both", 0: "neither"}),
-    "11.4": _judge_post_accumulate_hook,
-    "11.5": _judge_key_renaming,
+    "11.2": judge_number(_count_grads_in_multi_grad_hook, {2: "both", 0: "neither"}),
+    "11.3": judge_number(_gradient_with_packed_tensor, {3: "saved", 20: "b", 2: "itself", 60: "value", 300: "twice"}),
+    "11.4": _judge_order,
+    "11.5": _judge_post_accumulate_hook,
+    "11.6": _judge_key_renaming,
+    "11.7": _judge_training_tool,
 }

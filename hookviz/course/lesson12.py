@@ -115,10 +115,43 @@ _EXPECTED_GRADIENTS = {
     "sign": _CLIPPED_SEED.sign() + _OTHER_SEED,
 }
 
+
+def _judge_sow_and_perturb(answer: Any) -> Feedback:
+    """Call the learner's function on a net of three layers, and compare what it returns with outputs and gradients."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+        x = torch.randn(5, 3)
+    result, fault = call_answer(answer, net, x)
+    if fault:
+        return fault
+    if not (isinstance(result, tuple) and len(result) == 2 and all(isinstance(part, dict) for part in result)):
+        return Feedback("pair")
+    expected = _outputs_and_gradients(net, x)
+    for name, found, right in zip(("outputs", "gradients"), result, expected, strict=True):
+        if list(found) != list(right):
+            return Feedback("keys", name)
+        if not all(is_comparable(found[key], right[key]) and torch.allclose(found[key], right[key]) for key in right):
+            return Feedback(name)
+    if any(module._forward_hooks or module._backward_hooks or module._forward_pre_hooks for module in net.modules()):
+        return Feedback("left")
+    return Feedback("right")
+
+
+def _outputs_and_gradients(net: nn.Sequential, x: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
+    """What each layer of a net returns, and the gradient of that, without a hook of a module."""
+    outputs: dict[str, torch.Tensor] = {}
+    for name, layer in net.named_children():
+        x = layer.forward(x)
+        outputs[name] = x
+    return outputs, dict(zip(outputs, torch.autograd.grad(x.sum(), list(outputs.values())), strict=True))
+
+
 JUDGES: dict[str, Judge] = {
     "12.1": judge_number(_result_of_sign_hook, {14: "sum", -6: "one_way", 6: "other_way", -4: "half", -10: "half"}),
     "12.2": judge_number(_count_layer_calls, {6: "batches", 2: "epochs", 3: "one_epoch", 4: "no_batches"}),
     "12.3": judge_number(_func_grad_with_hooks, {12: "neither", 180: "both", 120: "outside", 6: "at_c"}),
     "12.4": _judge_straight_through,
     "12.5": _judge_clip_function,
+    "12.6": _judge_sow_and_perturb,
 }

@@ -1,6 +1,6 @@
 // What scrolls sideways can be scrolled with the keyboard, too.
 function reach() {
-  for (const box of document.querySelectorAll(".highlight pre, .table-wrapper, .output")) {
+  for (const box of document.querySelectorAll(".highlight pre, .table-wrapper, .output, section > table")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }

@@ -1,6 +1,6 @@
 """What the right choice of each question says, run: the function of question ``01a`` is ``question_01a``."""
 
-# ruff: noqa: ANN001, ANN201, ANN202, ANN204, ANN205, B023, E731, PT012
+# ruff: noqa: ANN001, ANN202, ANN204, ANN205, B023, E731, PT012
 
 import copy
 import functools

@@ -9,6 +9,7 @@ import torch
 
 import hookviz as hv
 from hookviz.course.exercises import JUDGES
+from hookviz.course.lesson11 import STEP_ORDER
 from tests.course.answers import RIGHT
 from tests.course.answers.lesson07 import safe_log
 from tests.course.answers.lesson08 import weights
@@ -112,3 +113,24 @@ def test_any_return_value_of_a_function_gets_a_reason(exercise: str) -> None:
 def test_invalid_answer_of_any_type_gets_a_reason(exercise: str, answer: Any) -> None:
     verdict = hv.check(exercise, answer)
     assert not verdict.right and verdict.reason
+
+
+def test_order_of_a_training_step_is_that_of_torch() -> None:
+    fired: list[str] = []
+
+    def note(letter: str) -> Callable[..., None]:
+        return lambda *_: fired.append(letter)
+
+    layer, x = torch.nn.Linear(1, 1, bias=False), torch.ones(1, 1, requires_grad=True)
+    sgd = torch.optim.SGD(layer.parameters(), lr=0.5)
+    layer.register_full_backward_hook(note("A"))
+    sgd.register_step_post_hook(note("B"))
+    layer.register_forward_hook(note("C"))
+    layer.weight.register_hook(note("D"))
+    layer.register_forward_pre_hook(note("E"))
+    layer.weight.register_post_accumulate_grad_hook(note("F"))
+    sgd.register_step_pre_hook(note("G"))
+    layer.register_full_backward_pre_hook(note("H"))
+    layer(x).backward()
+    sgd.step()
+    assert "".join(fired) == STEP_ORDER

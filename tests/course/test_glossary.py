@@ -14,8 +14,11 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*(, .+?)?: (.+?\.) \(\[lesson (\d\d)\]\((\d\
 ENTRIES = ENTRY.findall(GLOSSARY)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
-NOT_A_TERM = re.compile(r".*[.?]|Step through it|What if|Predict|After this lesson you can|\d\d(\.\d)?", re.DOTALL)
-"""Bold text that introduces no word: an instruction, the question of a lesson, a button, the number of an exercise."""
+NOT_A_TERM = re.compile(r".*[.?]|Step through it|What if|Predict|After this lesson you can:?|\d\d(\.\d)?", re.DOTALL)
+"""Bold text that introduces no word.
+
+An instruction, the question of a lesson, the words above its objectives, a button, the number of an exercise.
+"""
 
 
 def introduced_words(notebook: Any) -> set[str]:

@@ -10,16 +10,16 @@ from benchmarks import __main__ as bench
 from benchmarks import memory, silent_hooks
 from benchmarks.cases import CASES, Case
 from benchmarks.observation import record_norms, record_pass, run_plain, run_with_empty_hooks
-from benchmarks.resnet import ResNet18
 from benchmarks.tables import read_section
 from benchmarks.timing import ratios
+from hookviz.course.vision import resnet18
 
 PAGE = Path(bench.__file__).with_name("README.md")
 SMALL_CASE = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 20)
 
 
 def test_the_network_is_resnet_18() -> None:
-    net = ResNet18()
+    net = resnet18()
     assert sum(parameter.numel() for parameter in net.parameters()) == 11_689_512  # as the paper's, with 1000 classes
     assert net(torch.zeros(2, 3, 64, 64)).shape == (2, 1000)
 

@@ -10,8 +10,8 @@ from shown import shown_findings, shown_notes
 from torch import nn
 
 import hookviz as hv
-from benchmarks.resnet import ResNet18
 from hookviz.analysis.findings import CHAIN_FACTOR, Finding
+from hookviz.course.vision import resnet18
 from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.unit.test_grouping import chain, fan
@@ -297,7 +297,7 @@ HEALTHY_TRACES: dict[str, Callable[[], hv.Trace]] = {
     "large inputs": lambda: record_image_model(
         nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Linear(32, 5))
     ),
-    "resnet": lambda: record_training(ResNet18(), torch.randn(2, 3, 64, 64)),
+    "resnet": lambda: record_training(resnet18(), torch.randn(2, 3, 64, 64)),
     "encoder": lambda: record_encoder(False),
     "encoder, norm first": lambda: record_encoder(True),
     "chain": lambda: record_backward(chain(500)),

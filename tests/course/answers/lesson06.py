@@ -1,5 +1,6 @@
 """Right and wrong answers to what lesson 06 asks."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -40,20 +41,80 @@ def gives_the_copy_back(layer: Any) -> list[Any]:
     return kept
 
 
+def extract(net: Any, layer: Any, batches: Any) -> torch.Tensor:
+    """Collect features and leave no trace."""
+    rows: list[torch.Tensor] = []
+    was_training = net.training
+    net.eval()
+    handle = layer.register_forward_hook(lambda module, args, output: rows.append(output.detach().clone().flatten(1)))
+    try:
+        for batch in batches:
+            net(batch)
+    finally:
+        handle.remove()
+        net.train(was_training)
+    return torch.cat(rows)
+
+
+def extracts(
+    *,
+    copy: bool = True,
+    cut: bool = True,
+    evaluate: bool = True,
+    restore: bool = True,
+    remove: bool = True,
+    last: int = 0,
+) -> Callable[..., Any]:
+    """A function that collects features without some of what makes it right; it does not expect errors."""
+
+    def answer(net: Any, layer: Any, batches: Any) -> torch.Tensor:
+        rows: list[torch.Tensor] = []
+
+        def hook(module: Any, args: Any, output: Any) -> None:
+            kept = output.detach() if cut else output
+            rows.append((kept.clone() if copy else kept).flatten(1))
+
+        net.train(not evaluate)
+        handle = layer.register_forward_hook(hook)
+        for batch in batches:
+            net(batch)
+        if remove:
+            handle.remove()
+        net.train(restore)
+        return torch.cat(rows[-last:])
+
+    return answer
+
+
+def hides_errors(net: Any, layer: Any, batches: Any) -> Any:
+    with contextlib.suppress(ValueError):
+        return extract(net, layer, batches)
+
+
+def freezes(net: Any, layer: Any, batches: Any) -> torch.Tensor:
+    net.requires_grad_(requires_grad=False)
+    return extract(net, layer, batches)
+
+
 RIGHT: dict[str, Any] = {
     "06.1": 3,
     "06.2": torch.tensor(2.2),
     "06.3": 0,
-    "06.4": torch.tensor([4.0]),
-    "06.5": keeps_outputs(lambda output: output.detach().clone()),
-    "06.6": 6,
+    "06.4": torch.tensor(1.0),
+    "06.5": torch.tensor([4.0]),
+    "06.6": 16 / 255,
+    "06.7": keeps_outputs(lambda output: output.detach().clone()),
+    "06.8": 6,
+    "06.9": extract,
 }
 WRONG: dict[str, list[Any]] = {
     "06.1": [5, 2, 1, 0, 4],
     "06.2": [1, 1.2, 5],
-    "06.3": [-3, -1, 2, 5],
-    "06.4": [1, 2, 8, 5],
-    "06.5": [
+    "06.3": [-3, 5, "many"],
+    "06.4": [3, 0, 2, 5],
+    "06.5": [1, 2, 8, 5],
+    "06.6": [16, 1, 255, 5],
+    "06.7": [
         keeps_outputs(lambda output: output),
         keeps_outputs(lambda output: output.detach().cpu()),
         keeps_outputs(lambda output: output.clone()),
@@ -65,5 +126,19 @@ WRONG: dict[str, list[Any]] = {
         gives_the_copy_back,
         raises,
     ],
-    "06.6": [3, 2, 1, 9, 7],
+    "06.8": [3, 2, 1, 9, 7],
+    "06.9": [
+        extracts(last=1),
+        extracts(copy=False),
+        extracts(evaluate=False),
+        extracts(cut=False),
+        extracts(remove=False),
+        extracts(restore=False),
+        extracts(),
+        freezes,
+        hides_errors,
+        lambda net, layer, batches: [extract(net, layer, batches)],
+        lambda net, layer, batches: extract(net, layer, batches)[:, :1],
+        raises,
+    ],
 }

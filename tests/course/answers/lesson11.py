@@ -60,18 +60,71 @@ def renames_too_much(module: Any, state_dict: Any, *rest: Any) -> None:
         state_dict[key.replace("old", "weight")] = state_dict.pop(key)
 
 
+def trains(model: Any, rate: float) -> Any:
+    def step(param: torch.Tensor) -> None:
+        param -= rate * param.grad  # type: ignore[operator]
+        param.grad = None
+
+    return register(model, step)
+
+
+def register(model: Any, hook: Any) -> Any:
+    return [p.register_post_accumulate_grad_hook(hook) for p in model.parameters() if p.requires_grad]
+
+
+def keeps_the_gradients(model: Any, rate: float) -> Any:
+    def step(param: torch.Tensor) -> None:
+        param -= rate * param.grad  # type: ignore[operator]
+
+    return register(model, step)
+
+
+def only_frees(model: Any, rate: float) -> Any:
+    return register(model, throws_away)
+
+
+def forgets_the_rate(model: Any, rate: float) -> Any:
+    return trains(model, 1.0)
+
+
+def returns_nothing(model: Any, rate: float) -> None:
+    trains(model, rate)
+
+
+def returns_one_handle_only(model: Any, rate: float) -> Any:
+    return trains(model, rate)[:1]
+
+
+def forgets_the_frozen(model: Any, rate: float) -> Any:
+    for param in model.parameters():
+        param.register_post_accumulate_grad_hook(lambda p: None).remove()
+    return trains(model, rate)
+
+
 RIGHT: dict[str, Any] = {
     "11.1": 5,
-    "11.2": torch.tensor(30.0),
-    "11.3": "1",
-    "11.4": clips,
-    "11.5": renames,
+    "11.2": "1",
+    "11.3": torch.tensor(30.0),
+    "11.4": "E C H D F A G B",
+    "11.5": clips,
+    "11.6": renames,
+    "11.7": trains,
 }
 WRONG: dict[str, list[Any]] = {
     "11.1": [1, 3, 15, 0, 7],
-    "11.2": [3, 20, 2, 60, 300, 5],
-    "11.3": [2, 0, 5],
+    "11.2": [2, 0, 5],
+    "11.3": [3, 20, 2, 60, 300, 5],
     "11.4": [
+        "A B C",
+        "CEHDFAGB",
+        ["H", "E", "C", "D", "F", "A", "G", "B"],
+        "ECDHFAGB",
+        "ECHFDAGB",
+        "ECHDFGAB",
+        "ECHDFABG",
+        "ECHADFGB",
+    ],
+    "11.5": [
         clips_the_parameter,
         lambda param: param.grad.clamp_(-1, 1),
         clips_a_copy,
@@ -80,13 +133,22 @@ WRONG: dict[str, list[Any]] = {
         makes_zero,
         raises,
     ],
-    "11.5": [
+    "11.6": [
         forgets_the_prefix,
         renames_too_much,
         leaves_the_old_name,
         returns_another,
         puts_something_else,
         lambda module, state_dict: None,
+        raises,
+    ],
+    "11.7": [
+        only_frees,
+        keeps_the_gradients,
+        forgets_the_rate,
+        returns_nothing,
+        returns_one_handle_only,
+        forgets_the_frozen,
         raises,
     ],
 }

@@ -33,12 +33,51 @@ def on_x_itself(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def sow_and_perturb(net: Any, x: torch.Tensor) -> Any:
+    outputs: dict[str, torch.Tensor] = {}
+
+    def hook_for(name: str) -> Any:
+        def keep(module: Any, args: Any, output: torch.Tensor) -> None:
+            output.retain_grad()
+            outputs[name] = output
+
+        return keep
+
+    handles = [layer.register_forward_hook(hook_for(name)) for name, layer in net.named_children()]
+    net(x).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return outputs, {name: output.grad for name, output in outputs.items()}
+
+
+def with_hooks_left(net: Any, x: torch.Tensor) -> Any:
+    result = sow_and_perturb(net, x)
+    net[0].register_forward_hook(lambda module, args, output: None)
+    return result
+
+
+def with_last_name(net: Any, x: torch.Tensor) -> Any:
+    outputs, gradients = sow_and_perturb(net, x)
+    return {"2": outputs["2"]}, gradients
+
+
+def with_gradients_of_parameters(net: Any, x: torch.Tensor) -> Any:
+    outputs, gradients = sow_and_perturb(net, x)
+    return outputs, {name: next(iter(net[int(name)].parameters()), x) for name in gradients}
+
+
+def with_inputs(net: Any, x: torch.Tensor) -> Any:
+    outputs, gradients = sow_and_perturb(net, x)
+    return {"0": x, "1": outputs["0"], "2": outputs["1"]}, gradients
+
+
 RIGHT: dict[str, Any] = {
     "12.1": -14,
     "12.2": 12.0,
     "12.3": torch.tensor(18.0),
     "12.4": lambda module, grad_input, grad_output: grad_output,
     "12.5": with_hook(lambda grad: grad.clamp(-1, 1)),
+    "12.6": sow_and_perturb,
 }
 WRONG: dict[str, list[Any]] = {
     "12.1": [14, -6, 6, -4, 5],
@@ -68,5 +107,14 @@ WRONG: dict[str, list[Any]] = {
         lambda x: print(x),
         lambda x: x.clamp_(-1, 1),
         with_hook(raises),
+    ],
+    "12.6": [
+        lambda net, x: net(x),
+        lambda net, x: print(net(x)),
+        with_last_name,
+        with_inputs,
+        with_gradients_of_parameters,
+        with_hooks_left,
+        raises,
     ],
 }

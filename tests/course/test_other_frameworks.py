@@ -1,0 +1,82 @@
+"""Programs for other frameworks run where they can, and are shown with what they printed elsewhere."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from hookviz.course import other_frameworks
+from hookviz.course.other_frameworks import PROGRAMS, print_of, read_printed, run_program, source_of
+from tests.course.reading import FOLDER, read_notebook
+from tools import other_frameworks as tool
+
+NAMES = sorted(path.name.removesuffix(".txt") for path in PROGRAMS.iterdir() if path.name.endswith(".txt"))
+LESSON = read_notebook("12_coming_from_tensorflow_or_jax.ipynb")
+
+
+def test_what_each_program_printed_is_kept_with_the_versions_of_what_it_imports() -> None:
+    kept = read_printed()
+    assert list(kept) == NAMES
+    for name in NAMES:
+        imported = set(tool.IMPORT.findall(source_of(name))) & set(tool.PACKAGES)
+        assert set(kept[name]["versions"]) == imported and kept[name]["printed"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_program_prints_here_what_was_kept_or_says_that_it_did_not_run(name: str) -> None:
+    run = run_program(name)
+    assert run.printed == read_printed()[name]["printed"]
+    assert repr(run).startswith("Printed just now by " if run.here else "Printed elsewhere by ")
+    assert run.here or "not installed here" in run._repr_html_()
+
+
+def test_programs_in_the_lesson_are_those_that_ran() -> None:
+    code = "\n".join(cell.source for cell in LESSON.cells)
+    shown = set(re.findall(r"^```python\n(.*?)\n```$", code, re.MULTILINE | re.DOTALL))
+    called = set(re.findall(r'run_program\("(\w+)"\)', code))
+    tables = {name for name in NAMES if source_of(name).rstrip("\n") in shown}
+    assert called | tables | {"pretrained"} == set(NAMES)
+    assert tables >= called - {"hooks_in_tensorflow", "keras_features"}
+    foreign = [
+        text for text in shown if re.search(r"^(?:import|from) (?:jax|flax|optax|tensorflow)", text, re.MULTILINE)
+    ]
+    assert len(foreign) == len(tables)
+
+
+def test_program_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("import torch\nprint(torch.ones(1).item())\n")
+    (tmp_path / "broken.txt").write_text("import torch\nraise ValueError('no')\n")
+    kept = {name: {"versions": {"torch": "0"}, "printed": "?"} for name in ("own", "broken")}
+    (tmp_path / "printed.json").write_text(json.dumps(kept))
+    monkeypatch.setattr(other_frameworks, "PROGRAMS", tmp_path)
+    run = run_program("own")
+    assert (run.printed, run.here) == ("1.0", True) and run.versions["torch"].startswith("2.")
+    with pytest.raises(RuntimeError, match="ValueError: no"):
+        print_of("broken")
+    with pytest.raises(ValueError, match="no program 'other', only broken, own"):
+        run_program("other")
+
+
+def test_tool_keeps_what_it_cannot_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.txt").write_text("import torch\nprint(1)\n")
+    (tmp_path / "other.txt").write_text("import jax\nprint(2)\n")
+    kept = {"other": {"versions": {"jax": "9"}, "printed": "2"}, "gone": {"versions": {}, "printed": ""}}
+    (tmp_path / "printed.json").write_text(json.dumps(kept))
+    for module in (other_frameworks, tool):
+        monkeypatch.setattr(module, "PROGRAMS" if module is other_frameworks else "FOLDER", tmp_path)
+    monkeypatch.setattr(tool, "KEPT", tmp_path / "printed.json")
+    monkeypatch.setattr(tool, "installed_version", lambda package: None if package == "jax" else "1")
+    assert tool.main() == 0
+    assert capsys.readouterr().out == "other: left out, jax not installed\nown: ran\n"
+    assert json.loads((tmp_path / "printed.json").read_text()) == {
+        "other": kept["other"],
+        "own": {"versions": {}, "printed": "1"},
+    }
+
+
+def test_lesson_names_no_article() -> None:
+    text = " ".join(cell.source for cell in LESSON.cells if cell.cell_type == "markdown")
+    assert not re.search(r"\barticles?\b", text) and (FOLDER / "README.md").exists()
