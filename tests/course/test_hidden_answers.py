@@ -53,7 +53,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c40", (60,), check="01.2"),
         Question("c46", (6,), check="01.3"),
         Question("c51", (12,)),
-        Question("s01", (2,)),
+        Question("s01", words=r"[Aa]ll of them\.|other 14"),
     ],
     "02": [
         Question("c12", (10,), check="02.1"),
@@ -62,8 +62,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c33", (3001,)),
         Question("c37", (1, 12), r"\b[Oo]nce\b", check="02.3"),
         Question("c44", (100,), r"[Tt]rap", check="02.4"),
-        Question("s01", words=r"[Oo]nly `neck_hook`"),
-        Question("s05", words=r"every positive"),
+        Question("s01", (2,), words=r"keep_small"),
+        Question("s05a", words=r"[Oo]nly up|pushed one way|every positive"),
     ],
     "03": [
         Question("c50", words=r"order is:|1st:|'exit_fwd', 'exit_bwd'"),
