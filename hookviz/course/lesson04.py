@@ -154,7 +154,7 @@ def _judge_watch(answer: Any) -> Feedback:
         return Feedback("early")
     _, error = call_safely(_run_without_warnings, model, torch.ones(4, 2))
     if error:
-        return Feedback("raised", error)
+        return Feedback("none_entry") if "NoneType" in error else Feedback("raised", error)
     came_in, went_out, grads = _measure_children()
     found = _gradients(model)
     if len(found) != len(grads) or not all(map(torch.allclose, found, grads)):
