@@ -12,3 +12,19 @@ Reveal.initialize({
   transition: "none",
   plugins: [RevealNotes],
 });
+
+// A slide with more than it has room for is set smaller, step by step, down to letters of 18 pixels.
+const FITTING = ["compact", "tight"];
+
+/** @param {Element} slide */
+function fit(slide) {
+  const steps = FITTING.values();
+  while (slide.scrollHeight > slide.clientHeight) {
+    const { value, done } = steps.next();
+    if (done) return;
+    slide.classList.add(value);
+  }
+}
+
+Reveal.on("ready", ({ currentSlide }) => fit(currentSlide));
+Reveal.on("slidechanged", ({ currentSlide }) => fit(currentSlide));
