@@ -49,13 +49,13 @@ def _count_copied_hooks() -> float:
     return float(sum(len(layer._forward_hooks) + len(layer.weight._backward_hooks or ()) for layer in twin))
 
 
-def _count_hooks_of_the_sick_network() -> float:
-    """How many hooks the ReLU of the sick network has after three calls."""
+def _count_runs_in_the_sick_network() -> float:
+    """How many times the hooks on the ReLU of the sick network run in four calls; each run stores an output."""
     net = SickNet()
     with torch.no_grad():
-        for _ in range(3):
+        for _ in range(4):
             net(torch.zeros(1, 1, 8, 8))
-    return float(len(net.relu._forward_hooks))
+    return float(len(net.seen))
 
 
 _CAUSES = "CADFEB"
@@ -236,7 +236,7 @@ JUDGES: dict[str, Judge] = {
     "05.2": judge_number(_gradient_with_late_binding, {24: "own", 4: "last", 12: "added", 9: "summed", 1: "never"}),
     "05.3": _judge_causes,
     "05.4": judge_number(_count_copied_hooks, {3: "all", 0: "empty", 1: "one"}),
-    "05.5": judge_number(_count_hooks_of_the_sick_network, {0: "none_made", 1: "one", 6: "outputs"}),
+    "05.5": judge_number(_count_runs_in_the_sick_network, {0: "none_made", 1: "one", 4: "each"}),
     "05.6": _judge_context_manager,
     "05.7": _judge_hook_factory,
     "05.8": _judge_hook_group,

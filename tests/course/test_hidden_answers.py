@@ -90,7 +90,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c33", (16, 64)),
         Question("c41c", words=r"C, A, D|after_call|no_grad", check="05.3", answer="CADFEB"),
         Question("c44", (2,), r"drops|leaves its hooks out", check="05.4"),
-        Question("c55g", (3,), r"[Oo]ne for each call", check="05.5"),
+        Question("c55g", (10,), r"[Oo]ne more for each call", check="05.5"),
     ],
     "06": [
         Question("c09", (3,), check="06.1"),
@@ -105,6 +105,7 @@ LESSONS: dict[str, list[Question]] = {
     "07": [
         Question("c04", (1 / 64,), check="07.1"),
         Question("c09", (1000, 15.625)),
+        Question("c14", words=r"[Ss]igmoids the first layer|worse still"),
         Question("v02", (1.25, 1.95), r"adds? up|is larger"),
         Question("c18", (1,), r"^#+ Zero|the bias of the last", given=("c18",), check="07.2"),
         Question("c23", (1,), r"^#+ NaN|not its gradient", check="07.3"),
