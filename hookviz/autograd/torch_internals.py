@@ -100,8 +100,8 @@ def require_internals() -> None:
         raise RuntimeError(say("error.torch.internals", version=torch.__version__, paths=", ".join(_MISSING)))
 
 
-def _declare(path: str, since: str, use: Use, kind: Kind) -> Any:
-    INTERNALS.append(Internal(path, since, use, kind))
+def _declare(path: str, since: str, use: Use, kind: Kind, *files: str) -> Any:
+    INTERNALS.append(Internal(path, since, use, kind, files))
     try:
         found = resolve(path)
         if matches_kind(kind, found):
@@ -120,8 +120,8 @@ def _class(path: str, since: str, use: Use) -> Any:
     return _declare(path, since, use, "class")
 
 
-def _dict(path: str, since: str, use: Use) -> Any:
-    return _declare(path, since, use, "dict")
+def _dict(path: str, since: str, use: Use, *files: str) -> Any:
+    return _declare(path, since, use, "dict", *files)
 
 
 def _attribute(owner: str, name: str, since: str, use: Use, *files: str) -> str:
@@ -167,7 +167,7 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "picture/tensor_layer.py", "recorder/hooked_objects.py", "recorder/torch_patches.py",
+    "course/lesson02.py", "picture/tensor_layer.py", "recorder/hooked_objects.py", "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute(
     "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
@@ -207,12 +207,16 @@ call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
 """The function behind ``Module.__call__``: instrumented."""
 CALL_FRAME = "_wrapped_call_impl"
 MODULE_HOOKS = {
-    "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls"),
+    "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson12.py"),
     "forward_hook": _attribute(
-        MODULE, "_forward_hooks", "2.0", "calls", "course/lesson05.py", "recorder/module_hooks.py"
-    ),
+        MODULE, "_forward_hooks", "2.0", "calls", "course/lesson05.py", "course/lesson06.py", "course/lesson08.py",
+        "course/lesson09.py", "course/lesson12.py", "course/lesson13.py", "recorder/module_hooks.py",
+    ),  # fmt: skip
     "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),
-    "full_backward_hook": _attribute(MODULE, "_backward_hooks", "2.0", "full_hooks", "course/lesson05.py"),
+    "full_backward_hook": _attribute(
+        MODULE, "_backward_hooks", "2.0", "full_hooks", "course/lesson05.py", "course/lesson07.py",
+        "course/lesson08.py", "course/lesson12.py",
+    ),  # fmt: skip
 }
 """Kind of hook → the attribute of a module that keeps the hooks that run in its calls and in backward."""
 global_forward_pre_hooks = _dict(f"{MODULES}._global_forward_pre_hooks", "2.0", "calls")
@@ -270,7 +274,7 @@ swap_tensors = _function("torch.utils.swap_tensors", "2.3", "calls")
 OPTIMIZERS = "torch.optim.optimizer"
 OPTIMIZER = f"{OPTIMIZERS}.Optimizer"
 global_step_pre_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_pre_hooks", "2.0", "optimizers")
-global_step_post_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_post_hooks", "2.0", "optimizers")
+global_step_post_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_post_hooks", "2.0", "optimizers", "course/lesson09.py")
 GLOBAL_STEP_HOOKS = {"step_pre_hook": "_global_optimizer_pre_hooks", "step_post_hook": "_global_optimizer_post_hooks"}
 """Kind of hook → the variable of ``torch.optim.optimizer`` that torch reads by this name in each step."""
 profile_step = _function(f"{OPTIMIZER}.profile_hook_step", "2.0", "optimizers")
