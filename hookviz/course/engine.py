@@ -168,6 +168,22 @@ class LosesPreHooks(Node):
         return self.send_through_post_hooks(grad)
 
 
+class DoesNotUnpack(Node):
+    def run(self, grad: Any) -> Any:
+        grad = through(self.tensor_hooks, grad)
+        grad = through(self.retain_hooks, grad)
+        grad = through(self.pre_hooks, (grad,))
+        return self.send_through_post_hooks(grad)
+
+
+class GivesNoTuple(Node):
+    def send_through_post_hooks(self, grad: Any) -> Any:
+        def call_post_hook(hook: Callable[..., Any], sent: Any) -> Any:
+            return hook(sent, grad)
+
+        return through(self.post_hooks, self.send(grad), call_post_hook)
+
+
 class LosesPostHooks(Node):
     def send_through_post_hooks(self, grad: Any) -> Any:
         sent = self.send(grad)

@@ -186,6 +186,8 @@ def _judge_node(answer: Any) -> Feedback:
         "pre_first": engine.PreHooksFirst,
         "pre_lost": engine.LosesPreHooks,
         "post_lost": engine.LosesPostHooks,
+        "not_unpacked": engine.DoesNotUnpack,
+        "no_tuple": engine.GivesNoTuple,
         "exchanged": engine.ExchangesTuples,
         "after": engine.HooksAfterNode,
     }

@@ -374,6 +374,14 @@ def question_07e() -> None:
     assert y.grad.item() == 1 and h.grad.isnan() and x.grad.isnan()
 
 
+def question_07f() -> None:
+    scaler = torch.amp.GradScaler("cpu")
+    weight, seen = torch.ones(1, requires_grad=True), []
+    weight.register_hook(lambda grad: seen.append(grad.item()))
+    scaler.scale((weight * 1).sum()).backward()
+    assert seen == [65536.0]
+
+
 def question_08a() -> None:
     maps = torch.rand(1, 3, 2, 2, requires_grad=True)
     score = (maps.mean((2, 3)) * torch.tensor([1.0, -2.0, 0.0])).sum()
@@ -440,11 +448,14 @@ def question_09d() -> None:
 
 
 def question_09e() -> None:
-    scaler = torch.amp.GradScaler("cpu")
-    weight, seen = torch.ones(1, requires_grad=True), []
-    weight.register_hook(lambda grad: seen.append(grad.item()))
-    scaler.scale((weight * 1).sum()).backward()
-    assert seen == [65536.0]
+    seen: list[torch.Tensor] = []
+    weight = torch.tensor(2.0, requires_grad=True)
+    weight.register_hook(seen.append)
+    loss = weight * 3
+    loss.backward()
+    torch.optim.SGD([weight], lr=0.1, weight_decay=0.5).step()
+    assert loss == 6 and seen[0] == 3 and weight.grad == 3
+    assert abs(weight.item() - (2 - 0.1 * (3 + 0.5 * 2))) < 1e-6
 
 
 def question_10a() -> None:

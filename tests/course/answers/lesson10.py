@@ -138,6 +138,8 @@ WRONG: dict[str, list[Any]] = {
         engine.PreHooksFirst,
         engine.LosesPreHooks,
         engine.LosesPostHooks,
+        engine.DoesNotUnpack,
+        engine.GivesNoTuple,
         engine.ExchangesTuples,
         engine.HooksAfterNode,
         SendsNothing,

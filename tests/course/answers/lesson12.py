@@ -66,6 +66,12 @@ def with_gradients_of_parameters(net: Any, x: torch.Tensor) -> Any:
     return outputs, {name: next(iter(net[int(name)].parameters()), x) for name in gradients}
 
 
+def sow_and_perturb_in_backward_order(net: Any, x: torch.Tensor) -> Any:
+    """Right: the order of the names does not matter."""
+    outputs, gradients = sow_and_perturb(net, x)
+    return outputs, dict(reversed(gradients.items()))
+
+
 def with_inputs(net: Any, x: torch.Tensor) -> Any:
     outputs, gradients = sow_and_perturb(net, x)
     return {"0": x, "1": outputs["0"], "2": outputs["1"]}, gradients
@@ -77,7 +83,7 @@ RIGHT: dict[str, Any] = {
     "12.3": torch.tensor(18.0),
     "12.4": lambda module, grad_input, grad_output: grad_output,
     "12.5": with_hook(lambda grad: grad.clamp(-1, 1)),
-    "12.6": sow_and_perturb,
+    "12.6": sow_and_perturb_in_backward_order,
 }
 WRONG: dict[str, list[Any]] = {
     "12.1": [14, -6, 6, -4, 5],
