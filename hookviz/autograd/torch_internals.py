@@ -209,13 +209,28 @@ CALL_FRAME = "_wrapped_call_impl"
 MODULE_HOOKS = {
     "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson12.py"),
     "forward_hook": _attribute(
-        MODULE, "_forward_hooks", "2.0", "calls", "course/lesson05.py", "course/lesson06.py", "course/lesson08.py",
-        "course/lesson09.py", "course/lesson12.py", "course/lesson13.py", "recorder/module_hooks.py",
-    ),  # fmt: skip
+        MODULE,
+        "_forward_hooks",
+        "2.0",
+        "calls",
+        "course/lesson05.py",
+        "course/lesson06.py",
+        "course/lesson08.py",
+        "course/lesson09.py",
+        "course/lesson12.py",
+        "course/lesson13.py",
+        "recorder/module_hooks.py",
+    ),
     "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),
     "full_backward_hook": _attribute(
-        MODULE, "_backward_hooks", "2.0", "full_hooks", "course/lesson05.py", "course/lesson07.py",
-        "course/lesson08.py", "course/lesson12.py",
+        MODULE,
+        "_backward_hooks",
+        "2.0",
+        "full_hooks",
+        "course/lesson05.py",
+        "course/lesson07.py",
+        "course/lesson08.py",
+        "course/lesson12.py",
     ),  # fmt: skip
 }
 """Kind of hook → the attribute of a module that keeps the hooks that run in its calls and in backward."""

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.optim.optimizer import _global_optimizer_post_hooks
+from torch.optim import optimizer as torch_optimizers
 
 from hookviz.course.judges import (
     Feedback,
@@ -300,12 +300,12 @@ def _leaves_a_hook(answer: Callable[..., Any], hooks_before: int) -> bool:
         call_safely(answer, _Rest(), fails)
     left = _count_global_step_hooks() - hooks_before
     for _ in range(left):
-        _global_optimizer_post_hooks.popitem()
+        torch_optimizers._global_optimizer_post_hooks.popitem()
     return left > 0
 
 
 def _count_global_step_hooks() -> int:
-    return len(_global_optimizer_post_hooks)
+    return len(torch_optimizers._global_optimizer_post_hooks)
 
 
 JUDGES: dict[str, Judge] = {

@@ -140,7 +140,9 @@ def test_lesson_page_shows_questions_as_admonitions_without_checks(open_file: Op
 def test_details_with_answers_open_with_a_click(open_file: Opener) -> None:
     page = open_file("notebooks/02_tensor_hooks")
     explanations = page.locator("article details").filter(has=page.get_by_text("Explain", exact=True))
-    assert explanations.count() >= 3 and page.locator("article details[open] > summary", has_text="Explain").count() == 0
+    assert (
+        explanations.count() >= 3 and page.locator("article details[open] > summary", has_text="Explain").count() == 0
+    )
     answer = explanations.first.locator("p").first
     expect(answer).to_be_hidden()
     explanations.first.locator("summary").click()
@@ -186,7 +188,9 @@ def test_first_page_has_a_player_and_a_card_for_every_lesson(open_file: Opener, 
     expect(page.locator(".hv-player")).to_have_count(1)
     cards = page.locator(".lesson")
     expect(cards).to_have_count(len([name for name in LESSONS if name.removeprefix("notebooks/")[:2].isdigit()]))
-    expect(cards.first).to_contain_text(re.compile(r"\d+ minutes\. You need to know what derivatives, weights and a loss are\."))
+    expect(cards.first).to_contain_text(
+        re.compile(r"\d+ minutes\. You need to know what derivatives, weights and a loss are\.")
+    )
     for k in range(cards.count()):
         box = cards.nth(k).bounding_box()
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
