@@ -231,7 +231,7 @@ MODULE_HOOKS = {
         "course/lesson07.py",
         "course/lesson08.py",
         "course/lesson12.py",
-    ),  # fmt: skip
+    ),
 }
 """Kind of hook → the attribute of a module that keeps the hooks that run in its calls and in backward."""
 global_forward_pre_hooks = _dict(f"{MODULES}._global_forward_pre_hooks", "2.0", "calls")

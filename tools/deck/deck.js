@@ -14,12 +14,12 @@ Reveal.initialize({
 });
 
 // A slide with more than it has room for is set smaller, step by step, down to letters of 18 pixels.
-const FITTING = ["compact", "tight"];
+const FITTING = ["compact", "tight", "dense"];
 
 /** @param {Element} slide */
 function fit(slide) {
   const steps = FITTING.values();
-  while (slide.scrollHeight > slide.clientHeight) {
+  while (slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth) {
     const { value, done } = steps.next();
     if (done) return;
     slide.classList.add(value);
