@@ -1,6 +1,7 @@
 """Random graphs with random hooks: a learner's engine and PyTorch's run the same ones, and their logs are compared."""
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -142,10 +143,14 @@ def _log_of_torch(seed: int, max_fan_in: int) -> list[Any]:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a learner's part raised. Errors of one kind count as the same: their texts may hold addresses."""
+    """What a learner's part raised. Two errors are the same if they say the same, addresses apart."""
 
     kind: str
     text: str = field(compare=False)
+    said: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "said", re.sub(r"0x[0-9a-f]+", "", self.text))
 
 
 def find_disagreement(small: SmallEngine, seeds: range = range(GRAPHS), max_fan_in: int = 2) -> tuple[int, Any] | None:

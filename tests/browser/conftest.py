@@ -246,7 +246,11 @@ def press(page: Page, *keys: str) -> None:
 
 
 def count_mutations(player: Locator) -> list[int]:
-    """The number of DOM mutations at each of the first steps: a cost that does not depend on the machine."""
+    """The number of DOM mutations at each of the first steps: a cost that does not depend on the machine.
+
+    Without motion: on a busy machine the steps are far enough apart for it.
+    """
+    player.page.emulate_media(reduced_motion="reduce")
     counts: list[int] = player.evaluate(Path(__file__).with_name("changes.js").read_text(encoding="utf-8"))
     return counts
 
