@@ -11,10 +11,11 @@ import nbformat
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 PAGE = "what_your_article_says.ipynb"
 """The look-up page. It is no lesson, but has a solution with its checks, too."""
-MARKED = re.compile(
-    r"\n*^### BEGIN (?P<kind>SOLUTION|HIDDEN TESTS)$.*?^### END (?P=kind)$\n*", re.MULTILINE | re.DOTALL
-)
+_BETWEEN_MARKS = r"\n*^### BEGIN (?P<kind>{})$.*?^### END (?P=kind)$\n*"
+MARKED = re.compile(_BETWEEN_MARKS.format("SOLUTION|HIDDEN TESTS"), re.MULTILINE | re.DOTALL)
 """The lines that a student has to write, and those that check what the lesson says, between the marks of nbgrader."""
+HIDDEN_TESTS = re.compile(_BETWEEN_MARKS.format("HIDDEN TESTS"), re.MULTILINE | re.DOTALL)
+"""The lines that check what the lesson says."""
 LESSONS_OF_ENTRY = re.compile(r"^In the lessons: (\d\d(?:, \d\d)*)\.$", re.MULTILINE)
 """The last line of an entry of the look-up page, in its solution: the numbers of lessons."""
 ROW = re.compile(r"^\| [\dWK]\S* \| .+ \| (.*) \|$", re.MULTILINE)

@@ -11,11 +11,11 @@ from typing import Any
 
 import nbformat
 
+from tools.lessons import HIDDEN_TESTS
 from tools.notebook_runs import NOTEBOOKS
 
 TARGET = Path("build") / "nbgrader"
 CHECK = re.compile(r'\n*^hv\.check\("(?P<exercise>[\w.]+)", (?P<answer>\w+)\)$', re.MULTILINE)
-HIDDEN_TESTS = re.compile(r"\n*^### BEGIN HIDDEN TESTS$.*?^### END HIDDEN TESTS$", re.MULTILINE | re.DOTALL)
 CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "hooks"
@@ -59,7 +59,7 @@ def _make_cells(cell: Any) -> list[Any]:
     """Make the cells of an assignment from a cell of a lesson."""
     if cell.cell_type != "code":
         return [cell]
-    cell.source = HIDDEN_TESTS.sub("", cell.source)
+    cell.source = HIDDEN_TESTS.sub("\n", cell.source).strip("\n")
     check = CHECK.search(cell.source)
     if check is not None:
         return _make_exercise(cell, check)

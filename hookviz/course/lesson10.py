@@ -2,7 +2,7 @@
 
 import random
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -161,68 +161,56 @@ def _judge_through(answer: Any) -> Feedback:
 # Parts of the engine, each in the place of the right one
 
 
-def _compare_with_torch(small: SmallEngine, usual: dict[str, SmallEngine]) -> Feedback:
-    """Compare an engine with torch on random graphs; a usual mistake is recognised by what it leaves in the log."""
-    found = find_disagreement(small)
-    if found is None:
-        return Feedback("right")
-    seed, log = found
-    if name := recognise(small, usual):
-        return Feedback(name)
-    if isinstance(log, Failure):
-        return Feedback("raised", log.text)
-    return Feedback("other", str(seed))
+def _judge_part(part: str, usual: Mapping[str, Any]) -> Judge:
+    """Make a judge of one part of the engine: it is compared with torch on random graphs.
+
+    ``usual`` maps usual mistakes to parts that make them: a mistake is recognised by what it leaves in the log.
+    """
+
+    def judge(answer: Any) -> Feedback:
+        if fault := check_callable(answer):
+            return fault
+        small = SmallEngine(**{part: answer})
+        found = find_disagreement(small)
+        if found is None:
+            return Feedback("right")
+        seed, log = found
+        if name := recognise(small, {name: SmallEngine(**{part: mistaken}) for name, mistaken in usual.items()}):
+            return Feedback(name)
+        return Feedback("raised", log.text) if isinstance(log, Failure) else Feedback("other", str(seed))
+
+    return judge
 
 
-def _judge_node(answer: Any) -> Feedback:
-    if fault := check_callable(answer):
-        return fault
-    usual: dict[str, Any] = {
-        "no_hooks": engine.HasNoHooks,
-        "no_pre_hooks": engine.HasNoPreHooks,
-        "no_post_hooks": engine.HasNoPostHooks,
-        "retains_first": engine.RetainsFirst,
-        "retains_last": engine.RetainsLast,
-        "pre_first": engine.PreHooksFirst,
-        "pre_lost": engine.LosesPreHooks,
-        "post_lost": engine.LosesPostHooks,
-        "not_unpacked": engine.DoesNotUnpack,
-        "no_tuple": engine.GivesNoTuple,
-        "exchanged": engine.ExchangesTuples,
-        "after": engine.HooksAfterNode,
-    }
-    return _compare_with_torch(SmallEngine(node=answer), {name: SmallEngine(node=node) for name, node in usual.items()})
-
-
-def _judge_value(answer: Any) -> Feedback:
-    if fault := check_callable(answer):
-        return fault
-    usual: dict[str, Any] = {
-        "nothing_kept": engine.KeepsNothing,
-        "overwrites": engine.Overwrites,
-        "first": engine.KeepsFirst,
-    }
-    return _compare_with_torch(
-        SmallEngine(value=answer), {name: SmallEngine(value=value) for name, value in usual.items()}
-    )
-
-
-def _judge_backward(answer: Any) -> Feedback:
-    if fault := check_callable(answer):
-        return fault
-    usual: dict[str, Any] = {
-        "runs_nothing": engine.does_nothing,
-        "stops": engine.stops_early,
-        "recursion": engine.recurses,
-        "no_wait": engine.does_not_wait,
-        "first_part": engine.waits_for_one,
-        "forgets": engine.forgets_what_arrived,
-        "newest": engine.takes_newest,
-        "oldest": engine.takes_oldest,
-    }
-    return _compare_with_torch(
-        SmallEngine(backward=answer), {name: SmallEngine(backward=backward) for name, backward in usual.items()}
-    )
+_NODE_MISTAKES = {
+    "no_hooks": engine.HasNoHooks,
+    "no_pre_hooks": engine.HasNoPreHooks,
+    "no_post_hooks": engine.HasNoPostHooks,
+    "retains_first": engine.RetainsFirst,
+    "retains_last": engine.RetainsLast,
+    "pre_first": engine.PreHooksFirst,
+    "pre_lost": engine.LosesPreHooks,
+    "post_lost": engine.LosesPostHooks,
+    "not_unpacked": engine.DoesNotUnpack,
+    "no_tuple": engine.GivesNoTuple,
+    "exchanged": engine.ExchangesTuples,
+    "after": engine.HooksAfterNode,
+}
+_VALUE_MISTAKES = {
+    "nothing_kept": engine.KeepsNothing,
+    "overwrites": engine.Overwrites,
+    "first": engine.KeepsFirst,
+}
+_BACKWARD_MISTAKES = {
+    "runs_nothing": engine.does_nothing,
+    "stops": engine.stops_early,
+    "recursion": engine.recurses,
+    "no_wait": engine.does_not_wait,
+    "first_part": engine.waits_for_one,
+    "forgets": engine.forgets_what_arrived,
+    "newest": engine.takes_newest,
+    "oldest": engine.takes_oldest,
+}
 
 
 def _judge_module(answer: Any) -> Feedback:
@@ -317,12 +305,12 @@ def _are_close(sent: list[float | None], right: list[float]) -> bool:
 JUDGES: dict[str, Judge] = {
     "10.1": _judge_register,
     "10.2": _judge_through,
-    "10.3": _judge_node,
-    "10.4": _judge_value,
+    "10.3": _judge_part("node", _NODE_MISTAKES),
+    "10.4": _judge_part("value", _VALUE_MISTAKES),
     "10.5": judge_number(
         _count_visits, {1: "queue", 2: "diamond", 10: "sums", 20: "arrows", 512: "one_less", 2046: "nodes"}
     ),
-    "10.6": _judge_backward,
+    "10.6": _judge_part("backward", _BACKWARD_MISTAKES),
     "10.7": _judge_module,
     "10.8": _judge_division,
     "10.9": judge_number(_retained_gradient, {4: "arrived", 80: "all", 40: "pre", 0: "post"}),
