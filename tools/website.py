@@ -71,6 +71,7 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "player.py", "handouts"))
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
+    shutil.copytree(ROOT / "images", source / "images", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     make_pages(source / "extra" / "handouts")
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
