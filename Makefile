@@ -36,7 +36,7 @@ help:
 
 lab: ready
 	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
-	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) $(LAB_ARGS) notebooks
+	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) --LabApp.default_url=/lab/tree/01_the_graph.ipynb $(LAB_ARGS) notebooks
 
 # Style and types are checked while the tests run; what that found comes after them, so that the two do not mix.
 check: ready-site
