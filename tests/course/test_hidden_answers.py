@@ -161,7 +161,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c41b", (0.155,), r"writes zeros|hook of the parameter"),
     ],
     "13": [
-        Question("c05", (0.5,), check="13.1"),
+        Question("c05", (0.25,), check="13.1"),
         Question("c15", (4,), given=("c10", "c11"), check="13.2"),
         Question("c21", (4,), r"[Ii]nduction"),
         Question("c26", (-1,)),
