@@ -29,7 +29,7 @@ orphan: true
 
 # Exam
 
-Twenty questions about lessons 01 to 11, for 45 minutes. One choice of each is right.
+Twenty questions about lessons 01 to 11 and 13, for 45 minutes. One choice of each is right.
 `notebooks/solutions/exam_answers.md` has the answers, and this site does not have that file.
 None of the questions is asked in the lessons or in the [polls](polls.md).
 """

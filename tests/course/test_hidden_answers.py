@@ -145,12 +145,12 @@ LESSONS: dict[str, list[Question]] = {
         Question("c22", (1,), check="11.2"),
         Question("c31", (30,), r"other gradients", check="11.3"),
         Question("c44a", (2, 1)),
-        Question("c48", words=r"E ?C ?H", check="11.4", answer="E C H D F A G B"),
+        Question("c48p", words=r"E ?C ?H", check="11.4", answer="E C H D F A G B"),
         Question("c52", words=r"E ?C ?H"),
+        Question("c63", (12,)),
         Question("c57", (65,)),
         Question("c57c", words=r"[Aa]fter the step|global hook last"),
         Question("c57f", words=r"[Tt]he one added after|later hook does run"),
-        Question("c63", (12,)),
     ],
     "12": [
         Question("c04", (8,), r"did not record"),
@@ -161,7 +161,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c41b", (0.155,), r"writes zeros|hook of the parameter"),
     ],
     "13": [
-        Question("c05", (0.5,), check="13.1"),
+        Question("c05", (0.25,), check="13.1"),
         Question("c15", (4,), given=("c10", "c11"), check="13.2"),
         Question("c21", (4,), r"[Ii]nduction"),
         Question("c26", (-1,)),
