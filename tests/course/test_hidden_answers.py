@@ -106,12 +106,12 @@ LESSONS: dict[str, list[Question]] = {
         Question("c04", (1 / 64,), check="07.1"),
         Question("c09", (1000, 15.625)),
         Question("c14", words=r"[Ss]igmoids leave|vanishes|level: each"),
-        Question("v02", (1.25, 1.95), r"adds? up|is larger"),
         Question("c18", (1,), r"^#+ Zero|the bias of the last", given=("c18",), check="07.2"),
         Question("c23", (1,), r"^#+ NaN|not its gradient", check="07.3"),
         Question("c37", (2, 1)),
         Question("c41", (2,), check="07.4"),
         Question("s03", (0.59, 0.8), r"at most 0\.25|is at most"),
+        Question("v02", (1.25, 1.95), r"adds? up|is larger"),
     ],
     "08": [
         Question("c08", (2,), check="08.1"),
@@ -120,7 +120,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c22", (2,), check="08.3"),
         Question("c36a", words=r"corner|[Mm]ark|[Ss]hortcut"),
         Question("c38b", (7,), r"believes|says 7|[Ss]hortcut", given=("c38b",), check="08.4"),
-        Question("c60", words=r"[Aa]ll (?:8|eight)|same heat", check="08.5"),
+        Question("c60", (8,), r"[Aa]ll eight|same heat", check="08.5"),
     ],
     "09": [
         Question("c08", words=r"[Ii]t is 1\b|recall is 1|'recall': 1"),
