@@ -112,7 +112,7 @@ def test_a_function_that_raises_is_reported(exercise: str, function: Any, expect
         ("03.6", "two things: module, args."),
         ("03.7", "module, args, kwargs, output."),
         ("04.5", "module, grad_input, grad_output."),
-        ("08.6", "three things: module, args, output."),
+        ("08.7", "three things: module, args, output."),
         ("12.4", "module, grad_input, grad_output."),
     ],
 )
@@ -140,12 +140,12 @@ def test_reason_states_the_length_of_a_tuple_that_is_too_short() -> None:
 
 
 def test_reason_states_the_shape_of_a_wrongly_shaped_heatmap() -> None:
-    assert "returned this: (2, 3, 4, 5)." in hv.check("08.5", lambda maps, grad: maps).reason
-    assert "returned this: float." in hv.check("08.5", lambda maps, grad: 1.0).reason
+    assert "returned this: (2, 3, 4, 5)." in hv.check("08.6", lambda maps, grad: maps).reason
+    assert "returned this: float." in hv.check("08.6", lambda maps, grad: 1.0).reason
 
 
 def test_reason_names_the_handle_that_a_forward_hook_returned() -> None:
-    reason = hv.check("08.6", lambda module, args, output: output.register_hook(lambda grad: None)).reason
+    reason = hv.check("08.7", lambda module, args, output: output.register_hook(lambda grad: None)).reason
     assert "returns something (RemovableHandle)" in reason
 
 

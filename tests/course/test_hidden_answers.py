@@ -105,13 +105,13 @@ LESSONS: dict[str, list[Question]] = {
     "07": [
         Question("c04", (1 / 64,), check="07.1"),
         Question("c09", (1000, 15.625)),
-        Question("c14", words=r"[Ss]igmoids the first layer|worse still"),
-        Question("v02", (1.25, 1.95), r"adds? up|is larger"),
+        Question("c14", words=r"[Ss]igmoids leave|vanishes|level: each"),
         Question("c18", (1,), r"^#+ Zero|the bias of the last", given=("c18",), check="07.2"),
         Question("c23", (1,), r"^#+ NaN|not its gradient", check="07.3"),
         Question("c37", (2, 1)),
         Question("c41", (2,), check="07.4"),
-        Question("s03", (0.25, 0.59, 0.8), r"slope of a sigmoid"),
+        Question("s03", (0.59, 0.8), r"at most 0\.25|is at most"),
+        Question("v02", (1.25, 1.95), r"adds? up|is larger"),
     ],
     "08": [
         Question("c08", (2,), check="08.1"),
@@ -119,9 +119,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c16", (0,), given=("c14",), check="08.2"),
         Question("c22", (2,), check="08.3"),
         Question("c36a", words=r"corner|[Mm]ark|[Ss]hortcut"),
-        Question("c38b", (7,), r"believes|follows the mark", given=("c38b",), check="08.4"),
-        Question("c60", words=r"For `stem`|for `stem`"),
-        Question("c64", words=r"[Bb]lack|\bsame for\b"),
+        Question("c38b", (7,), r"believes|says 7|[Ss]hortcut", given=("c38b",), check="08.4"),
+        Question("c60", (8,), r"[Aa]ll eight|same heat", check="08.5"),
     ],
     "09": [
         Question("c08", words=r"[Ii]t is 1\b|recall is 1|'recall': 1"),
