@@ -47,23 +47,23 @@ class Question:
 
 LESSONS: dict[str, list[Question]] = {
     "01": [
-        Question("c16", (12,), check="01.1"),
+        Question("c16q", (12,), check="01.1"),
         Question("c20", (12, 8)),
-        Question("c26", words=r"`d\.grad` is the seed|'d': 6"),
-        Question("c40", (60,), check="01.2"),
-        Question("c46", (6,), check="01.3"),
-        Question("c51", (12,)),
+        Question("c26q", words=r"`d\.grad` is the seed|'d': 6", check="01.2", answer="d"),
+        Question("c40", (60,), check="01.3"),
+        Question("c46", (6,), check="01.4"),
+        Question("c51", (12,), check="01.5"),
         Question("s01", words=r"[Aa]ll of them\.|other 14"),
     ],
     "02": [
         Question("c12", (10,), check="02.1"),
         Question("c16", (112, 10, 8)),
         Question("c25", (24,), check="02.2"),
-        Question("c33", (3001,)),
         Question("c37", (1, 12), r"\b[Oo]nce\b", check="02.3"),
         Question("c44", (100,), r"[Tt]rap", check="02.4"),
         Question("s01", (2,), words=r"keep_small"),
         Question("s05a", words=r"[Oo]nly up|pushed one way|every positive"),
+        Question("c33", (3001,)),
     ],
     "03": [
         Question("c50", words=r"order is:|1st:|'exit_fwd', 'exit_bwd'"),
