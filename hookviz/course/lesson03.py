@@ -40,8 +40,8 @@ class _ReluTwice(nn.Module):
 
 
 HOOK_ORDER = "ABDC"
-"""The order of a module's hooks in a pass: forward pre-hook, forward hook, full backward pre-hook, full backward hook."""
-ORDER_RULES = (("forward", "AB"), ("passes", "BD"), ("passes", "BC"), ("backward", "DC"))
+"""The order of the hooks of a module: forward pre-hook, forward hook, full backward pre-hook, full backward hook."""
+ORDER_RULES = (("forward", "A", "B"), ("passes", "B", "D"), ("passes", "B", "C"), ("backward", "D", "C"))
 """A usual mistake, and two letters that are in the wrong order then."""
 
 
@@ -51,7 +51,7 @@ def _judge_order(answer: Any) -> Feedback:
     letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
     if sorted(letters) != sorted(HOOK_ORDER):
         return Feedback("letters")
-    for name, (first, second) in ORDER_RULES:
+    for name, first, second in ORDER_RULES:
         if letters.index(first) > letters.index(second):
             return Feedback(name)
     return Feedback("right")
