@@ -74,7 +74,7 @@ def test_answer_that_is_not_a_number_gets_a_reason(answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [3, "x", "", "a b", ["a", 1], {}, float("nan")])
 def test_answer_that_is_not_a_name_gets_a_reason(answer: Any) -> None:
-    assert "name of one of the tensors" in hv.check("01.4", answer).reason
+    assert "name of one of the tensors" in hv.check("01.2", answer).reason
 
 
 @pytest.mark.parametrize("answer", [3, "f", "", ["a", 1], torch.ones(2)])
@@ -185,9 +185,9 @@ def test_exit_stack_of_handles_is_accepted() -> None:
     assert hv.check("05.6", stack_of_handles).right
 
 
-@pytest.mark.parametrize("answer", ["a.grad", " a ", "A", ["a"], {"a"}])
+@pytest.mark.parametrize("answer", ["d.grad", " d ", "D", ["d"], {"d"}])
 def test_tensor_name_is_accepted_in_several_spellings(answer: Any) -> None:
-    assert hv.check("01.4", answer).right
+    assert hv.check("01.2", answer).right
 
 
 def test_check_works_under_no_grad() -> None:
