@@ -79,9 +79,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
         Question("n03", (0,), r"tuple is empty", check="04.3"),
         Question("c33", words=r"The order is|'y', 'layer'"),
-        Question("c37", (2,), r"as without hooks", given=("c37", "c44"), check="04.4"),
-        Question("c14", (4,)),
-        Question("s03", (9, 0.00038), r"hundredth|never fires"),
+        Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
+        Question("s03", (9, 0.00038), r"hundredth|never fires", check="04.5"),
     ],
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
