@@ -152,12 +152,12 @@ LESSONS: dict[str, list[Question]] = {
         Question("c63", (12,)),
     ],
     "12": [
-        Question("c04", (8,), r"did not record"),
+        Question("c05q", (8,), r"did not record"),
         Question("c12", (-14,), check="12.1"),
         Question("c16", (-14,)),
-        Question("c24", (12,), check="12.2"),
-        Question("c34", (18,), r"do not know your hooks", check="12.3"),
-        Question("c41b", (0.155,), r"writes zeros|hook of the parameter"),
+        Question("c34", (18,), r"do not know your hooks", check="12.2"),
+        Question("c41b", (0.155,), r"writes zeros|returns zeros|hook of the parameter"),
+        Question("c24", (12,), check="12.3"),
     ],
     "13": [
         Question("c05", (0.5,), check="13.1"),
