@@ -79,9 +79,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
         Question("n03", (0,), r"tuple is empty", check="04.3"),
         Question("c33", words=r"The order is|'y', 'layer'"),
-        Question("c37", (2,), r"as without hooks", given=("c37", "c44"), check="04.4"),
-        Question("c14", (4,)),
-        Question("s03", (9, 0.00038), r"hundredth|never fires"),
+        Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
+        Question("s03", (9, 0.00038), r"hundredth|never fires", check="04.5"),
     ],
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
@@ -152,12 +151,12 @@ LESSONS: dict[str, list[Question]] = {
         Question("c57f", words=r"[Tt]he one added after|later hook does run"),
     ],
     "12": [
-        Question("c04", (8,), r"did not record"),
+        Question("c05q", (8,), r"did not record"),
         Question("c12", (-14,), check="12.1"),
         Question("c16", (-14,)),
-        Question("c24", (12,), check="12.2"),
-        Question("c34", (18,), r"do not know your hooks", check="12.3"),
-        Question("c41b", (0.155,), r"writes zeros|hook of the parameter"),
+        Question("c34", (18,), r"do not know your hooks", check="12.2"),
+        Question("c41b", (0.155,), r"writes zeros|returns zeros|hook of the parameter"),
+        Question("c24", (12,), check="12.3"),
     ],
     "13": [
         Question("c05", (0.25,), check="13.1"),
