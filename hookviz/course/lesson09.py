@@ -139,7 +139,9 @@ def _judge_training(answer: Any) -> Feedback:
     numbers = [as_float(loss) for loss in losses] if isinstance(losses, list) else []
     if len(numbers) != IMAGES_TO_LEARN_FROM // BATCH or None in numbers:
         return Feedback("losses")
-    close = [abs((number or 0) - loss) < 0.02 for number, loss in zip(numbers, cures.train_all(expected, 1), strict=True)]
+    close = [
+        abs((number or 0) - loss) < 0.02 for number, loss in zip(numbers, cures.train_all(expected, 1), strict=True)
+    ]
     return Feedback("right" if all(close[:10]) else "recipe")
 
 

@@ -134,7 +134,7 @@ LESSONS: dict[str, list[Question]] = {
     "10": [
         Question("c20", (1024,), check="10.5"),
         Question("c28", words=r"'b', 'c'|with `c`|[Tt]he hook of `c`|last goes first"),
-        Question("c36m", words=r"[Tt]he layer's\. \. |leaves the layer first|\['layer'"),
+        Question("c36m", words=r"^The layer's|leaves the layer first|\['layer'"),
         Question("c13q", words=r"[Oo]nly `neck|never counted"),
         Question("c37", (0,), r"\bNone\."),
     ],
