@@ -269,7 +269,7 @@ JUDGES: dict[str, Judge] = {
     "09.1": _judge_parts_that_stand_still,
     "09.2": _judge_living_units,
     "09.3": _judge_forward,
-    "09.4": judge_number(lambda: 0.0, {}),
+    "09.4": judge_number(lambda: 0.0, {86: "accuracy"}),
     "09.5": _judge_training,
     "09.6": ignore_rounding(judge_number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
     "09.7": _judge_dead_units,

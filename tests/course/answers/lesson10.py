@@ -172,7 +172,6 @@ WRONG: dict[str, list[Any]] = {
         engine.takes_oldest,
         runs_with_half,
         never_ends,
-        never_takes_out,
         raises,
     ],
     "10.7": [without("forward_pre"), ForgetsNodes, GivesTheOldInput, AddsOne, RunsTheLastFirst, raises],
