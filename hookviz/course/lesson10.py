@@ -157,7 +157,7 @@ def _judge_through(answer: Any) -> Feedback:
     errors = [log for log in logs if isinstance(log, str)]
     if any("mutated" in error or "changed size" in error for error in errors):
         return Feedback("mutated")
-    return Feedback("raised", errors[0]) if errors else Feedback("other")
+    return Feedback("fails", errors[0]) if errors else Feedback("other")
 
 
 # Parts of the engine, each in the place of the right one
@@ -185,7 +185,7 @@ def _judge_part(part: str, usual: Mapping[str, Any]) -> Judge:
             return Feedback("endless", f"{_LINES:,}")
         if name := recognise(small, {name: SmallEngine(**{part: mistaken}) for name, mistaken in usual.items()}):
             return Feedback(name)
-        return Feedback("raised", log.text) if isinstance(log, Failure) else Feedback("other", str(seed))
+        return Feedback("fails", log.text) if isinstance(log, Failure) else Feedback("other", str(seed))
 
     return judge
 
@@ -228,7 +228,7 @@ def _judge_module(answer: Any) -> Feedback:
     for seed in range(GRAPHS):
         log, error = call_safely(run_module_program, seed, answer)
         if error:
-            return Feedback("raised", error)
+            return Feedback("fails", error)
         expected = run_module_program(seed)
         if log != expected:
             return _explain_module(log, expected)
