@@ -94,8 +94,8 @@ class TraceAnalyses:
         The hooks were registered, before or during the recording, on a module, parameter, tensor or optimizer that
         hookviz knows: from the models that ``record`` was given, the modules that were called, the graphs, and the
         variables of the code around ``record``. The cause is one that the recording proves (``is_proven``); if it
-        proves none, the sentence lists the explanations that remain. A hook that fired is listed if it fired early, without a gradient,
-        or again in a recomputation. An empty table says how many hooks there were.
+        proves none, the sentence lists the explanations that remain. The table also lists hooks that fired early,
+        without a gradient, or again in a recomputation. An empty table says how many hooks there were.
 
         >>> import torch, hookviz
         >>> layer = torch.nn.Linear(1, 1)
