@@ -29,8 +29,8 @@ orphan: true
 
 # Exam
 
-Twenty questions about lessons 01 to 11, for 45 minutes. Each has one right choice.
-The answers are in `notebooks/solutions/exam_answers.md`, which is not part of this site.
+Twenty questions about lessons 01 to 11, for 45 minutes. One choice of each is right.
+`notebooks/solutions/exam_answers.md` has the answers, and this site does not have that file.
 None of the questions is asked in the lessons or in the [polls](polls.md).
 """
 FOLD = "<details>\n<summary>The answer, and why people choose the others</summary>\n\n{}\n</details>\n"

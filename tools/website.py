@@ -114,7 +114,7 @@ def write_overview(ran: Mapping[Path, Any]) -> str:
     other_pages = [path.stem for path in ran if not is_lesson(path)]
     cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
     menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
-    menus["More"] = [
+    menus["Besides"] = [
         *(f"notebooks/{name}" for name in other_pages),
         *(f"notebooks/{name}" for name in TABLES),
         "lecturer",

@@ -36,7 +36,7 @@ def test_overview_has_a_card_for_each_lesson_and_the_menu_has_every_page() -> No
     assert overview.count(":::{container} lesson\n") == 1
     menus = dict(re.findall(r":caption: (\w+)\n\n(.*?)\n```", overview, re.DOTALL))
     assert menus["Lessons"].split() == ["notebooks/01_the_graph"]
-    assert menus["More"].split() == [
+    assert menus["Besides"].split() == [
         "notebooks/what_articles_say",
         "notebooks/README",
         "notebooks/glossary",
