@@ -30,7 +30,7 @@ help:
 	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
-	@echo "make peers    measure hookviz beside other tools  (PEERS_ARGS='resnet hookviz torchviz')"
+	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12"
 

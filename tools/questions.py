@@ -18,7 +18,7 @@ orphan: true
 # Polls
 
 Questions for the room, lesson by lesson. Ask one, let everybody vote, let two neighbours who disagree talk for a
-minute, and vote again. Below each question a fold holds the right choice and, for each wrong one, why people choose
+minute, and vote again. Below each question, a click shows the right choice and, for each wrong one, why people choose
 it and why it is wrong. `hv.review` asks the same questions in the lessons.
 `python -m tools.questions` makes this page from `hookviz/course/questions.en.json`.
 """

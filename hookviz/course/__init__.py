@@ -72,7 +72,7 @@ def report(path: "str | Path", name: str | None = None) -> "AnswerFile":
         name: your name or number, if it is to be in the file.
 
     Raises:
-        ValueError: the file exists and is no file of answers; it is left as it is.
+        ValueError: the file exists and is not a file of answers; it stays unchanged.
         OSError: the file cannot be read or written.
 
     >>> import tempfile

@@ -303,7 +303,7 @@ def _finding_text(trace: TraceData, finding: Finding, wording: Wording) -> Findi
     severity = say(f"trouble.severity.{finding.severity}")
     head = join("join.list", [describe_pass(trace, finding), where, severity, finding.when])
     text: FindingText = {
-        "text": wording(say("finding.note", head=head, told=finding.sentence)),
+        "text": wording(say("finding.note", head=head, sentence=finding.sentence)),
         "step": finding.step or 0,
     }
     if finding.kind == "unfired":

@@ -196,7 +196,7 @@ def test_check_works_under_no_grad() -> None:
 
 
 def test_unknown_exercise_error_lists_the_exercises() -> None:
-    with pytest.raises(ValueError, match=r"There is no exercise 99\.9: there are 01\.1, 01\.2"):
+    with pytest.raises(ValueError, match=r"There is no exercise 99\.9\. The exercises are: 01\.1, 01\.2"):
         hv.check("99.9", 1)
 
 

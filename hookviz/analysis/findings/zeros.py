@@ -83,7 +83,7 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     first = statistics.trace.name(leaves[0], 0)
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
-        return say("trouble.zero.here", told=step.sentence, behind=behind)
+        return say("trouble.zero.here", sentence=step.sentence, behind=behind)
     sentence = say(
         "trouble.zero", on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
     )
