@@ -137,7 +137,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c37", (0,), r"\bNone\."),
     ],
     "11": [
-        Question("c10", (1,)),
+        Question("c10", (1, 1.05)),
         Question("c15", (5,), r"as without the hook", given=("c15",), check="11.1"),
         Question("c22", (1,), check="11.2"),
         Question("c31", (30,), r"other gradients", check="11.3"),
