@@ -3,6 +3,7 @@
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -18,11 +19,15 @@ from hookviz.recorder.multi_grad_rows import MultiGradGroup
 from hookviz.recorder.session import Session
 from hookviz.recorder.unwrapped_hooks import closure_variables, unwrap_hook
 from hookviz.support.source_code import Source, describe_function, shorten_filename
-from hookviz.trace import HOOK_KINDS, HookIdentity, identity_of
+from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, HookIdentity, identity_of
 from hookviz.trace.value_rows import get_stored_rows
 
 MAX_REMOVALS = 2_000
 """A recording remembers up to this many removed hooks; a note says how many more were removed."""
+
+
+MAX_MODULE_HOOKS = 2_000
+"""A recording remembers the modules of up to this many hooks that are registered during it."""
 
 
 class Removal(NamedTuple):
@@ -57,6 +62,20 @@ class Registration(NamedTuple):
         return self.hooks() is None and self.tensor is not None and self.tensor() is None
 
 
+_REGISTERING_METHODS = {f"register_{kind}": kind for kind in MODULE_HOOK_KINDS}
+"""Method of torch.nn.Module → the kind of hook that it registers."""
+
+
+class ModuleRegistration(NamedTuple):
+    """A hook that was registered on a module during the recording."""
+
+    hooks: "weakref.ref[Any]"
+    module: "weakref.ref[torch.nn.Module]"
+    module_class: str
+    kind: str
+    source: Source
+
+
 class HookLog:
     """Notes what happens to hooks during a recording; none of it may take long.
 
@@ -68,6 +87,10 @@ class HookLog:
         self.tensors, self.modules = TensorEvidence(), ModuleEvidence(calls)
         self.on_tensors: dict[int, Registration] = {}
         """Key → the hook, for the hooks that were registered on tensors."""
+        self.on_modules: dict[int, ModuleRegistration] = {}
+        """Key → the hook, for hooks that were registered on modules; not for those that were removed after a call."""
+        self.missed_module_hooks = 0
+        """The number of hooks on modules that were not noted because there were too many."""
         self.removals: list[Removal] = []
         self.missed_removals = 0
         """The number of removals that were not noted because there were too many."""
@@ -83,8 +106,25 @@ class HookLog:
         self._dropped_steps = 0
 
     def registered(self, handle: RemovableHandle) -> None:
-        """Note that torch has made the handle of a new hook."""
+        """Note that torch has made the handle of a new hook, which it puts into its dict next."""
         self._registered[handle.id] = self._dropped_steps + len(self.trace.rows), _locate_caller()
+
+    def module_hook_comes(self, handle: RemovableHandle, registering: FrameType) -> None:
+        """Note the owner of a hook if a method of a module is about to register it: perhaps nothing will call it."""
+        kind = _REGISTERING_METHODS.get(registering.f_code.co_name)
+        if kind is None:
+            return
+        if len(self.on_modules) >= MAX_MODULE_HOOKS and not self.missed_module_hooks:
+            self.on_modules = {key: one for key, one in self.on_modules.items() if not self._was_called(one)}
+        if len(self.on_modules) >= MAX_MODULE_HOOKS:
+            self.missed_module_hooks += 1
+            return
+        variables = registering.f_locals
+        module, hook = variables.get("self"), variables.get("hook")
+        if isinstance(module, torch.nn.Module) and hook is not None:
+            references = handle.hooks_dict_ref, weakref.ref(module)
+            source = find_user_source(hook)[0]
+            self.on_modules[handle.id] = ModuleRegistration(*references, type(module).__name__, kind, source)
 
     def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any) -> None:
         """Note the source of a hook that was just added to a tensor, which may soon be gone."""
@@ -100,6 +140,7 @@ class HookLog:
         hooks: Any = handle.hooks_dict_ref()
         if hooks is None or handle.id not in hooks:
             return
+        self._forget_called_module(handle.id)
         if len(self.removals) >= MAX_REMOVALS:
             self.missed_removals += 1
             self.on_tensors.pop(handle.id, None)  # it would look as if it were still registered
@@ -110,6 +151,17 @@ class HookLog:
         seen = self._seen_of(handle.id)
         source, group = find_user_source(hooks[handle.id])
         self.removals.append(Removal(weakref.ref(hooks), handle.id, source, group, until, line, seen))
+
+    def _forget_called_module(self, key: int) -> None:
+        """Forget the module of a hook that is removed, if it was called."""
+        registration = self.on_modules.get(key)
+        if registration is not None and self._was_called(registration):
+            del self.on_modules[key]
+
+    def _was_called(self, registration: ModuleRegistration) -> bool:
+        """Return whether a module exists and was called: then the recording knows it anyway."""
+        module = registration.module()
+        return module is not None and self.calls.modules.find_number(module) is not None
 
     def _seen_of(self, key: int) -> Counter[str] | None:
         """Return what the passes have seen of the tensor of a hook that was registered in the recording."""
@@ -163,6 +215,7 @@ class HookLog:
         dead = {key for key, registration in self.on_tensors.items() if registration.hooks() is None}
         self.removals = [removal for removal in self.removals if removal.hooks() is not None]
         self.on_tensors = {key: one for key, one in self.on_tensors.items() if key not in dead}
+        self.on_modules = {key: one for key, one in self.on_modules.items() if one.hooks() is not None}
         self.fired = {identity for identity in self.fired if identity[0] not in dead}
         self._registered = {key: entry for key, entry in self._registered.items() if entry[0] >= self._dropped_steps}
         self.tensors.forget_dead_tensors()

@@ -316,6 +316,7 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
         recording = recording_here() if active.on else None
         if recording is not None:
             recording.hook_log.registered(self)
+            recording.guard(recording.hook_log.module_hook_comes, self, sys._getframe(1))
 
     return make_handle
 

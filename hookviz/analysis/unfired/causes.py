@@ -96,6 +96,12 @@ def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 # -- modules that were not called
 
 
+def _module_is_gone(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """It was never called, and no longer exists."""
+    is_gone = hook.evidence_of("gone") and not hook.count("called")
+    return Cause("gone.module", {"on": hook.on, "class": hook.evidence_of("class")}) if is_gone else None
+
+
 def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
     if not hook.evidence_of("no_forward"):
         return None
@@ -214,7 +220,9 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     passes = hook.count("in_graph") or len(timeline.seeds)
     if not hook.count("partial") or hook.count("partial") < passes:
         return None
-    return Cause("partial", {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
+    never_writes = hook.kind == "post_accumulate_hook" and timeline.has_returned_gradients
+    key = "partial.grad" if never_writes else "partial"
+    return Cause(key, {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -320,8 +328,8 @@ _COPYING_OPS = {
 }  # fmt: skip
 """Ops that make a view or a copy of a tensor."""
 _UNCALLED: tuple[Rule, ...] = (
-    _nothing_called, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before, _caller_raised,
-    _not_called,
+    _nothing_called, _module_is_gone, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before,
+    _caller_raised, _not_called,
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
     "forward": (_removed, _registered_after_calls, *_UNCALLED, _raised_in_call),

@@ -100,6 +100,11 @@ class Timeline:
         return None if module is None else self.find_cut(owner, module)
 
     @cached_property
+    def has_returned_gradients(self) -> bool:
+        """Whether torch.autograd.grad returned a gradient in a pass."""
+        return any(row.kind == "returned" for row in self.trace.rows)
+
+    @cached_property
     def is_limited(self) -> bool:
         """Whether only some passes or modules were recorded."""
         return is_limited(self.trace)
