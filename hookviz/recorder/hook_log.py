@@ -89,6 +89,8 @@ class HookLog:
         """Key → the hook, for the hooks that were registered on tensors."""
         self.on_modules: dict[int, ModuleRegistration] = {}
         """Key → the hook, for hooks that were registered on modules; not for those that were removed after a call."""
+        self.called_unseen: set[Any] = set()
+        """The keys of the hooks of modules whose calls were not followed, if there are ``on_modules``."""
         self.missed_module_hooks = 0
         """The number of hooks on modules that were not noted because there were too many."""
         self.removals: list[Removal] = []
@@ -105,15 +107,17 @@ class HookLog:
         """Key → the number of steps when the hook was registered, and by which line of the user's code."""
         self._dropped_steps = 0
 
-    def registered(self, handle: RemovableHandle) -> None:
-        """Note that torch has made the handle of a new hook, which it puts into its dict next."""
-        self._registered[handle.id] = self._dropped_steps + len(self.trace.rows), _locate_caller()
+    def registered(self, handle: RemovableHandle, registering: FrameType) -> None:
+        """Note that torch has made the handle of a new hook, which it puts into its dict next.
 
-    def module_hook_comes(self, handle: RemovableHandle, registering: FrameType) -> None:
-        """Note the owner of a hook if a method of a module is about to register it: perhaps nothing will call it."""
-        kind = _REGISTERING_METHODS.get(registering.f_code.co_name)
-        if kind is None:
-            return
+        ``registering`` is the frame of the function that registers the hook.
+        """
+        self._registered[handle.id] = self._dropped_steps + len(self.trace.rows), _locate_caller()
+        if registering.f_code.co_name in _REGISTERING_METHODS:
+            self.session.guard(self._module_hook_comes, handle, registering)
+
+    def _module_hook_comes(self, handle: RemovableHandle, registering: FrameType) -> None:
+        """Note the owner of a hook that a method of a module is about to register: perhaps nothing will call it."""
         if len(self.on_modules) >= MAX_MODULE_HOOKS and not self.missed_module_hooks:
             self.on_modules = {key: one for key, one in self.on_modules.items() if not self._was_called(one)}
         if len(self.on_modules) >= MAX_MODULE_HOOKS:
@@ -121,7 +125,8 @@ class HookLog:
             return
         variables = registering.f_locals
         module, hook = variables.get("self"), variables.get("hook")
-        if isinstance(module, torch.nn.Module) and hook is not None:
+        if isinstance(module, torch.nn.Module) and hook is not None and not _belongs_to_torch(hook):
+            kind = _REGISTERING_METHODS[registering.f_code.co_name]
             references = handle.hooks_dict_ref, weakref.ref(module)
             source = find_user_source(hook)[0]
             self.on_modules[handle.id] = ModuleRegistration(*references, type(module).__name__, kind, source)
@@ -170,7 +175,9 @@ class HookLog:
         return None if tensor is None else self.tensors.counts_of(tensor)
 
     def unfollowed_call(self, module: torch.nn.Module) -> None:
-        """Note that a module is called, perhaps one that the recording does not follow."""
+        """Note that a module is called, perhaps one that the recording does not follow, or not now."""
+        if self.on_modules:
+            self.called_unseen.update(*filter(None, map(vars(module).get, MODULE_HOOKS.values())))
         if not self.calls.followed_ids or id(module) in self.calls.followed_ids:
             return
         for attribute in MODULE_HOOKS.values():
@@ -262,6 +269,11 @@ class HookLog:
     def until(self, removal: Removal) -> int:
         """Return the number of steps when a hook was removed."""
         return max(removal.until - self._dropped_steps, 0)
+
+
+def _belongs_to_torch(hook: Any) -> bool:
+    """Return whether torch brought a hook, as for weight_norm or pruning."""
+    return str(getattr(hook, "__module__", "")).partition(".")[0] == "torch"
 
 
 def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:

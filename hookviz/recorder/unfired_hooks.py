@@ -149,7 +149,8 @@ class UnfiredHookWriter:
     def _rows_of_gone_modules(self) -> Iterator[GroupedRow]:
         """Yield a row for each hook that was registered in the recording on a module that no longer exists."""
         for key, registration in self.log.on_modules.items():
-            if registration.module() is None and key not in self._fired_modules:
+            has_fired = key in self._fired_modules or key in self.log.called_unseen
+            if registration.module() is None and not has_fired:
                 number = self.calls.modules.find_number_of(registration.module)
                 on = "" if number is None else self.trace.modules[number].name
                 evidence: Evidence = (("class", registration.module_class),)

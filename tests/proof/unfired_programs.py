@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
@@ -1193,6 +1194,48 @@ def hook_of_a_module_that_is_thrown_away_fires() -> Trace:
     return trace
 
 
+def call_and_throw_away(*, in_thread: bool = False) -> torch.Tensor:
+    """Call a module with a hook, which no variable leads to afterwards."""
+    net, made = nn.Linear(2, 2), list[torch.Tensor]()
+    net.register_forward_hook(lost)
+    (run_in_thread if in_thread else lambda call: call())(lambda: made.append(net(ones())))
+    return made[0].sum()
+
+
+def hook_of_another_module_than_the_given_one_fires() -> Trace:
+    used = nn.Linear(2, 2)
+    with hv.record(used) as trace:
+        used(ones())
+        call_and_throw_away().backward()
+    return trace
+
+
+def hook_of_another_module_fires_in_a_thread() -> Trace:
+    used = nn.Linear(2, 2)
+    with hv.record(used) as trace:
+        call_and_throw_away(in_thread=True)
+        used(ones()).sum().backward()
+    return trace
+
+
+def hooks_fire_in_passes_that_are_not_recorded() -> Trace:
+    with hv.record(every=2) as trace:
+        for _ in range(4):
+            call_and_throw_away().backward()
+    return trace
+
+
+def hooks_that_torch_brings_are_not_the_users() -> Trace:
+    def prepare() -> None:
+        prune.random_unstructured(nn.Linear(2, 2), "weight", amount=0.5)
+
+    x = ones(grad=True)
+    with hv.record() as trace:
+        prepare()
+        (x * 2).sum().backward()
+    return trace
+
+
 def hook_fires_in_the_copy_of_a_module_that_is_thrown_away() -> Trace:
     def make() -> nn.Module:
         net = Net()
@@ -1220,4 +1263,8 @@ FIRING: list[Callable[[], Trace]] = [
     inputs_of_a_module_do_not_all_need_a_gradient,
     hook_of_a_module_that_is_thrown_away_fires,
     hook_fires_in_the_copy_of_a_module_that_is_thrown_away,
+    hook_of_another_module_than_the_given_one_fires,
+    hook_of_another_module_fires_in_a_thread,
+    hooks_fire_in_passes_that_are_not_recorded,
+    hooks_that_torch_brings_are_not_the_users,
 ]

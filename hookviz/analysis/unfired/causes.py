@@ -96,10 +96,12 @@ def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 # -- modules that were not called
 
 
-def _module_is_gone(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    """It was never called, and no longer exists."""
-    is_gone = hook.evidence_of("gone") and not hook.count("called")
-    return Cause("gone.module", {"on": hook.on, "class": hook.evidence_of("class")}) if is_gone else None
+def _module_is_gone(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It no longer exists, and no call of it was recorded."""
+    if not hook.evidence_of("gone") or timeline.is_limited:
+        return None
+    names = {"on": hook.on, "class": hook.evidence_of("class")}
+    return Cause("gone.module", names, is_proven=not timeline.has_compiled)
 
 
 def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:

@@ -18,8 +18,8 @@ class UnfiredHook:
     """A registered hook that did not fire, or fired otherwise than one would expect.
 
     ``hookviz.record`` looks at hooks of: the models that it was given; the tensors and optimizers in the variables of
-    the code around it, and the models there that have to do with what ran; everything that was called; and the graphs of
-    the passes. It also lists each hook that was registered during the recording.
+    the code around it, and the models there that have to do with what ran; everything that was called; and the graphs
+    of the passes. It also looks at each hook that was registered during the recording.
     """
 
     hook: Hook
