@@ -766,6 +766,16 @@ def post_accumulate_hook_of_a_parameter_whose_gradient_is_returned() -> Trace:
 
 
 @because("partial", "net.a.weight")
+def post_accumulate_hook_comes_after_autograd_grad() -> Trace:
+    net = Net()
+    with hv.record(net) as trace:
+        torch.autograd.grad(net(ones()).sum(), [net.a.weight])
+        net.a.weight.register_post_accumulate_grad_hook(lost)
+        net(ones()).sum().backward(inputs=[net.b.weight])
+    return trace
+
+
+@because("partial", "net.a.weight")
 def post_accumulate_hook_in_backward_with_other_inputs() -> Trace:
     net = Net()
     net.a.weight.register_post_accumulate_grad_hook(lost)

@@ -222,8 +222,9 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     passes = hook.count("in_graph") or len(timeline.seeds)
     if not hook.count("partial") or hook.count("partial") < passes:
         return None
-    never_writes = hook.kind == "post_accumulate_hook" and timeline.has_returned_gradients
-    key = "partial.grad" if never_writes else "partial"
+    passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
+    is_unwritten = hook.kind == "post_accumulate_hook" and not passed.isdisjoint(timeline.returning_passes)
+    key = "partial.grad" if is_unwritten else "partial"
     return Cause(key, {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
 
 

@@ -100,9 +100,9 @@ class Timeline:
         return None if module is None else self.find_cut(owner, module)
 
     @cached_property
-    def has_returned_gradients(self) -> bool:
-        """Whether torch.autograd.grad returned a gradient in a pass."""
-        return any(row.kind == "returned" for row in self.trace.rows)
+    def returning_passes(self) -> set[int]:
+        """The passes in which torch.autograd.grad returned gradients: none of them writes ``.grad``."""
+        return {row.pass_id for row in self.trace.rows if row.kind == "returned"}
 
     @cached_property
     def is_limited(self) -> bool:
