@@ -91,11 +91,11 @@ class TraceAnalyses:
     def unfired(self) -> "Table[UnfiredHook]":
         """The registered hooks that did not fire, with the cause and what to do; then surprising firings.
 
-        A hook is listed that was registered, before or during the recording, on a module, parameter, tensor or
+        A hook is listed that was registered during the recording, or before it on a module, parameter, tensor or
         optimizer that hookviz knows: of the models that ``record`` was given, of what was called, of the graphs, and of
         the variables of the code around ``record``. The cause is one that the recording proves (``is_proven``); if it
         proves none, the sentence says what is left. A hook that fired is listed if it fired early, without a gradient,
-        or again in a recomputation. An empty table says how many hooks there were.
+        or again in a recomputation. An empty table says how many hooks there were, and where hookviz did not look.
 
         >>> import torch, hookviz
         >>> layer = torch.nn.Linear(1, 1)
@@ -115,8 +115,8 @@ class TraceAnalyses:
 
         They are parameters of the models that ``record`` was given, and of the modules that were called. The place is
         found from module call to module call; the line of code is named if the recorded code has only one there that
-        can cut the graph. A parameter that some pass of the recording reached is not listed. After
-        ``record(cuts=True)``, which follows the ops, a row names the op that cuts, with its line.
+        can cut the graph. A parameter that some pass of the recording reached is not listed. A row may also name a node
+        that got a gradient and returned None, and the line of its backward. After ``record(cuts=True)``, which follows the ops, a row names the op that cuts, with its line.
 
         >>> import torch, hookviz
         >>> first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)

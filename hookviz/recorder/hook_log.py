@@ -55,6 +55,8 @@ class Registration(NamedTuple):
     kind: str
     source: Source
     group: MultiGradGroup | None
+    normed: "weakref.ref[torch.Tensor] | None" = None
+    """The parameter of which weight_norm computed the tensor, if it did."""
 
     @property
     def is_gone(self) -> bool:
@@ -138,7 +140,8 @@ class HookLog:
             source, group = find_user_source(hook)
             version, seen = _version_of(tensor), self.tensors.counts_of(tensor)
             references = weakref.ref(hooks), weakref.ref(tensor)
-            self.on_tensors[key] = Registration(*references, version, seen, kind, source, group)
+            normed = _find_normed_parameter(tensor)
+            self.on_tensors[key] = Registration(*references, version, seen, kind, source, group, normed)
 
     def removed(self, handle: RemovableHandle) -> None:
         """Note that a hook is about to be removed, and by which line of the user's code."""
@@ -284,6 +287,15 @@ def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
         return source, None
     size = closure_variables(hook).get("len_tensors")
     return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
+
+
+def _find_normed_parameter(tensor: torch.Tensor) -> "weakref.ref[torch.Tensor] | None":
+    """Return the parameter whose direction weight_norm gave to ``tensor``; None for any other tensor."""
+    node = tensor.grad_fn
+    if node is None or not type(node).__name__.startswith("WeightNorm"):
+        return None
+    parameter = getattr(node.next_functions[0][0], "variable", None)
+    return None if parameter is None else weakref.ref(parameter)
 
 
 def _locate_caller() -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd import variable_names
+from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.hook_dicts import global_module_hook_dicts, global_optimizer_hook_dicts, user_hook_entries
 from hookviz.recorder.hook_log import MAX_MODULE_HOOKS, MAX_REMOVALS, Removal, find_user_source
 from hookviz.recorder.hook_owners import SEEN_BY_PASSES, Facts
@@ -139,12 +139,21 @@ class UnfiredHookWriter:
                 continue
             kind = registration.kind if registration.group is None else "multi_grad_hook"
             evidence: Evidence = (("gone", "yes"),) if registration.is_gone else ()
+            normed = "" if registration.normed is None else self._name_parameter(registration.normed())
+            evidence += (("weight_norm", normed),) if normed else ()
             evidence += (("in_graph", "1"),) if key in self.log.on_graphs else ()
             row = UnfiredRow(kind, "", key, *registration.source, since=self.log.since(key), evidence=evidence)
             removal = removals.get(key)
             if removal is not None:
                 row = row._replace(until=self.log.until(removal), removed_at=removal.removed_at)
             yield row, registration.group
+
+    def _name_parameter(self, parameter: torch.Tensor | None) -> str:
+        """Return the path of a parameter in a variable or in a model; empty if there is none."""
+        models = [(name, one) for name, one in self._variables.items() if isinstance(one, torch.nn.Module)]
+        models += [(self.calls.modules.label(model.root), model.root) for model in self.modules.models]
+        named = ((name, *item) for name, model in models for item in module_tree.named_parameters(model))
+        return next((f"{name}.{path}" for name, path, one in named if one is parameter), "")
 
     def _rows_of_gone_modules(self) -> Iterator[GroupedRow]:
         """Yield a row for each hook that was registered in the recording on a module that no longer exists."""

@@ -636,6 +636,28 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     return trace
 
 
+@because("gone.weight_norm", "a tensor without a name")
+def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
+    net = Net()
+    nn.utils.parametrizations.weight_norm(net.a)
+    with hv.record() as trace:
+        net.a.weight.register_hook(lost)
+        net(ones()).sum().backward()
+    return trace
+
+
+@because("gone.weight_norm", "a tensor without a name")
+def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
+    net = Net()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nn.utils.weight_norm(net.a)
+    with hv.record(net) as trace:
+        net.a.weight.register_hook(lost)
+        net(ones()).sum().backward()
+    return trace
+
+
 @because("not_in_graph", "x")
 def tensor_is_wrapped_anew() -> Trace:
     x = ones(grad=True)

@@ -4,6 +4,7 @@ A rule looks at one hook and returns its cause, or None if the trace does not pr
 of a kind of hook are tried in order: a rule may rely on those before it.
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -245,7 +246,17 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _gone(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    return Cause("gone", {"on": hook.on}) if hook.evidence_of("gone") else None
+    if not hook.evidence_of("gone"):
+        return None
+    parameter = hook.evidence_of("weight_norm")
+    weight = _WEIGHT_NORM_PATH.sub("", parameter)
+    if weight == parameter:
+        return Cause("gone", {"on": hook.on})
+    return Cause("gone.weight_norm", {"on": hook.on, "weight": weight, "parameter": parameter})
+
+
+_WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.original\d$|_v$")
+"""What the path of a parameter of weight_norm has more than that of the weight, with either implementation."""
 
 
 def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
