@@ -116,7 +116,8 @@ class TraceAnalyses:
         They are parameters of the models that ``record`` was given, and of the modules that were called. The place is
         found from module call to module call; the line of code is named if the recorded code has only one there that
         can cut the graph. A parameter that some pass of the recording reached is not listed. A row may also name a node
-        that got a gradient and returned None, and the line of its backward. After ``record(cuts=True)``, which follows the ops, a row names the op that cuts, with its line.
+        that got a gradient and returned None, and the line of its backward. After ``record(cuts=True)``, which follows
+        the ops, a row names the op that cuts, with its line.
 
         >>> import torch, hookviz
         >>> first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
