@@ -30,13 +30,13 @@ help:
 	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
-	@echo "make peers    measure hookviz beside other tools  (PEERS_ARGS='resnet hookviz torchviz')"
+	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12"
 
 lab: ready
 	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
-	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) $(LAB_ARGS) notebooks
+	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) --LabApp.default_url=/lab/tree/01_the_graph.ipynb $(LAB_ARGS) notebooks
 
 # Style and types are checked while the tests run; what that found comes after them, so that the two do not mix.
 check: ready-site

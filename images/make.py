@@ -89,6 +89,8 @@ def numbered(dot: Any) -> Any:
 if __name__ == "__main__":
     for name, svg in pictures().items():
         (HERE / f"{name}.svg").write_text(svg, encoding="utf-8")
-    from shots import main
+    import shots
+    import word_pictures
 
-    main(None)
+    word_pictures.main()
+    shots.main(None)

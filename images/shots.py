@@ -66,8 +66,9 @@ def shoot(chrome: Browser, lab: Lab, target: Path, theme: str) -> None:
 
 
 def keep(chrome: Browser, lab: Lab, target: Path, theme: str) -> None:
-    """The player alone, at c_hook."""
+    """The player alone, at c_hook, without the note on keys: a picture has none."""
     page = opened(chrome, lab, theme, "paper")
+    page.add_style_tag(content=".hv-keys { display: none !important }")
     go(page, STEPS["hook"])
     page.locator(".hv-player").first.screenshot(path=str(target / KEPT[theme]))
     page.close()

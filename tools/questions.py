@@ -18,7 +18,7 @@ orphan: true
 # Polls
 
 Questions for the room, lesson by lesson. Ask one, let everybody vote, let two neighbours who disagree talk for a
-minute, and vote again. Below each question a fold holds the right choice and, for each wrong one, why people choose
+minute, and vote again. Below each question, a click shows the right choice and, for each wrong one, why people choose
 it and why it is wrong. `hv.review` asks the same questions in the lessons.
 `python -m tools.questions` makes this page from `hookviz/course/questions.en.json`.
 """
@@ -29,7 +29,7 @@ orphan: true
 
 # Exam
 
-Twenty questions about lessons 01 to 11, for 45 minutes. One choice of each is right.
+Twenty questions about lessons 01 to 11 and 13, for 45 minutes. One choice of each is right.
 `notebooks/solutions/exam_answers.md` has the answers, and this site does not have that file.
 None of the questions is asked in the lessons or in the [polls](polls.md).
 """

@@ -22,6 +22,7 @@ SOURCE = ROOT / "site"
 BUILD = Path("build") / "site"
 TABLES = ("README", "glossary")
 """Markdown files in the folder of the notebooks that are also pages of the site."""
+PROJECT = "final_project"
 CARD = """\
 :::{{container}} lesson
 **[{title}](notebooks/{name}.ipynb)**
@@ -71,6 +72,7 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "player.py", "handouts"))
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
+    shutil.copytree(ROOT / "images", source / "images", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     make_pages(source / "extra" / "handouts")
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
@@ -111,16 +113,12 @@ def link_lessons(text: str, names: Mapping[str, str]) -> str:
 def write_overview(ran: Mapping[Path, Any]) -> str:
     """Write the overview of the lessons, with the menu of the site."""
     lessons = {path.stem: read_facts(notebook) for path, notebook in ran.items() if is_lesson(path)}
-    other_pages = [path.stem for path in ran if not is_lesson(path)]
+    look_up = [f"notebooks/{path.stem}" for path in ran if not is_lesson(path) and path.stem != PROJECT]
     cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
     menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
-    menus["Besides"] = [
-        *(f"notebooks/{name}" for name in other_pages),
-        *(f"notebooks/{name}" for name in TABLES),
-        "lecturer",
-        "teaching",
-        "concept_test",
-    ]
+    menus["Project"] = [f"notebooks/{path.stem}" for path in ran if path.stem == PROJECT]
+    menus["Look up"] = [*look_up, *(f"notebooks/{name}" for name in TABLES)]
+    menus["Lecturers"] = ["lecturer", "teaching", "concept_test"]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 
 

@@ -29,7 +29,7 @@ class TraceAnalyses:
         the recording show: parameters in no optimizer or without a gradient, ``zero_grad`` forgotten, a learning rate
         of 0, an optimizer made before the model was replaced, steps that a GradScaler skipped, and others. Each finding
         has a ``severity``: ``error``, ``warning`` or ``remark``; if several passes were recorded, ``when`` says in
-        which of them it holds. An empty table says what was examined, and what was not.
+        which of them it holds. An empty table says what was checked, and what was not.
 
         >>> import torch, hookviz
         >>> net = torch.nn.Linear(1, 1)
@@ -52,7 +52,7 @@ class TraceAnalyses:
         The table has the worst finding of each kind, the worst first. Each has a ``severity``: ``error`` (something is
         certainly broken), ``warning`` (likely a problem) or ``remark`` (worth knowing, and perhaps intended). A
         gradient vanishes or explodes if a chain of several layers changes its size by a factor of 10,000; a change by
-        a single layer is not a finding. An empty table says that nothing was found, and what was not examined.
+        a single layer is not a finding. An empty table says that nothing was found, and what was not checked.
 
         >>> import torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
@@ -67,9 +67,9 @@ class TraceAnalyses:
 
     @property
     def hooks(self) -> "Table[HookCount]":
-        """Every hook that fired or was registered, with how often it fired, in each pass; those that did not fire last.
+        """Every hook that fired or was registered, and how often it fired in each pass; unfired hooks come last.
 
-        Which hooks hookviz knows is said at ``unfired``, which has the causes. If only some passes are kept, these are
+        ``unfired`` says which hooks hookviz knows, and has the causes. If only some passes are kept, these are
         counted; a hook that fired only in others is not listed. ``hookviz.hooks(..., trace=trace)`` adds the counts to
         the hooks that are registered now.
 
@@ -91,11 +91,12 @@ class TraceAnalyses:
     def unfired(self) -> "Table[UnfiredHook]":
         """The registered hooks that did not fire, with the cause and what to do; then surprising firings.
 
-        A hook is listed that was registered during the recording, or before it on a module, parameter, tensor or
-        optimizer that hookviz knows: of the models that ``record`` was given, of what was called, of the graphs, and of
-        the variables of the code around ``record``. The cause is one that the recording proves (``is_proven``); if it
-        proves none, the sentence says what is left. A hook that fired is listed if it fired early, without a gradient,
-        or again in a recomputation. An empty table says how many hooks there were, and where hookviz did not look.
+        The hooks were registered during the recording, or before it on a module, parameter, tensor or optimizer that
+        hookviz knows: from the models that ``record`` was given, the modules that were called, the graphs, and the
+        variables of the code around ``record``. The cause is one that the recording proves (``is_proven``); if it
+        proves none, the sentence lists the explanations that remain. The table also lists hooks that fired early,
+        without a gradient, or again in a recomputation. An empty table says how many hooks there were, and where
+        hookviz did not look.
 
         >>> import torch, hookviz
         >>> layer = torch.nn.Linear(1, 1)
@@ -113,11 +114,11 @@ class TraceAnalyses:
     def missing_gradients(self) -> "Table[MissingGradient]":
         """The parameters that require grad and that no gradient reached, with the cut in the graph.
 
-        They are parameters of the models that ``record`` was given, and of the modules that were called. The place is
-        found from module call to module call; the line of code is named if the recorded code has only one there that
-        can cut the graph. A parameter that some pass of the recording reached is not listed. A row may also name a node
-        that got a gradient and returned None, and the line of its backward. After ``record(cuts=True)``, which follows
-        the ops, a row names the op that cuts, with its line.
+        They are parameters of the models that ``record`` was given, and of the modules that were called. hookviz
+        looks for the place from module call to module call, and names the line of code if the recorded code has only
+        one there that can cut the graph. A parameter that some pass of the recording reached is not listed. A row
+        may also name a node that got a gradient and returned None, and the line of its backward. After
+        ``record(cuts=True)``, which follows the ops, a row names the op that cuts, with its line.
 
         >>> import torch, hookviz
         >>> first, second = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
-    """The events inside ``record()``.
+    """The events that ``record()`` recorded, with methods to show, save and analyse them.
 
     ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.
     Jupyter shows a trace as the player. The code that shows a trace is imported when it is first needed.

@@ -38,8 +38,9 @@ def review(lesson: str) -> "Review":
     """Ask three multiple-choice questions from the lessons before ``lesson``.
 
     One is from the lesson before, one from two to four lessons before, and one from any earlier lesson. They depend on
-    the lesson alone, so everybody gets the same ones. In a notebook, open a choice to see whether it is right and why;
-    this also works on a page without a kernel. In a terminal, print the ``answers`` of what is returned.
+    the lesson alone, so everybody gets the same ones; two lessons in a row share none. In a notebook, open a choice to
+    see whether it is right and why; this also works on a page without a kernel. In a terminal, print the ``answers`` of
+    what is returned.
 
     Args:
         lesson: the number of the lesson, from ``"02"`` to ``"13"``.
@@ -71,7 +72,7 @@ def report(path: "str | Path", name: str | None = None) -> "AnswerFile":
         name: your name or number, if it is to be in the file.
 
     Raises:
-        ValueError: the file exists and is no file of answers; it is left as it is.
+        ValueError: the file exists and is not a file of answers; it stays unchanged.
         OSError: the file cannot be read or written.
 
     >>> import tempfile

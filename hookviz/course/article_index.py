@@ -88,7 +88,7 @@ class FoundEntries:
 
 
 def look_up(code: str) -> FoundEntries:
-    """Find what the look-up page of the course says about code that an article shows.
+    """Find the entries of the look-up page of the course that fit a line of code from an article.
 
     Args:
         code: a line of the article, or a few. The names of its variables do not matter.

@@ -3,7 +3,9 @@
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -114,6 +116,42 @@ def call_safely(function: Any, *given: Any) -> tuple[Any, str]:
         return function(*given), ""
     except (Exception, SystemExit) as error:  # the learner's function may raise anything
         return None, f"{type(error).__name__}: {error}"
+
+
+class EndlessLoopError(Exception):
+    """A learner's function has run more lines than it may."""
+
+
+def limit_lines(function: Any, limit: int) -> Any:
+    """Wrap a learner's function: it raises EndlessLoopError when it has run ``limit`` lines of its own file.
+
+    A loop that never ends would stop the notebook at the check. What has no Python code is not limited.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return function
+
+    def limited(*given: Any) -> Any:
+        lines = 0
+
+        def count_line(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            if lines > limit:
+                raise EndlessLoopError(f"not finished after {limit} lines")
+            return count_line
+
+        def enter(frame: FrameType, event: str, argument: Any) -> Any:
+            return count_line if frame.f_code.co_filename == code.co_filename else None
+
+        before = sys.gettrace()
+        sys.settrace(enter)
+        try:
+            return function(*given)
+        finally:
+            sys.settrace(before)
+
+    return limited
 
 
 def check_callable(answer: Any) -> Feedback | None:

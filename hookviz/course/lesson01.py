@@ -26,12 +26,13 @@ def _square_gradient(passes: int = 1) -> float:
     return x.grad.item()
 
 
-def _judge_unchanged_leaf(answer: Any) -> Feedback:
+def _judge_leaf_with_gradient(answer: Any) -> Feedback:
+    """Judge the name of the leaf whose gradient is not 0 when ``d`` is 0."""
     names = read_names(answer)
     if names is None or len(names) > 1:
         return Feedback("name")
     name = names.pop()
-    return Feedback("right" if name == "a" else name)
+    return Feedback("right" if name == "d" else name)
 
 
 def _judge_program(answer: Any) -> Feedback:
@@ -114,14 +115,12 @@ JUDGES: dict[str, Judge] = {
         lambda: lesson_gradients({})["a"],
         {3: "one_node", 4: "at_c", 7: "added", 8: "b", 6: "d", 24: "value", 1: "seed"},
     ),
-    "01.2": judge_number(
+    "01.2": _judge_leaf_with_gradient,
+    "01.3": judge_number(
         lambda: lesson_gradients({}, seed=10)["d"], {6: "without", 16: "added", 10: "seed", 40: "c", 240: "value"}
     ),
-    "01.3": judge_number(_square_gradient, {3: "one_edge", 9: "value", 2: "count", 1: "seed"}),
-    "01.4": _judge_unchanged_leaf,
-    "01.5": judge_number(
-        lambda: _square_gradient(3), {6: "overwritten", 12: "two_passes", 216: "multiplied", 9: "value"}
-    ),
+    "01.4": judge_number(_square_gradient, {3: "one_edge", 9: "value", 2: "count", 1: "seed"}),
+    "01.5": judge_number(lambda: _square_gradient(2), {6: "overwritten", 36: "multiplied", 9: "value", 18: "three"}),
     "01.6": _judge_program,
     "01.7": _judge_silent_parameters,
 }

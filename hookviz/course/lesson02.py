@@ -40,17 +40,17 @@ def _count_firings_at_diamond() -> float:
 
 
 def _judge_changed_gradients(answer: Any) -> Feedback:
-    """Judge the names of the gradients that change when ``c_hook`` is removed."""
+    """Judge the names of the gradients that change when a hook that looks and the hook on d are off."""
     names = read_names(answer)
     if names is None:
         return Feedback("names")
-    with_hook, without = _gradients_with_hooks(c_hook=True), _gradients_with_hooks(c_hook=False)
-    changed = {name for name in with_hook if with_hook[name] != without[name]}
-    if names == changed:
+    all_on = lesson_gradients({"c": [add_two, lambda grad: None], "d": [lambda grad: grad + 100], "e": [double]})
+    without = lesson_gradients({"c": [add_two], "e": [double]})
+    if names == {name for name in all_on if all_on[name] != without[name]}:
         return Feedback("right")
-    if names - changed:
-        return Feedback(max(names - changed))  # e before d: backward begins at e
-    return Feedback("only_c" if names == {"c"} else "not_c" if "c" not in names else "one_leaf")
+    if "c" in names:
+        return Feedback("c")
+    return Feedback("leaves" if names & {"a", "b"} else "e")
 
 
 def _judge_hook_that_makes_forty(answer: Any) -> Feedback:

@@ -1,5 +1,6 @@
 """Judges the answers to the exercises of lesson 03."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,24 @@ class _ReluTwice(nn.Module):
         return functional.relu(self.relu(self.linear(x)))
 
 
+HOOK_ORDER = "ABDC"
+"""The order of the hooks of a module: forward pre-hook, forward hook, full backward pre-hook, full backward hook."""
+ORDER_RULES = (("forward", "A", "B"), ("passes", "B", "D"), ("passes", "B", "C"), ("backward", "D", "C"))
+"""A usual mistake, and two letters that are in the wrong order then."""
+
+
+def _judge_order(answer: Any) -> Feedback:
+    """Compare the learner's four letters with the order in which the hooks of a module run."""
+    text = "".join(map(str, answer)) if isinstance(answer, (list, tuple)) else answer
+    letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
+    if sorted(letters) != sorted(HOOK_ORDER):
+        return Feedback("letters")
+    for name, first, second in ORDER_RULES:
+        if letters.index(first) > letters.index(second):
+            return Feedback(name)
+    return Feedback("right")
+
+
 def _sum_net_result(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) -> float:
     """The result of SumNet with its two hooks; ``call`` picks the method to call."""
     net = _SumNet()
@@ -48,21 +67,12 @@ def _sum_net_result(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) ->
 
 
 def _count_positional_inputs() -> float:
-    """How many arguments a pre-hook of SumNet is given in ``net(a, b, c=c)``."""
+    """How many arguments a pre-hook of SumNet is given in ``net(a, b=b, c=c)``."""
     net, given = _SumNet(), []
     net.register_forward_pre_hook(lambda module, args: given.extend(args))
     a, b, c = (torch.tensor(number) for number in (1.0, 2.0, 3.0))
-    net(a, b, c=c)
+    net(a, b=b, c=c)
     return float(len(given))
-
-
-def _result_with_prepended_hook() -> float:
-    """The result of PlusOne for 1, with a hook that adds 1, prepended to one that multiplies by 10."""
-    plus_one = _PlusOne()
-    plus_one.register_forward_hook(lambda module, args, output: output * 10)
-    plus_one.register_forward_hook(lambda module, args, output: output + 1, prepend=True)
-    output: torch.Tensor = plus_one(torch.tensor(1.0))
-    return output.item()
 
 
 def _count_reached_parameters() -> float:
@@ -153,13 +163,13 @@ def _judge_find_tensors(answer: Any) -> Feedback:
 
 
 JUDGES: dict[str, Judge] = {
-    "03.1": judge_number(
+    "03.1": _judge_order,
+    "03.2": judge_number(
         lambda: _sum_net_result(lambda net: net),
         {6: "no_hooks", 16: "only_pre", 106: "only_after", 126: "each", 136: "each"},
     ),
-    "03.2": judge_number(lambda: _sum_net_result(lambda net: net.forward), {116: "as_call", 106: "half", 16: "half"}),
-    "03.3": judge_number(_count_positional_inputs, {3: "keyword", 1: "first_only", 0: "empty"}),
-    "03.4": judge_number(_result_with_prepended_hook, {21: "registered", 20: "one", 3: "one", 2: "none_ran"}),
+    "03.3": judge_number(lambda: _sum_net_result(lambda net: net.forward), {116: "as_call", 106: "half", 16: "half"}),
+    "03.4": judge_number(_count_positional_inputs, {3: "keyword", 2: "as_before", 0: "empty"}),
     "03.5": judge_number(_count_reached_parameters, {4: "looked", 0: "all_cut", 1: "layer", 3: "layer"}),
     "03.6": _judge_doubling,
     "03.7": _judge_times_c,

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from hookviz.course.judges import Feedback, Judge, as_float, call_answer, call_backward_hook, call_safely, judge_number
+from hookviz.course.sick_net import SickNet
 
 
 class _ProductNet(nn.Module):
@@ -82,6 +83,15 @@ def _weight_gradient() -> float:
     torch.autograd.backward(layer(torch.tensor([[2.0]], requires_grad=True)))
     assert layer.weight.grad is not None
     return layer.weight.grad.item()
+
+
+def _count_firing_hooks() -> float:
+    """How many of the hooks on ten modules of the network that does not learn fire."""
+    net, fired = SickNet(), []
+    for module in (net.stem, *net.body, net.pool, net.neck, net.relu, net.head):
+        module.register_full_backward_hook(lambda module, grad_input, grad_output: fired.append(module))
+    _run_without_warnings(net, torch.ones(2, 1, 8, 8))
+    return float(len(fired))
 
 
 def _judge_sign_flip(answer: Any) -> Feedback:
@@ -181,7 +191,8 @@ JUDGES: dict[str, Judge] = {
     "04.2": judge_number(_count_early_gradients, {0: "none_yet", 4: "all", 1: "half", 3: "half"}),
     "04.3": judge_number(_count_entries_of_named_inputs, {2: "each", 1: "tensors", 5: "value"}),
     "04.4": judge_number(_weight_gradient, {0.2: "scaled", 3: "of_x", 0.3: "of_x", 0: "wiped"}),
-    "04.5": _judge_sign_flip,
-    "04.6": judge_number(_size_of_grad_input, {10: "output", 2: "l1", 0: "missing", 50: "weight"}),
-    "04.7": _judge_watch,
+    "04.5": judge_number(_count_firing_hooks, {10: "all", 8: "none_entry", 5: "blocks", 4: "blocks", 6: "body"}),
+    "04.6": _judge_sign_flip,
+    "04.7": judge_number(_size_of_grad_input, {10: "output", 2: "l1", 0: "missing", 50: "weight"}),
+    "04.8": _judge_watch,
 }

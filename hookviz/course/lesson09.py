@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torch.optim import optimizer as torch_optimizers
 
+from hookviz.course import cures
 from hookviz.course.judges import (
     Feedback,
     Judge,
@@ -55,22 +56,6 @@ def _images() -> Tensor:
     return read_digits()[0][:BATCH]
 
 
-class _Healthy(SickNet):
-    """The network with its cures up to a point; each class of the lesson does the same step by step."""
-
-    def __init__(self, *, scale: float, cut: bool) -> None:
-        super().__init__()
-        self.scale, self.cut = scale, cut
-        for block in self.body:
-            block.bend = nn.ReLU()
-        nn.init.zeros_(self.neck.bias)
-
-    def forward(self, images: Tensor) -> Tensor:
-        features = self.stem(images / self.scale)
-        features = self.body(features.detach() if self.cut else features)
-        return self.head(self.relu(self.neck(self.pool(features).flatten(1))))  # type: ignore[no-any-return]
-
-
 def _make_net(answer: Any) -> tuple[Any, Feedback | None]:
     """Make a network of the learner's class and call it; return (network, feedback if that fails)."""
     if fault := check_callable(answer):
@@ -115,8 +100,8 @@ def _input_of_stem(net: SickNet) -> Tensor:
     return found[0] if found else torch.zeros(())
 
 
-def _judge_forward(answer: Any, cut: bool) -> Feedback:
-    """Judge a network whose images are scaled, whose leak is cured, and whose graph is cut or not."""
+def _judge_forward(answer: Any) -> Feedback:
+    """Judge a network whose images are scaled, whose leak is cured, and whose graph is not cut."""
     net, fault = _make_net(answer)
     if fault is not None:
         return fault
@@ -132,30 +117,16 @@ def _judge_forward(answer: Any, cut: bool) -> Feedback:
     torch.autograd.backward(loss)
     if net.body[0].conv.weight.grad is None:
         return Feedback("cut_off")
-    if (net.stem.weight.grad is None) != cut:
+    if net.stem.weight.grad is None:
         return Feedback("graph")
-    return Feedback("right" if _same(net(_images()), _Healthy(scale=16, cut=cut)(_images())) else "other")
-
-
-def _judge_unhooked(answer: Any) -> Feedback:
-    net, fault = _make_net(answer)
-    if fault is not None:
-        return fault
-    if not isinstance(net.head.weight, nn.Parameter) or not net.head.weight.requires_grad:
-        return Feedback("no_parameter")
-    if not _same(net.head.weight, SickNet().head.weight):
-        return Feedback("weights")
-    net.zero_grad()
-    torch.autograd.backward(functional.cross_entropy(net(_images()), read_digits()[1][:BATCH]))
-    grad = net.head.weight.grad
-    return Feedback("hooked" if grad is None or grad.max() <= 0 else "right")
+    return Feedback("right" if _same(net(_images()), cures.Repaired()(_images())) else "other")
 
 
 def _judge_training(answer: Any) -> Feedback:
     """Train a network for an epoch with the learner's function, and compare with the losses that should come out."""
     if fault := check_callable(answer):
         return fault
-    net, expected = _Healthy(scale=16, cut=False), _Healthy(scale=16, cut=False)
+    net, expected = cures.Unhooked(), cures.Unhooked()
     before = [parameter.detach().clone() for parameter in net.parameters()]
     losses, error = call_safely(answer, net, 1)
     if error:
@@ -168,24 +139,10 @@ def _judge_training(answer: Any) -> Feedback:
     numbers = [as_float(loss) for loss in losses] if isinstance(losses, list) else []
     if len(numbers) != IMAGES_TO_LEARN_FROM // BATCH or None in numbers:
         return Feedback("losses")
-    close = [abs((number or 0) - loss) < 0.02 for number, loss in zip(numbers, _train(expected, 1), strict=True)]
+    close = [
+        abs((number or 0) - loss) < 0.02 for number, loss in zip(numbers, cures.train_all(expected, 1), strict=True)
+    ]
     return Feedback("right" if all(close[:10]) else "recipe")
-
-
-def _train(net: nn.Module, epochs: int) -> list[float]:
-    """Train all parameters as the lesson does."""
-    images, labels = read_digits()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
-    losses = []
-    for epoch in range(epochs):
-        order = torch.randperm(IMAGES_TO_LEARN_FROM, generator=torch.Generator().manual_seed(epoch))
-        for batch in order.split(BATCH):  # type: ignore[no-untyped-call]
-            optimizer.zero_grad()
-            loss = functional.cross_entropy(net(images[batch]), labels[batch])
-            torch.autograd.backward(loss)
-            optimizer.step()
-            losses.append(loss.item())
-    return losses
 
 
 # Looking
@@ -311,11 +268,10 @@ def _count_global_step_hooks() -> int:
 JUDGES: dict[str, Judge] = {
     "09.1": _judge_parts_that_stand_still,
     "09.2": _judge_living_units,
-    "09.3": lambda answer: _judge_forward(answer, cut=True),
-    "09.4": lambda answer: _judge_forward(answer, cut=False),
-    "09.5": _judge_unhooked,
-    "09.6": _judge_training,
-    "09.7": ignore_rounding(judge_number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
-    "09.8": _judge_dead_units,
-    "09.9": _judge_stand_still,
+    "09.3": _judge_forward,
+    "09.4": judge_number(lambda: 0.0, {86: "accuracy"}),
+    "09.5": _judge_training,
+    "09.6": ignore_rounding(judge_number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
+    "09.7": _judge_dead_units,
+    "09.8": _judge_stand_still,
 }

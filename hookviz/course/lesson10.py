@@ -10,6 +10,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.course import engine
 from hookviz.course.judges import (
+    EndlessLoopError,
     Feedback,
     Grad,
     Judge,
@@ -18,6 +19,7 @@ from hookviz.course.judges import (
     call_safely,
     check_callable,
     judge_number,
+    limit_lines,
     make_leaf,
 )
 from hookviz.course.random_graphs import (
@@ -155,10 +157,14 @@ def _judge_through(answer: Any) -> Feedback:
     errors = [log for log in logs if isinstance(log, str)]
     if any("mutated" in error or "changed size" in error for error in errors):
         return Feedback("mutated")
-    return Feedback("raised", errors[0]) if errors else Feedback("other")
+    return Feedback("fails", errors[0]) if errors else Feedback("other")
 
 
 # Parts of the engine, each in the place of the right one
+
+
+_LINES = 100_000
+"""The most lines that a learner's backward may run on one graph; the graphs have 16 nodes at most."""
 
 
 def _judge_part(part: str, usual: Mapping[str, Any]) -> Judge:
@@ -170,14 +176,16 @@ def _judge_part(part: str, usual: Mapping[str, Any]) -> Judge:
     def judge(answer: Any) -> Feedback:
         if fault := check_callable(answer):
             return fault
-        small = SmallEngine(**{part: answer})
+        small = SmallEngine(**{part: limit_lines(answer, _LINES) if part == "backward" else answer})
         found = find_disagreement(small)
         if found is None:
             return Feedback("right")
         seed, log = found
+        if isinstance(log, Failure) and log.kind == EndlessLoopError.__name__:
+            return Feedback("endless", f"{_LINES:,}")
         if name := recognise(small, {name: SmallEngine(**{part: mistaken}) for name, mistaken in usual.items()}):
             return Feedback(name)
-        return Feedback("raised", log.text) if isinstance(log, Failure) else Feedback("other", str(seed))
+        return Feedback("fails", log.text) if isinstance(log, Failure) else Feedback("other", str(seed))
 
     return judge
 
@@ -220,7 +228,7 @@ def _judge_module(answer: Any) -> Feedback:
     for seed in range(GRAPHS):
         log, error = call_safely(run_module_program, seed, answer)
         if error:
-            return Feedback("raised", error)
+            return Feedback("fails", error)
         expected = run_module_program(seed)
         if log != expected:
             return _explain_module(log, expected)

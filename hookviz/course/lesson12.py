@@ -149,8 +149,8 @@ def _outputs_and_gradients(net: nn.Sequential, x: torch.Tensor) -> tuple[dict[st
 
 JUDGES: dict[str, Judge] = {
     "12.1": judge_number(_result_of_sign_hook, {14: "sum", -6: "one_way", 6: "other_way", -4: "half", -10: "half"}),
-    "12.2": judge_number(_count_layer_calls, {6: "batches", 2: "epochs", 3: "one_epoch", 4: "no_batches"}),
-    "12.3": judge_number(_func_grad_with_hooks, {12: "neither", 180: "both", 120: "outside", 6: "at_c"}),
+    "12.2": judge_number(_func_grad_with_hooks, {12: "neither", 180: "both", 120: "outside", 6: "at_c"}),
+    "12.3": judge_number(_count_layer_calls, {6: "batches", 2: "epochs", 3: "one_epoch", 4: "no_batches"}),
     "12.4": _judge_straight_through,
     "12.5": _judge_clip_function,
     "12.6": _judge_sow_and_perturb,

@@ -15,19 +15,19 @@ from hookviz.course.judges import (
     is_comparable,
     judge_number,
 )
-from hookviz.course.transformer import SmallTransformer, as_row, make_tiny_attention
+from hookviz.course.transformer import ASKED, FIRST, LENGTH, SmallTransformer, as_row, make_rows, make_tiny_attention
 
 TEXT = "hbkdnpafcjlmkd"
 HEADS = 3
 
 
 def _look_at_the_first_place() -> float:
-    """How much the last place of ``a``, ``b``, ``a`` looks at the first one."""
+    """How much the last place of ``a``, ``b``, ``a``, ``a``, ``a`` looks at the first one."""
     patterns: list[torch.Tensor] = []
     attention = make_tiny_attention()
     attention.pattern.register_forward_hook(lambda module, args, output: patterns.append(output))
-    attention(torch.tensor([[[1.0], [-1.0], [1.0]]]))
-    return patterns[0][0, 0, 2, 0].item()
+    attention(torch.tensor([[[1.0], [-1.0], [1.0], [1.0], [1.0]]]))
+    return patterns[0][0, 0, -1, 0].item()
 
 
 def _place_to_look_at() -> float:
@@ -129,10 +129,80 @@ def _patch(net: nn.Module, module: nn.Module, row_a: torch.Tensor, row_b: torch.
     return scores
 
 
+class _ArrangedPattern(nn.Module):
+    """Returns attention patterns that were arranged for known rows, in place of computing them."""
+
+    def __init__(self, patterns: torch.Tensor) -> None:
+        super().__init__()
+        self.patterns = patterns
+        self.asked = torch.arange(len(patterns))
+
+    def forward(self, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        return self.patterns[self.asked]
+
+
+class _ArrangedTransformer(SmallTransformer):
+    """A transformer of two blocks with three heads, whose attention patterns are arranged for each of its rows."""
+
+    def __init__(self, rows: torch.Tensor, sources: torch.Tensor) -> None:
+        super().__init__(width=6, heads=HEADS, seed=1)
+        self.rows = rows
+        after = _look_from_pieces_at(sources + 1)
+        weak = after * torch.linspace(1.0, 0.2, len(rows)).view(-1, 1, 1)  # the first row alone is above 90 %
+        before = torch.eye(LENGTH).roll(-1, 1).tril().expand(len(rows), -1, -1)
+        arranged = [[before, after * 0.95, _look_from_pieces_at(sources)], [weak, after, before * 0.5]]
+        for block, heads in zip(self.blocks, arranged, strict=True):
+            block.get_submodule("attention").pattern = _ArrangedPattern(torch.stack(heads, 1))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        asked = (rows[:, None] == self.rows).all(-1).int().argmax(1)
+        for module in self.modules():
+            if isinstance(module, _ArrangedPattern):
+                module.asked = asked
+        return super().forward(rows)
+
+
+INDUCTION_HEADS = {(0, 1), (1, 1)}
+OTHER_HEADS = {(0, 2): "copied", (1, 0): "weak", (0, 0): "before", (1, 2): "before"}
+"""A head of the arranged transformer that is no induction head → the feedback if it is found."""
+
+
+def _look_from_pieces_at(places: torch.Tensor) -> torch.Tensor:
+    """Make patterns (row, place, place looked at) in which the places of the pieces look at ``places``."""
+    patterns = torch.zeros(len(places), LENGTH, LENGTH)
+    asked = places[:, ASKED - FIRST]
+    patterns[torch.arange(len(places))[:, None], ASKED, asked] = 1.0
+    return patterns
+
+
+def _judge_head_finder(answer: Any) -> Feedback:
+    """Let the learner's function find the two induction heads among six arranged heads."""
+    if fault := check_callable(answer):
+        return fault
+    rows, sources = make_rows(5, seed=3)
+    net = _ArrangedTransformer(rows, sources)
+    if fault := check_parameters(answer, net, rows, sources):
+        return fault
+    result, fault = call_answer(answer, net, rows, sources)
+    if fault:
+        return fault
+    found, error = call_safely(lambda: {(int(block), int(head)) for block, head in result})
+    if error:
+        return Feedback("pairs")
+    for head, name in OTHER_HEADS.items():
+        if head in found:
+            return Feedback(name)
+    if found != INDUCTION_HEADS:
+        return Feedback("missing" if found < INDUCTION_HEADS else "other")
+    left = any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
+    return Feedback("left" if left else "right")
+
+
 JUDGES: dict[str, Judge] = {
-    "13.1": judge_number(_look_at_the_first_place, {1: "alone", 0: "zero", 1 / 3: "equally"}),
+    "13.1": judge_number(_look_at_the_first_place, {1: "alone", 0: "zero", 0.2: "equally", 0.5: "player"}),
     "13.2": judge_number(_place_to_look_at, {3: "same", 5: "counted", 13: "itself", 12: "before"}),
     "13.3": judge_number(_calls_of_out_proj, {1: "once", 2: "heads", 3: "places"}),
     "13.4": _judge_head_keeper,
     "13.5": _judge_patching,
+    "13.6": _judge_head_finder,
 }

@@ -1,6 +1,6 @@
 """The final project: a network with three hidden faults. If you take the course, do not read on before you passed.
 
-``draw_patient`` builds the network of a student and hides three faults of the catalogue in it. All networks look alike:
+``make_patient`` builds the network of a student and hides three faults of the catalogue in it. All networks look alike:
 a fault is a function in a place where each network has one. ``hand_in`` grades what a student found.
 """
 
@@ -170,7 +170,7 @@ class Patient:
         return fill_text(project_texts()["patient"], seed=self.seed, stages=len(STAGES))
 
 
-def draw_patient(seed: int | str) -> Patient:
+def make_patient(seed: int | str) -> Patient:
     """Build the patient of a student: a network with three hidden faults.
 
     Args:
@@ -181,7 +181,7 @@ def draw_patient(seed: int | str) -> Patient:
         TypeError: ``seed`` is neither a whole number nor a text.
         ModuleNotFoundError: scikit-learn is not installed.
 
-    >>> patient = draw_patient(1)
+    >>> patient = make_patient(1)
     >>> patient
     Patient 1: 8 stages and a head. Three things are wrong with it.
     >>> patient.net(patient.images).shape
@@ -383,7 +383,7 @@ def hint(patient: Patient, number: int) -> str:
     Raises:
         ValueError: there is no such fault.
 
-    >>> hint(draw_patient("doctest"), 1)
+    >>> hint(make_patient("doctest"), 1)
     'Fault 1, hint 1 (cost 0.1 points so far): Look at the forward pass.'
     """
     faults, texts = draw_faults(patient.seed), project_texts()
@@ -414,7 +414,7 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
         patient: the patient.
         findings: a list of pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"`` or ``"head"``).
 
-    >>> hand_in(draw_patient(1), [("leak", "the third one")]).right
+    >>> hand_in(make_patient(1), [("leak", "the third one")]).right
     False
     """
     texts, exercise = project_texts(), f"project.{patient.seed}"

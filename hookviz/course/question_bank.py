@@ -80,16 +80,19 @@ def make_review(lesson: str) -> Review:
     if lesson not in lessons[1:]:
         raise ValueError(say("error.review.unknown", lesson=lesson, known=f"{lessons[1]} to {lessons[-1]}"))
     earlier = lessons[: lessons.index(lesson)]
+    asked_last_time = make_review(earlier[-1]).questions if len(earlier) > 1 else ()
     drawn: list[Question] = []
     for wanted in (earlier[-1:], earlier[-4:-1], earlier):
-        drawn.append(_draw_question(lesson, wanted or earlier, drawn))
+        drawn.append(_draw_question(lesson, wanted or earlier, drawn, asked_last_time))
     return Review(lesson, tuple(drawn))
 
 
-def _draw_question(lesson: str, wanted: Sequence[str], drawn: Sequence[Question]) -> Question:
-    """Draw a question of one of the ``wanted`` lessons that was not ``drawn``, of another lesson if there is one."""
+def _draw_question(
+    lesson: str, wanted: Sequence[str], drawn: Sequence[Question], asked_last_time: Sequence[Question]
+) -> Question:
+    """Draw a new question of one of the ``wanted`` lessons, if possible of a lesson that is not among ``drawn``."""
     candidates = [question for question in read_questions().values() if question.lesson in wanted]
-    left = [question for question in candidates if question not in drawn]
+    left = [question for question in candidates if question not in (*drawn, *asked_last_time)]
     of_new_lessons = [question for question in left if question.lesson not in {other.lesson for other in drawn}]
     return _shuffle(of_new_lessons or left, f"{lesson}/{len(drawn)}", lambda question: question.key)[0]
 

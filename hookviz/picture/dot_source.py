@@ -43,7 +43,7 @@ MAX_SPANNED_RANKS = 1_000
 
 
 class Figure(Rendered):
-    """The picture of a graph, or of one step of a trace. A ``graphviz.Digraph``."""
+    """The picture of a graph, or of one step of a trace, as a ``graphviz.Digraph``."""
 
     def finish(self, svg: bytes) -> bytes:
         """Give the SVG its ids and classes."""

@@ -49,7 +49,7 @@ from hookviz.trace.traversal import (
 
 MAX_UNSPLIT_STEPS = 400
 """A trace with more steps is large. The words of a step take about 0.5 KB."""
-OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 10
+OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 """The number of step chunks, and of pictures, in the output of a notebook cell of a large trace."""
 MAX_FIRINGS = 1_000
 """The most rows of the table of firings."""
@@ -166,10 +166,12 @@ class TraceContent:
         boxes = list(islice(self._view_names(), OUTPUT_BOXES + 1))
         for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:OUTPUT_BOXES]):
             self._add_chunk(content, name)
-        if len(steps) > OUTPUT_CHUNKS or len(boxes) > OUTPUT_BOXES:
-            wording, step_count = Wording(), f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}"
-            content["notes"].append(wording(say("trace.brief", steps=step_count, boxes=OUTPUT_BOXES)))
-            content["words"].update(wording.words)
+        wording = Wording()
+        if len(steps) > OUTPUT_CHUNKS:
+            content["notes"].append(wording(say("trace.brief.steps", steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}")))
+        if len(boxes) > OUTPUT_BOXES:
+            content["notes"].append(wording(say("trace.brief.boxes", boxes=OUTPUT_BOXES)))
+        content["words"].update(wording.words)
         return content
 
     def chunk_names(self) -> Iterator[str]:
@@ -301,7 +303,7 @@ def _finding_text(trace: TraceData, finding: Finding, wording: Wording) -> Findi
     severity = say(f"trouble.severity.{finding.severity}")
     head = join("join.list", [describe_pass(trace, finding), where, severity, finding.when])
     text: FindingText = {
-        "text": wording(say("finding.note", head=head, told=finding.sentence)),
+        "text": wording(say("finding.note", head=head, sentence=finding.sentence)),
         "step": finding.step or 0,
     }
     if finding.kind == "unfired":

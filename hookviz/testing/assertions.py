@@ -43,7 +43,7 @@ def assert_gradients_reach(model: Module, loss: torch.Tensor, *, except_: str | 
     AssertionError: The loss does not reach 2 of 4 parameters that require grad:
       body.weight
       body.bias
-    No parameter of body is reached: the graph is cut between there and the loss. Look ...
+    No parameter of body is reached: the graph is cut on the way from there to the loss. ...
     """
     __tracebackhide__ = True
     _check_types(model, loss)

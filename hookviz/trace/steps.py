@@ -52,7 +52,7 @@ class Step:
 
     @property
     def pass_number(self) -> int:
-        """The number of its pass among all that ran during the recording, from 1, dropped and skipped ones included.
+        """The number of its pass, from 1, among all passes that ran during the recording, dropped and skipped ones too.
 
         A forward step has the number of the next pass.
 

@@ -124,7 +124,7 @@ class TraceTables:
 
     @property
     def lacks_passes(self) -> bool:
-        """Whether passes ran before or between those of the trace that it does not hold."""
+        """Whether passes ran, before or between those of the trace, that the trace does not hold."""
         last = len(self.roots) - 1
         return last >= 0 and self.pass_number(last) != last + 1  # numbers increase, so one gap moves the last
 

@@ -248,7 +248,7 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
     """Record the pass that ``run`` builds and runs, once for every combination of its hooks on and off.
 
     ``run`` makes its tensors, registers its hooks and runs its pass. To switch a hook off, its registration is skipped,
-    so that each trace is of a real pass. Up to five hooks make up to 32 passes; of more than five hooks, each is
+    so that each trace is of a real pass. Up to five hooks make up to 32 passes; with more than five hooks, each is
     switched off alone. Each pass begins with the same random state. Hooks that were registered before ``run`` stay on;
     hooks that ``run`` leaves registered, such as on a model from outside, are removed after each pass.
 

@@ -83,7 +83,7 @@ def test_a_question_is_shown_voted_on_revealed_and_left_by_keyboard_alone(open_f
     expect(room.locator(".hv-room-choice.hv-right .hv-room-text")).to_have_text("2")
     expect(room.locator(".hv-room-choice.hv-right .hv-check")).to_be_visible()
     expect(room.locator(".hv-room-reason:not(:empty)")).to_have_text("1 is the gradient before λ grad * 2.")
-    expect(room.locator(".hv-room-result")).to_have_text("B is right: 2. 18 of 24 have it.")
+    expect(room.locator(".hv-room-result")).to_have_text("B is right: 2. 18 of 24 chose it.")
     expect(room.get_by_role("button", name="Go on")).to_be_focused()
     press(page, "Enter")
     expect(room).to_have_count(0)

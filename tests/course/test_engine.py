@@ -9,6 +9,7 @@ import pytest
 
 import hookviz as hv
 from hookviz.course import engine
+from hookviz.course.judges import limit_lines
 from hookviz.course.random_graphs import (
     Failure,
     Program,
@@ -20,6 +21,7 @@ from hookviz.course.random_graphs import (
     run_graph,
     run_module_program,
 )
+from tests.course.answers.lesson10 import never_takes_out
 from tests.course.reading import read_notebook, read_solution
 
 LESSON = "10_under_the_hood.ipynb"
@@ -109,6 +111,12 @@ FAULTS = {
     "None replaces the value": ("if returned is not None:", "if True:"),
     "a hook cannot take itself off": ("list(hooks.values())", "hooks.values()"),
 }
+
+
+def test_a_loop_that_runs_a_node_again_and_again_is_stopped_and_tracing_is_put_back() -> None:
+    before = sys.gettrace()
+    assert "has not finished" in hv.check("10.6", never_takes_out).reason
+    assert sys.gettrace() is before and limit_lines(len, 1) is len
 
 
 @pytest.mark.parametrize("fault", FAULTS)

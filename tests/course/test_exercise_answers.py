@@ -30,9 +30,9 @@ def test_rounded_number_gets_advice_about_digits(answer: Any) -> None:
         ("07.5", lambda x: safe_log(x.double())),
         ("07.6", lambda grad: grad.double() / grad.double().norm().clamp(min=1)),
         ("07.6", lambda grad: grad / grad.norm() if grad.norm() > 1 else None),
-        ("08.5", lambda maps, grad: (weights(grad) * maps).sum(1).relu().double()),
+        ("08.6", lambda maps, grad: (weights(grad) * maps).sum(1).relu().double()),
         (
-            "08.6",
+            "08.7",
             lambda module, args, output: output.register_hook(lambda grad: setattr(module, "seen", grad)) and output,
         ),
         ("12.4", lambda module, grad_input, grad_output: (grad_output[0] * 1,)),

@@ -74,7 +74,7 @@ def test_answer_that_is_not_a_number_gets_a_reason(answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [3, "x", "", "a b", ["a", 1], {}, float("nan")])
 def test_answer_that_is_not_a_name_gets_a_reason(answer: Any) -> None:
-    assert "name of one of the tensors" in hv.check("01.4", answer).reason
+    assert "name of one of the tensors" in hv.check("01.2", answer).reason
 
 
 @pytest.mark.parametrize("answer", [3, "f", "", ["a", 1], torch.ones(2)])
@@ -111,8 +111,8 @@ def test_a_function_that_raises_is_reported(exercise: str, function: Any, expect
     [
         ("03.6", "two things: module, args."),
         ("03.7", "module, args, kwargs, output."),
-        ("04.5", "module, grad_input, grad_output."),
-        ("08.6", "three things: module, args, output."),
+        ("04.6", "module, grad_input, grad_output."),
+        ("08.7", "three things: module, args, output."),
         ("12.4", "module, grad_input, grad_output."),
     ],
 )
@@ -135,17 +135,17 @@ def test_swapped_output_and_kwargs_count_as_wrong_parameters() -> None:
 
 
 def test_reason_states_the_length_of_a_tuple_that_is_too_short() -> None:
-    reason = hv.check("04.5", lambda module, grad_input, grad_output: (-grad_input[0],)).reason
+    reason = hv.check("04.6", lambda module, grad_input, grad_output: (-grad_input[0],)).reason
     assert "a tuple of length 1; the number of the module's inputs was 2." in reason
 
 
 def test_reason_states_the_shape_of_a_wrongly_shaped_heatmap() -> None:
-    assert "returned this: (2, 3, 4, 5)." in hv.check("08.5", lambda maps, grad: maps).reason
-    assert "returned this: float." in hv.check("08.5", lambda maps, grad: 1.0).reason
+    assert "returned this: (2, 3, 4, 5)." in hv.check("08.6", lambda maps, grad: maps).reason
+    assert "returned this: float." in hv.check("08.6", lambda maps, grad: 1.0).reason
 
 
 def test_reason_names_the_handle_that_a_forward_hook_returned() -> None:
-    reason = hv.check("08.6", lambda module, args, output: output.register_hook(lambda grad: None)).reason
+    reason = hv.check("08.7", lambda module, args, output: output.register_hook(lambda grad: None)).reason
     assert "returns something (RemovableHandle)" in reason
 
 
@@ -185,9 +185,9 @@ def test_exit_stack_of_handles_is_accepted() -> None:
     assert hv.check("05.6", stack_of_handles).right
 
 
-@pytest.mark.parametrize("answer", ["a.grad", " a ", "A", ["a"], {"a"}])
+@pytest.mark.parametrize("answer", ["d.grad", " d ", "D", ["d"], {"d"}])
 def test_tensor_name_is_accepted_in_several_spellings(answer: Any) -> None:
-    assert hv.check("01.4", answer).right
+    assert hv.check("01.2", answer).right
 
 
 def test_check_works_under_no_grad() -> None:
@@ -196,7 +196,7 @@ def test_check_works_under_no_grad() -> None:
 
 
 def test_unknown_exercise_error_lists_the_exercises() -> None:
-    with pytest.raises(ValueError, match=r"There is no exercise 99\.9: there are 01\.1, 01\.2"):
+    with pytest.raises(ValueError, match=r"There is no exercise 99\.9\. The exercises are: 01\.1, 01\.2"):
         hv.check("99.9", 1)
 
 

@@ -24,13 +24,18 @@ def run_cell(monkeypatch: pytest.MonkeyPatch, models: Any) -> torch.Tensor | Non
     torchvision: Any = ModuleType("torchvision")
     torchvision.models = models
     monkeypatch.setitem(sys.modules, "torchvision", torchvision if models else None)
-    stored: dict[str, torch.Tensor] = {}
+    kept: dict[str, torch.Tensor] = {}
 
     def keep(module: nn.Module, args: Any, output: torch.Tensor) -> None:
-        stored["output"] = output.detach().clone()
+        kept["output"] = output.detach().clone()
 
-    exec(CELL, {"torch": torch, "keep": keep, "stored": stored, "photo": torch.rand(3, 90, 80)})
-    return stored.get("output")
+    def run_and_keep(net: nn.Module, layer: nn.Module, inputs: torch.Tensor) -> dict[str, torch.Tensor]:
+        with torch.no_grad(), layer.register_forward_hook(keep):
+            net(inputs)
+        return kept
+
+    exec(CELL, {"run_and_keep": run_and_keep, "photo": torch.rand(3, 90, 80)})
+    return kept.get("output")
 
 
 def test_cell_reads_the_features_of_the_trained_network(

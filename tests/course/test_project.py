@@ -25,7 +25,7 @@ from hookviz.course.project import (
     HIDE,
     KINDS,
     Patient,
-    draw_patient,
+    make_patient,
     grade,
     hand_in,
     hint,
@@ -84,12 +84,12 @@ def test_there_are_many_kinds_and_combinations() -> None:
 def test_a_seed_always_makes_the_same_patient() -> None:
     assert solve(1) == [("one_sided", "stage8"), ("frozen", "stage7"), ("wrong_copy", "stage1")]
     before = torch.get_rng_state()
-    first, second = draw_patient(17), draw_patient(" 17 ")
+    first, second = make_patient(17), make_patient(" 17 ")
     assert torch.equal(torch.get_rng_state(), before)
     assert all(map(torch.equal, first.net.state_dict().values(), second.net.state_dict().values()))
     assert first.step() == second.step()
-    other = draw_patient(71)
-    assert not torch.equal(other.net.head.weight, draw_patient(17).net.head.weight)
+    other = make_patient(71)
+    assert not torch.equal(other.net.head.weight, make_patient(17).net.head.weight)
 
 
 def test_numbers_are_drawn_without_pythons_generator() -> None:
@@ -100,11 +100,11 @@ def test_numbers_are_drawn_without_pythons_generator() -> None:
 @pytest.mark.parametrize("seed", [1.5, None, True, [1]])
 def test_a_seed_is_a_whole_number_or_a_text(seed: Any) -> None:
     with pytest.raises(TypeError, match="a whole number or a text, not "):
-        draw_patient(seed)
+        make_patient(seed)
 
 
 def test_patients_look_alike() -> None:
-    patients = [draw_patient(seed) for seed in range(40)]
+    patients = [make_patient(seed) for seed in range(40)]
     assert len({repr(patient.net) for patient in patients}) == 1
     names = {hook.name for patient in patients[:5] for hook in hv.hooks(patient.net)}
     assert len(names) == 1
@@ -119,7 +119,7 @@ def test_patients_look_alike() -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_patient_runs_in_training_and_evaluation_without_warnings(kind: str) -> None:
-    patient = draw_patient(seeds_with(kind)[0])
+    patient = make_patient(seeds_with(kind)[0])
     assert torch.tensor([patient.step() for _ in range(5)]).isfinite().all()
     patient.net.eval()
     with torch.no_grad():
@@ -135,14 +135,14 @@ def test_a_patient_runs_in_training_and_evaluation_without_warnings(kind: str) -
 def test_every_kind_is_found_in_twenty_patients_with_hooks_alone(kind: str) -> None:
     for seed in seeds_with(kind):
         (places,) = [set(fault.places) for fault in draw_faults(str(seed)) if fault.kind == kind]
-        assert DETECTIVES[kind](draw_patient(seed)) == places, seed
+        assert DETECTIVES[kind](make_patient(seed)) == places, seed
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_detectives_together_find_the_three_faults_and_nothing_else(seed: int) -> None:
-    found = {kind: detective(draw_patient(seed)) for kind, detective in DETECTIVES.items()}
+    found = {kind: detective(make_patient(seed)) for kind, detective in DETECTIVES.items()}
     findings = [(kind, sorted(places)[0]) for kind, places in found.items() if places]
-    assert len(findings) == COUNT and hand_in(draw_patient(seed), findings).right
+    assert len(findings) == COUNT and hand_in(make_patient(seed), findings).right
 
 
 def test_no_detective_accuses_a_healthy_network() -> None:
@@ -229,7 +229,7 @@ def test_a_hint_names_neither_the_kind_nor_the_place() -> None:
 
 
 def test_with_all_hints_nobody_passes_and_with_a_few_one_does() -> None:
-    patient = draw_patient(3)
+    patient = make_patient(3)
     assert [hint(patient, 1)[:25], hint(patient, 1)[:15]] == ["Fault 1, hint 1 (cost 0.1", "Fault 1, hint 2"]
     verdict = hand_in(patient, solve(3))
     assert not verdict.right and verdict.score == 0.9 and "enough to pass" in verdict.reason
@@ -245,11 +245,11 @@ def test_with_all_hints_nobody_passes_and_with_a_few_one_does() -> None:
 @pytest.mark.parametrize("number", [0, 4, "1", None])
 def test_there_are_three_faults_to_get_hints_about(number: Any) -> None:
     with pytest.raises(ValueError, match="There is no fault"):
-        hint(draw_patient(3), number)
+        hint(make_patient(3), number)
 
 
 def test_trying_on_and_on_costs_points() -> None:
-    patient = draw_patient(4)
+    patient = make_patient(4)
     for _ in range(3):
         assert hand_in(patient, solve(4)).right
     assert [round(hand_in(patient, solve(4)).score, 2) for _ in range(2)] == [0.97, 0.93]
@@ -259,26 +259,26 @@ def test_trying_on_and_on_costs_points() -> None:
     "findings", [["leak"], [("leak", "stage9")], [("a leak", "stage1")], "leak", [3], [("leak",)], 5, ("leak", "here")]
 )
 def test_what_is_no_finding_is_told_and_not_counted(findings: Any) -> None:
-    verdict = hand_in(draw_patient(4), findings)
+    verdict = hand_in(make_patient(4), findings)
     assert (verdict.right, verdict.score) == (False, 0) and "This is not a finding" in verdict.reason
     assert "leak" in verdict.reason and "stage8" in verdict.reason
     assert project._tries == {}
 
 
 def test_findings_may_be_a_dict_or_a_single_pair() -> None:
-    assert hand_in(draw_patient(4), dict(solve(4))).right
-    assert hand_in(draw_patient(4), solve(4)[0]).score == pytest.approx(1 / 3, abs=1e-3)
-    assert hand_in(draw_patient(4), (finding for finding in solve(4))).right
+    assert hand_in(make_patient(4), dict(solve(4))).right
+    assert hand_in(make_patient(4), solve(4)[0]).score == pytest.approx(1 / 3, abs=1e-3)
+    assert hand_in(make_patient(4), (finding for finding in solve(4))).right
 
 
 @pytest.mark.parametrize("findings", [None, [], ()])
 def test_nothing_handed_in_is_no_try(findings: Any) -> None:
-    verdict = hand_in(draw_patient(4), findings)
+    verdict = hand_in(make_patient(4), findings)
     assert "Nothing was handed in yet" in verdict.reason and project._tries == {}
 
 
 def test_the_best_score_is_in_the_report(tmp_path: Any) -> None:
-    patient: Patient = draw_patient(5)
+    patient: Patient = make_patient(5)
     hand_in(patient, solve(5)[:2])
     hand_in(patient, solve(5))
     record = hv.report(tmp_path / "answers.json").exercises["project.5"]

@@ -73,6 +73,12 @@ def test_a_review_asks_three_questions_from_earlier_lessons(lesson: str) -> None
     assert hv.review(lesson) == hv.review(lesson)
 
 
+@pytest.mark.parametrize("lesson", REVIEWED[1:])
+def test_two_lessons_in_a_row_share_no_question(lesson: str) -> None:
+    before = hv.review(f"{int(lesson) - 1:02}").questions
+    assert not {question.key for question in before} & {question.key for question in hv.review(lesson).questions}
+
+
 def test_reviews_ask_about_many_different_questions() -> None:
     asked = Counter(question.key for lesson in REVIEWED for question in hv.review(lesson).questions)
     assert len(asked) > 25 and max(asked.values()) <= 3

@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional
 
 import hookviz as hv
+from hookviz.course import cures
 from hookviz.course.sick_net import SickNet, keep_small, measure_accuracy, read_digits, train
 
 CURES = ("bend", "bias", "scale", "cut", "hook", "optimizer")
@@ -55,6 +56,16 @@ def test_it_does_not_learn_and_is_well_once_everything_is_cured() -> None:
     assert 0.3 < train_and_test("bend", "bias") < 0.5
     assert 0.8 < train_and_test("bend", "bias", "scale") < 0.92
     assert train_and_test(*CURES) > 0.92
+
+
+def test_the_finished_cures_of_the_lesson_cure_it_together_and_none_of_them_alone() -> None:
+    net = cures.Unhooked()
+    cures.train_all(net)
+    assert measure_accuracy(net) > 0.9
+    for make, train_it in cures.ALONE.values():
+        net = make()
+        train_it(net)
+        assert measure_accuracy(net) < 0.3
 
 
 @pytest.mark.parametrize("fault", ["bend", "bias", "scale", "optimizer"])

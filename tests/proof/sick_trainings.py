@@ -258,7 +258,7 @@ def layer_missing() -> hv.Trace:
 @sick(
     "model replaced after the optimizer",
     "replaced",
-    "holds other tensors than the parameters of net",
+    "are not the parameters of net",
     severities=["error"],
 )
 def model_replaced() -> hv.Trace:
@@ -268,7 +268,7 @@ def model_replaced() -> hv.Trace:
     return train(net, optimizer, lambda: net(x).mean())
 
 
-@sick("parameters assigned after the optimizer", "replaced", "holds other tensors than the parameters of net")
+@sick("parameters assigned after the optimizer", "replaced", "are not the parameters of net")
 def parameters_assigned() -> hv.Trace:
     net, x = mlp(4, 8, 1), torch.rand(8, 4)
     optimizer = SGD(net.parameters(), lr=0.1)
@@ -341,7 +341,7 @@ def tied() -> hv.Trace:
     return train(net, SGD(net.parameters(), lr=0.1), lambda: F.cross_entropy(net(x), x))
 
 
-@sick("clipped to 0", "zeroed", "was given only zeros in 5 of 5 steps")
+@sick("clipped to 0", "zeroed", "were all 0 in 5 of 5 steps")
 def clipped_to_zero() -> hv.Trace:
     net, x = mlp(4, 8, 1), torch.rand(8, 4)
     sgd = SGD(net.parameters(), lr=0.1)

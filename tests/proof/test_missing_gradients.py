@@ -185,7 +185,7 @@ def test_a_parameter_that_gets_a_gradient_on_another_path_is_not_listed(keep: in
             h = first(ones())
             second(Silent.apply(h) + h).sum().backward()
     assert list(trace.missing_gradients) == []
-    assert str(trace.missing_gradients).startswith("A gradient reached every parameter")
+    assert "a gradient reached every parameter" in str(trace.missing_gradients)
 
 
 def test_gradients_that_no_pass_was_asked_for_are_named() -> None:
@@ -266,7 +266,7 @@ def test_finding_names_the_parameters_that_no_optimizer_holds_either() -> None:
             second(first(ones()).detach()).sum().backward()
             optimizer.step()
     [finding] = [finding for finding in trace.findings if finding.kind == "cut"]
-    assert finding.sentence.endswith("Nor is any of these in an optimizer that took a step: first.weight, first.bias.")
+    assert finding.sentence.endswith("not in any optimizer that took a step, either: first.weight, first.bias.")
 
 
 def test_many_parameters_are_counted_by_the_modules_that_hold_them() -> None:

@@ -61,3 +61,10 @@ def test_drawings_are_deterministic(drawings: dict[str, str]) -> None:
 def test_torchviz_drawing_has_no_memory_addresses(drawings: dict[str, str]) -> None:
     assert "MulBackward0" in texts(drawings["torchviz"])
     assert re.search(r"\d{9,}", drawings["torchviz"]) is None
+
+
+def test_pictures_of_the_glossary_are_up_to_date(tmp_path: Path) -> None:
+    runpy.run_path(str(IMAGES / "word_pictures.py"))["main"](tmp_path)
+    made = {path.name: texts(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()}
+    kept = {path.name: texts(path.read_text(encoding="utf-8")) for path in (IMAGES / "words").iterdir()}
+    assert made == kept

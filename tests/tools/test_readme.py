@@ -91,9 +91,9 @@ def test_numbers_in_the_readme_match_the_constants_of_the_code() -> None:
         f"give up to {2**combinations.MAX_COMBINED} passes",
         f"{total:,} generated programs, {programs_per_run('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
-        f"What has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
-        f"a graph of more than {pass_observer.SMALL_GRAPH} nodes",
-        f"more than the {saved_tensors.MAX_SAVED_NUMBERS:,}th number kept",
+        f"if a tensor has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
+        f"if the graph has more than {pass_observer.SMALL_GRAPH} nodes",
+        f"would keep more than {saved_tensors.MAX_SAVED_NUMBERS:,} numbers for formulas",
     ):
         assert sentence in README_ON_ONE_LINE, sentence
     assert "Up to five hooks" in README_ON_ONE_LINE and combinations.MAX_COMBINED == 5

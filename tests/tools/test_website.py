@@ -29,21 +29,18 @@ def prose(notebook: Any) -> str:
 
 
 def test_overview_has_a_card_for_each_lesson_and_the_menu_has_every_page() -> None:
-    look_up_page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Not a lesson")])
-    overview = write_overview({Path(NAMES["01"]): LESSONS["01"], Path("what_articles_say.ipynb"): look_up_page})
+    other = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Not a lesson")])
+    names = ("final_project.ipynb", "what_articles_say.ipynb")
+    overview = write_overview({Path(NAMES["01"]): LESSONS["01"], **dict.fromkeys(map(Path, names), other)})
     assert "**[01 The graph](notebooks/01_the_graph.ipynb)**\n\nWhen `loss.backward()` runs" in overview
-    assert "*40 minutes. You need to know what derivatives, weights and a loss are.*" in overview
+    assert "*60 minutes. You need to know what derivatives, weights and a loss are.*" in overview
     assert overview.count(":::{container} lesson\n") == 1
-    menus = dict(re.findall(r":caption: (\w+)\n\n(.*?)\n```", overview, re.DOTALL))
+    menus = dict(re.findall(r":caption: (.+?)\n\n(.*?)\n```", overview, re.DOTALL))
     assert menus["Lessons"].split() == ["notebooks/01_the_graph"]
-    assert menus["Besides"].split() == [
-        "notebooks/what_articles_say",
-        "notebooks/README",
-        "notebooks/glossary",
-        "lecturer",
-        "teaching",
-        "concept_test",
-    ]
+    assert menus["Project"].split() == ["notebooks/final_project"]
+    look_up = ["notebooks/what_articles_say", "notebooks/README", "notebooks/glossary"]
+    assert menus["Look up"].split() == look_up
+    assert menus["Lecturers"].split() == ["lecturer", "teaching", "concept_test"]
 
 
 def test_existing_lessons_are_linked_except_in_headings() -> None:
@@ -127,3 +124,16 @@ def test_make_targets_and_folders_in_the_guide_exist() -> None:
     assert targets >= {"site", "slides", "lab"}
     assert all(f"\n{target}: " in makefile for target in targets)
     assert all((SOURCE.parent / folder).is_dir() for folder in re.findall(r"`(notebooks[\w/]*)`", guide))
+
+
+def test_homework_has_an_exercise_of_each_lesson_that_exists_and_points_that_add_up_to_ten() -> None:
+    text = (SOURCE / "teaching.md").read_text(encoding="utf-8")
+    homework = text.partition("## Homework")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\d\d) \| (\d\d\.\d)([^|]*)\|", homework, re.MULTILINE)
+    assert [lesson for lesson, *_ in rows] == sorted(NAMES)
+    for lesson, *named in rows:
+        text = prose(LESSONS[lesson])
+        exercise, functions = named[0], re.findall(r"`(\w+)`", named[1])
+        assert f"**{exercise}**" in text or f'"{exercise}"' in str(LESSONS[lesson])
+        assert all(function in text for function in functions)
+    assert sum(int(points) for points in re.findall(r"^\| (\d) \|", homework, re.MULTILINE)) == 10

@@ -67,7 +67,7 @@ ORDINARY: dict[str, Callable[[], nn.Module]] = {
 def test_an_ordinary_model_has_no_findings(name: str, training: bool) -> None:
     table = hv.doctor(ORDINARY[name]().train(training))
     assert list(table) == []
-    assert "Nothing was found. Looked at: the hooks (" in repr(table)
+    assert "Nothing was found. Checked: the hooks (" in repr(table)
     assert "record a pass" in repr(table) and "record a pass" in table._repr_html_()
 
 
@@ -392,7 +392,7 @@ def test_hooks_on_saving_keywords_and_steps_may_edit_their_dicts(function: Any) 
     [(edits_gradient, "tensor hook"), (keeps_output, "forward hook"), (sets_option, "hook of unknown kind")],
 )
 def test_the_table_names_the_kind_that_a_function_is_taken_for(function: Any, kind: str) -> None:
-    assert f"taken for a {kind} because of its parameters" in repr(hv.doctor(function))
+    assert f"treated as a {kind} because of its parameters" in repr(hv.doctor(function))
 
 
 def test_what_is_called_an_error_raises() -> None:
@@ -426,7 +426,7 @@ def test_the_worst_finding_comes_first_and_the_table_ends_with_what_needs_a_pass
     table = hv.doctor(net)
     assert [row.severity for row in table] == ["error", "remark"]
     assert table.lines(1_000)[0].split() == ["severity", "on", "problem", "finding"]
-    assert repr(table).splitlines()[-1].startswith("Looked at: the hooks (1), modules (4) and parameters (4)")
+    assert repr(table).splitlines()[-1].startswith("Checked: the hooks (1), modules (4) and parameters (4)")
 
 
 @pytest.mark.parametrize("thing", [3, torch.ones(2), nn.Linear, None])

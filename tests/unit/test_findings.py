@@ -162,7 +162,7 @@ def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     assert finding.sentence == (
         "Inf begins at SqrtBackward0: it takes the gradient [1, 1] and sends [inf, 0.5] to leaf #0. "
         "It divides by the result of the forward, which is 0: the square root has no finite slope at 0. "
-        "It had saved result from forward: [0, 1]."
+        "In the forward pass, the node saved result: [0, 1]."
     )
 
 
@@ -200,7 +200,7 @@ def test_a_dead_relu_is_reported_with_the_parameters_that_get_zero_gradient() ->
     finding = only_finding(record_training(net))
     assert finding.kind == "zero" and "at ReluBackward0 of net.1 (ReLU)" in finding.sentence
     assert "Beyond it, net.0.bias and 1 more get a gradient of 0." in finding.sentence
-    assert finding.sentence.endswith("It had saved result from forward: (8, 4) norm 0.")
+    assert finding.sentence.endswith("In the forward pass, the node saved result: (8, 4) norm 0.")
 
 
 def test_a_zero_weight_is_reported_though_its_own_gradient_is_not_zero() -> None:
@@ -210,7 +210,7 @@ def test_a_zero_weight_is_reported_though_its_own_gradient_is_not_zero() -> None
     assert finding.kind == "zero" and "at AddmmBackward0 #8 of net.2 (Linear)" in finding.sentence
     assert (
         "Beyond it, net.0.bias and 1 more get" in finding.sentence
-        and "It had saved mat2 from forward" in finding.sentence
+        and "In the forward pass, the node saved mat2" in finding.sentence
     )
 
 
@@ -227,8 +227,8 @@ def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     assert (cause.kind, effect.kind) == ("inf", "nan") and "Inf begins at SqrtBackward0" in cause.sentence
     step = max(step.index for step in trace.steps[: effect.step] if step.kind == "optimizer_step")
     assert effect.sentence.endswith(
-        "its parameter net.0.weight held it before backward began, but not when the recorded pass "
-        "before that began. In between, "
+        "its parameter net.0.weight held it before backward began, but not when the previous "
+        "recorded pass began. In between, "
         f"sgd took its step ({step + 1}), and the gradient of net.0.weight held NaN or Inf then."
     )
     assert cause.severity == effect.severity == "error"
@@ -331,7 +331,7 @@ def test_healthy_traces_have_no_findings(name: str) -> None:
 
 
 def test_an_empty_trace_is_not_reported_as_healthy() -> None:
-    assert str(hv.Trace().troubles) == "This trace holds no gradients to look at."
+    assert str(hv.Trace().troubles) == "This trace holds no gradients to check."
 
 
 def test_findings_are_in_the_player_and_the_html_page() -> None:

@@ -103,7 +103,7 @@ def large_pass() -> None:
 
 CASES: list[tuple[Callable[[], None], str]] = [
     (pass_with_infinite_gradient, "in which the gradient of x held NaN or Inf"),
-    (pass_with_nan_loss, "which began at loss with NaN or Inf in it"),
+    (pass_with_nan_loss, "loss, where it began, held NaN or Inf"),
     (pass_that_returns_nan, "in which the gradient of x held NaN or Inf"),
     (large_pass, "in which the gradient of x held NaN or Inf"),
 ]
@@ -344,7 +344,7 @@ def test_writing_the_page_changes_no_random_numbers_of_the_program(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["crash", "crash.txt", "crash.html.gz"])
 def test_a_file_of_another_kind_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"ends in \.html \(a page\) or \.json"), hv.record(on_trouble=name):
+    with pytest.raises(ValueError, match=r"must end in \.html \(a page\) or \.json"), hv.record(on_trouble=name):
         pass
 
 

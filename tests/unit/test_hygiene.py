@@ -128,8 +128,8 @@ def test_troubles_do_not_call_gradients_healthy_if_there_are_other_findings() ->
 
 def test_a_recorded_inf_without_finding_is_reported() -> None:
     trace = hv.Trace(values=[((), "float32", "cpu", math.inf, None, None)])
-    assert "NaN or Inf is in 1 recorded values" in str(trace.findings)
-    assert "NaN or Inf is in 1 recorded values" in str(trace.troubles)
+    assert "Recorded values with NaN or Inf: 1." in str(trace.findings)
+    assert "Recorded values with NaN or Inf: 1." in str(trace.troubles)
 
 
 # -- the training loop

@@ -312,7 +312,8 @@ def test_a_page_embeds_all_chunks_and_a_cell_output_the_first_ones(large: TraceC
     brief_content = long_trace.brief_content()
     assert sum(name.startswith("steps") for name in brief_content["chunks"]) == OUTPUT_CHUNKS
     assert sum("/" in name for name in brief_content["chunks"]) == OUTPUT_BOXES
-    assert f"the first {OUTPUT_BOXES} boxes" in shown_notes(brief_content)[-1]
+    notes = shown_notes(brief_content)
+    assert f"the first {OUTPUT_CHUNKS * CHUNK_SIZE} steps" in notes[-2] and f"the first {OUTPUT_BOXES} boxes" in notes[-1]
     assert TraceContent(record_backward(chain(100))).brief_content()["notes"] == []
 
 

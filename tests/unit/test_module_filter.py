@@ -240,8 +240,8 @@ def test_filtered_recording_does_not_change_gradients() -> None:
 @pytest.mark.parametrize(
     ("only", "kind", "message"),
     [
-        ("layer.2", ValueError, "No module is called layer.2: .* like it: layers.2, "),
-        (("layers.0", "nowhere"), ValueError, "No module is called nowhere: .* like it: layers"),
+        ("layer.2", ValueError, "No module is called layer.2: .* Similar names: layers.2, "),
+        (("layers.0", "nowhere"), ValueError, "No module is called nowhere: .* Similar names: layers"),
         ((), ValueError, "is empty: give a module name"),
         (3, TypeError, "takes a module name .*; this is an int"),
         (("layers.0", None), TypeError, "this is a NoneType"),
@@ -253,7 +253,7 @@ def test_an_invalid_or_unmatched_choice_is_refused(only: Any, kind: type[Excepti
 
 
 def test_a_model_without_submodules_has_no_similar_names() -> None:
-    with pytest.raises(ValueError, match="Names like it: None"), hv.record(nn.ReLU(), only="x"):
+    with pytest.raises(ValueError, match="Similar names: None"), hv.record(nn.ReLU(), only="x"):
         pass
 
 

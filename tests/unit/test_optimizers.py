@@ -160,7 +160,7 @@ def test_no_effect_is_claimed_above_the_comparison_limit() -> None:
     with hv.record() as trace:
         opt.step()
     assert [step.effect for step in trace.firings] == ["ran"]
-    assert trace.firings[0].sentence.endswith("ran around the step of opt.")
+    assert trace.firings[0].sentence.endswith("ran at the step of opt.")
     assert "  ran  " in repr(trace.firings)
 
 

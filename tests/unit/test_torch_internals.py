@@ -132,8 +132,8 @@ def test_a_missing_function_is_reported_with_its_consequence(
     assert main(["check"]) == 1
     out = capsys.readouterr().out
     assert (
-        "torch._C._current_autograd_node is missing (hookviz knows it from PyTorch 2.0 on). Without it hookviz cannot "
-        "tell which node runs in which pass" in out
+        "torch._C._current_autograd_node is missing (hookviz expects it from PyTorch 2.0 on). Without it hookviz "
+        "cannot tell which node runs in which pass" in out
     )
     assert "Different: 1 of" in out and out.count("is missing") == 1
 

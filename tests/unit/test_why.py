@@ -596,7 +596,7 @@ def matches_torch(op: str, formula: derivatives.Formula, entries: dict[str, dict
 def test_the_readme_states_the_number_of_formulas() -> None:
     ops_from_torch = {op for op, _ in formulas_from_torch()}
     text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
-    assert f"formulas for {len(derivatives.list_ops())} kinds of node, {len(ops_from_torch)} of them readings" in text
+    assert f"formulas for {len(derivatives.list_ops())} kinds of node, {len(ops_from_torch)} of them read from" in text
 
 
 def differentiable_inputs(entry: dict[str, Any]) -> list[str]:

@@ -88,8 +88,8 @@ def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     if first is None:
         return None
     origin = next((cause for cause in causes if cause.kind == "inf"), None) if first.needs_inf else None
-    more = [] if origin is None else [say("trouble.cause.infinite", told=origin.text)]
-    return join("join.sentences", [say("trouble.cause", told=first.text), *more])
+    more = [] if origin is None else [say("trouble.cause.infinite", cause=origin.text)]
+    return join("join.sentences", [say("trouble.cause", cause=first.text), *more])
 
 
 def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:

@@ -20,8 +20,8 @@ class Finding:
 
     - ``error``: something is certainly broken. When the pass ends, the gradient of a leaf contains NaN or Inf, in
       ``.grad`` or in the result of ``torch.autograd.grad``, and an optimizer that uses it destroys the parameter; or
-      the tensor at which the pass began contains NaN. Under a GradScaler this is not an error: it skips the step. An
-      optimizer holds other tensors than the parameters of the model that gets the gradients.
+      the tensor at which the pass began contains NaN. Under a GradScaler this is not an error: it skips the step. Or
+      the tensors in an optimizer are not the parameters of the model that gets the gradients.
     - ``warning``: likely a problem. The output of a model or an intermediate gradient contains NaN or Inf, and no
       gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
       input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0; a parameter is not trained

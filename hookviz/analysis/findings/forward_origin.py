@@ -42,10 +42,10 @@ def _describe(
     names = {"what": say(f"finding.kind.{kind}"), "on": statistics.describe_node(node)}
     if cause is None:
         return say("trouble.op.unknown", **names)
-    sentences = [say("trouble.op", told=cause.text, **names)]
+    sentences = [say("trouble.op", cause=cause.text, **names)]
     origin = next(((place, other) for place, other in causes if other.kind == "inf"), None)
     if cause.needs_inf and origin is not None:
-        sentences.append(say("trouble.op.infinite", on=statistics.describe_node(origin[0]), told=origin[1].text))
+        sentences.append(say("trouble.op.infinite", on=statistics.describe_node(origin[0]), cause=origin[1].text))
     return join("join.sentences", sentences)
 
 

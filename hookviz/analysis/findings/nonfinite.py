@@ -99,7 +99,7 @@ def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
             what, step = say(f"finding.kind.{kind}"), statistics.trace.steps[index]
             is_old_grad = row.kind == "accumulate" and statistics.is_nonfinite(row.before)
             key = "trouble.remains.grad" if is_old_grad else "trouble.remains"
-            return PassFinding(index, kind, say(key, what=what, on=step.on, told=step.sentence), "remark")
+            return PassFinding(index, kind, say(key, what=what, on=step.on, sentence=step.sentence), "remark")
     return None
 
 
@@ -129,7 +129,7 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
         called = say("trouble.called", module=module, what=what)
         return PassFinding(index, kind, join("join.sentences", [called, more]))
     if row.kind != "forward":
-        return PassFinding(index, kind, say("trouble.here", what=what, told=statistics.trace.steps[index].sentence))
+        return PassFinding(index, kind, say("trouble.here", what=what, sentence=statistics.trace.steps[index].sentence))
     cause, seen = explain_cause(statistics, index, before, kind)
     return PassFinding(index, kind, say("trouble.returns", module=module, what=what, why=cause), seen=seen)
 
@@ -175,7 +175,7 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
     """The sentence on a step that adds NaN or Inf to a gradient."""
     step = statistics.trace.steps[index]
     if row.kind != "compute":
-        return say("trouble.here", what=what, told=step.sentence)
+        return say("trouble.here", what=what, sentence=step.sentence)
     sent = row.after if isinstance(row.after, tuple) else (row.after,)
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
     place = statistics.trace.edges.get((row.own_node, slot))

@@ -99,7 +99,7 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     first = statistics.trace.name(leaves[0], 0)
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
-        here = say("trouble.zero.here", told=step.sentence, behind=behind)
+        here = say("trouble.zero.here", sentence=step.sentence, behind=behind)
         shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
         more = [say("trouble.zero.shared", on=join("join.list", shared))] if shared else []
         return join("join.sentences", [here, *more])

@@ -1,4 +1,4 @@
-"""Explain why registered hooks did not fire, or fired otherwise than one would expect."""
+"""Explain why registered hooks did not fire, or fired in a way that one may not expect."""
 
 from hookviz.analysis.unfired.causes import Cause
 from hookviz.analysis.unfired.hooks import UnfiredHook, list_unfired_hooks

@@ -1,4 +1,4 @@
-"""The table of hooks that did not fire, or fired otherwise than one would expect."""
+"""The table of hooks that did not fire, or fired in a way that one may not expect."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
 
 @dataclass(frozen=True)
 class UnfiredHook:
-    """A registered hook that did not fire, or fired otherwise than one would expect.
+    """A registered hook that did not fire, or fired in a way that one may not expect.
 
     ``hookviz.record`` looks at hooks of: the models that it was given; the tensors and optimizers in the variables of
     the code around it, and the models there that have to do with what ran; everything that was called; and the graphs

@@ -1,4 +1,4 @@
-"""Hooks that fired otherwise than one would expect: early, without a gradient, or again in a recomputation."""
+"""Hooks that fired in a way that one may not expect: early, without a gradient, or again in a recomputation."""
 
 from collections.abc import Iterator
 

@@ -13,8 +13,7 @@ export function makeFindings({ model, language, content }, panel) {
   const { findings } = content;
   const pane = makeElement("details", "hv-found");
   pane.hidden = !findings.length;
-  // In a small trace the list starts closed: students may want to find the problem themselves.
-  pane.open = content.grouped;
+  // The list starts closed: students may want to find the problem themselves.
   const list = makeElement("ul", "hv-notes");
   for (const { text, step } of findings) {
     const item = makeElement("li");

@@ -54,8 +54,18 @@ function makeFiringRow(firing, language) {
   const stepCell = makeElement("td");
   stepCell.append(makeElement("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
   row.append(stepCell, makeElement("td", "hv-user", firing.hook), makeElement("td", "", language.read(firing.kind)));
-  row.append(makeElement("td", "hv-user", language.read(firing.on)), makeElement("td", "hv-change"), makeElement("td", "hv-effect"));
+  row.append(makePathCell(language.read(firing.on)), makeElement("td", "hv-change"), makeElement("td", "hv-effect"));
   return row;
+}
+
+/**
+ * Makes a cell for a path such as net.head.weight, which may break after a dot.
+ * @param {string} path
+ */
+function makePathCell(path) {
+  const cell = makeElement("td", "hv-user");
+  for (const part of path.split(/(?<=\.)/)) cell.append(escapeBidi(part), makeElement("wbr"));
+  return cell;
 }
 
 /**

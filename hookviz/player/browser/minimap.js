@@ -38,6 +38,7 @@ export function makeMinimap(viewport) {
     setAttributes(frame, { d: outline(visiblePart(camera, picture.size, size)) });
     const rect = picture.currentRect;
     setAttributes(step, { d: rect ? outline(rect) : "" });
+    step.classList.toggle("hv-around", surrounds(rect, picture));
     pane.classList.toggle("hv-at-start", liesAtEnd(rect, viewport));
   };
   /** @param {PointerEvent} event */
@@ -66,9 +67,9 @@ export function makeLens(viewport) {
     const { picture } = viewport;
     const box = viewport.letters < SMALLEST_WHOLE ? picture?.current : null;
     const rect = picture?.currentRect;
-    const isNeeded = Boolean(box && rect);
+    const isNeeded = Boolean(picture && box && rect && !surrounds(rect, picture));
     if (pane.hidden === isNeeded) pane.hidden = !isNeeded;
-    if (!picture || !box || !rect) return;
+    if (!isNeeded || !picture || !box || !rect) return;
     pane.replaceChildren(enlarge(box, rect, picture, viewport));
     pane.classList.toggle("hv-at-start", liesAtEnd(rect, viewport));
   };
@@ -104,6 +105,15 @@ function enlarge(box, rect, picture, { size }) {
  */
 function liesAtEnd(rect, { camera, size }) {
   return rect !== null && camera.x + (rect.x + rect.width / 2) * camera.scale > size.width / 2;
+}
+
+/**
+ * Returns whether a box is the frame around most of the picture, such as that of the whole network: filled, it would hide the map.
+ * @param {Rect | null} rect
+ * @param {Picture} picture
+ */
+function surrounds(rect, { size }) {
+  return rect !== null && rect.width * rect.height > size.width * size.height / 2;
 }
 
 /**

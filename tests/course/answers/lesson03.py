@@ -40,10 +40,10 @@ def find_and_raise_at_dicts(output: Any) -> Any:
 
 
 RIGHT: dict[str, Any] = {
-    "03.1": 116,
-    "03.2": 6,
-    "03.3": 2,
-    "03.4": torch.tensor([30.0]),
+    "03.1": "A, B, D, C",
+    "03.2": 116,
+    "03.3": 6,
+    "03.4": torch.tensor([1.0]),
     "03.5": "2",
     "03.6": lambda module, args: (2 * args[0], 2 * args[1]),
     "03.7": lambda module, args, kwargs, output: output * kwargs["c"],
@@ -51,10 +51,10 @@ RIGHT: dict[str, Any] = {
     "03.9": find_tensors,
 }
 WRONG: dict[str, list[Any]] = {
-    "03.1": [6, 16, 106, 136, 5],
-    "03.2": [116, 106, 5],
-    "03.3": [3, 1, 0, 5],
-    "03.4": [21, 20, 2, 5],
+    "03.1": ["ABD", "BADC", ["A", "D", "B", "C"], "ABCD"],
+    "03.2": [6, 16, 106, 136, 5],
+    "03.3": [116, 106, 5],
+    "03.4": [3, 2, 0, 5],
     "03.5": [4, 0, 1, 5],
     "03.6": [
         lambda module, args: args[0] * 2,

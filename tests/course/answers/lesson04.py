@@ -80,16 +80,18 @@ RIGHT: dict[str, Any] = {
     "04.2": torch.tensor(2),
     "04.3": 0.0,
     "04.4": torch.tensor([[2.0]]),
-    "04.5": lambda module, grad_input, grad_output: tuple(-grad for grad in grad_input),
-    "04.6": 5,
-    "04.7": watch,
+    "04.5": 9,
+    "04.6": lambda module, grad_input, grad_output: tuple(-grad for grad in grad_input),
+    "04.7": 5,
+    "04.8": watch,
 }
 WRONG: dict[str, list[Any]] = {
     "04.1": [4, 8, 6, 1, 24, 2, 5],
     "04.2": [0, 4, 3, 5],
     "04.3": [2, 1, 5, 3],
     "04.4": [0.2, 3, 0, 5],
-    "04.5": [
+    "04.5": [10, 8, 5, 6, 3],
+    "04.6": [
         lambda module, grad_input, grad_output: -grad_input[0],
         lambda module, grad_input, grad_output: (grad_input, grad_output),
         lambda module, grad_input, grad_output: tuple(-grad for grad in grad_output),
@@ -102,8 +104,8 @@ WRONG: dict[str, list[Any]] = {
         lambda module, grad_input, grad_output: -grad_input,
         raises,
     ],
-    "04.6": [10, 2, 0, 50, 7],
-    "04.7": [
+    "04.7": [10, 2, 0, 50, 7],
+    "04.8": [
         lambda model: list(model.named_children()),
         lambda model: dict.fromkeys(["stem", "bend", "head"], 1.0),
         lambda model: {},

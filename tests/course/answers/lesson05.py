@@ -128,20 +128,20 @@ class FailsToAdd(HookGroup):
 
 RIGHT: dict[str, Any] = {
     "05.1": 6,
-    "05.2": 64,
-    "05.3": "CADFEB",
+    "05.2": "CADFEB",
+    "05.3": 210,
     "05.4": 2,
-    "05.5": 10,
+    "05.5": 64,
     "05.6": watched,
     "05.7": lambda factor: lambda grad: grad * factor,
     "05.8": HookGroup,
 }
 WRONG: dict[str, list[Any]] = {
     "05.1": [3, 9, 1, 0, 5],
-    "05.2": [24, 4, 12, 9, 1, 5],
-    "05.3": ["ABC", "AADFEB", "CCDFEB", "CAAFEB", ["C", "A", "D", "D", "E", "B"], "c, a, d, f, f, b", "CADFEC"],
+    "05.2": ["ABC", "AADFEB", "CCDFEB", "CAAFEB", ["C", "A", "D", "D", "E", "B"], "c, a, d, f, f, b", "CADFEC"],
+    "05.3": [20, 190, 400, 1000, 5],
     "05.4": [3, 0, 1, 5],
-    "05.5": [0, 1, 4, 5],
+    "05.5": [24, 4, 12, 9, 1, 5],
     "05.6": [
         register_hooks,
         no_decorator,

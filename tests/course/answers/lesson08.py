@@ -74,16 +74,18 @@ RIGHT: dict[str, Any] = {
     "08.2": 0,
     "08.3": torch.tensor(2.0),
     "08.4": 7,
-    "08.5": lambda maps, grad: (weights(grad) * maps).sum(1).clamp(min=0),
-    "08.6": keeps,
-    "08.7": heat_map(),
+    "08.5": 8,
+    "08.6": lambda maps, grad: (weights(grad) * maps).sum(1).clamp(min=0),
+    "08.7": keeps,
+    "08.8": heat_map(),
 }
 WRONG: dict[str, list[Any]] = {
     "08.1": [8, -1, 0.25, 1, 5],
     "08.2": [-1, 1, 2, -2, 5],
     "08.3": [1, 0, -1, 3, 5],
     "08.4": [5, 12, 3],
-    "08.5": [
+    "08.5": [1, 0, 7, 3],
+    "08.6": [
         lambda maps, grad: (weights(grad) * maps).sum(1),
         lambda maps, grad: (weights(grad) * maps).relu().sum(1),
         lambda maps, grad: (grad.sum((2, 3), keepdim=True) * maps).sum(1).relu(),
@@ -98,7 +100,7 @@ WRONG: dict[str, list[Any]] = {
         lambda maps, grad: maps.mul_(weights(grad)).sum(1).relu(),
         raises,
     ],
-    "08.6": [
+    "08.7": [
         lambda module, args, output: output.register_hook(lambda grad: setattr(module, "seen", grad)),
         keeps_too_early,
         keeps_the_output,
@@ -107,7 +109,7 @@ WRONG: dict[str, list[Any]] = {
         lambda module, grad_input, grad_output, more: None,
         raises,
     ],
-    "08.7": [
+    "08.8": [
         heat_map(evaluate=False),
         heat_map(restore=False),
         heat_map(remove=False),

@@ -65,6 +65,20 @@ def runs_with_half(value: Any, grad: float = 1.0) -> None:
     engine.backward(value, grad / 2)
 
 
+def never_ends(value: Any, grad: float = 1.0) -> None:
+    """Its loop does nothing."""
+    ready = [value.grad_fn]
+    while ready:
+        ...
+
+
+def never_takes_out(value: Any, grad: float = 1.0) -> None:
+    """It runs the first node again and again."""
+    ready = [value.grad_fn]
+    while ready:
+        ready[0].run(grad)
+
+
 # Modules
 
 
@@ -157,6 +171,7 @@ WRONG: dict[str, list[Any]] = {
         engine.takes_newest,
         engine.takes_oldest,
         runs_with_half,
+        never_ends,
         raises,
     ],
     "10.7": [without("forward_pre"), ForgetsNodes, GivesTheOldInput, AddsOne, RunsTheLastFirst, raises],

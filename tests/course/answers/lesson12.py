@@ -79,16 +79,16 @@ def with_inputs(net: Any, x: torch.Tensor) -> Any:
 
 RIGHT: dict[str, Any] = {
     "12.1": -14,
-    "12.2": 12.0,
-    "12.3": torch.tensor(18.0),
+    "12.2": torch.tensor(18.0),
+    "12.3": 12.0,
     "12.4": lambda module, grad_input, grad_output: grad_output,
     "12.5": with_hook(lambda grad: grad.clamp(-1, 1)),
     "12.6": sow_and_perturb_in_backward_order,
 }
 WRONG: dict[str, list[Any]] = {
     "12.1": [14, -6, 6, -4, 5],
-    "12.2": [6, 2, 3, 4, 5],
-    "12.3": [12, 180, 120, 6, 5],
+    "12.2": [12, 180, 120, 6, 5],
+    "12.3": [6, 2, 3, 4, 5],
     "12.4": [
         lambda module, grad_input, grad_output: grad_output[0],
         lambda module, grad_input, grad_output: (grad_output, grad_output),

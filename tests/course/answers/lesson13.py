@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from hookviz.course.transformer import ASKED
 from tests.course.answers.common import raises
 
 Hook = Callable[[Any, Any, torch.Tensor], Any]
@@ -88,15 +89,45 @@ def patches_something_else(net: Any, module: Any, row_a: torch.Tensor, row_b: to
     return run_with(net, module, row_b, put_in(get_output(net, module, row_a).flip(-1), place))
 
 
+def find_pairs(shift: int = 1, least: float = 0.9, used: slice = slice(None)) -> Any:
+    def find(net: Any, rows: torch.Tensor, sources: torch.Tensor) -> list[tuple[int, int]]:
+        found = []
+        wanted = sources[used, ASKED - 12] + shift
+        for number, block in enumerate(net.blocks):
+            kept = get_output(net, block.attention.pattern, rows[used])[:, :, ASKED]
+            shares = kept.gather(3, wanted[:, None, :, None].expand(-1, kept.shape[1], -1, 1)).mean((0, 2, 3))
+            found += [(number, head) for head, share in enumerate(shares.tolist()) if share > least]
+        return found
+
+    return find
+
+
+def finds_one_row_at_a_time(net: Any, rows: torch.Tensor, sources: torch.Tensor) -> list[list[int]]:
+    totals: dict[tuple[int, int], float] = {}
+    for row, source in zip(rows, sources, strict=True):
+        for number, block in enumerate(net.blocks):
+            pattern = get_output(net, block.attention.pattern, row[None])[0]
+            for head, looks in enumerate(pattern):
+                shares = [looks[place, source[place - 12] + 1].item() for place in ASKED.tolist()]
+                totals[number, head] = totals.get((number, head), 0) + sum(shares) / len(shares) / len(rows)
+    return [[number, head] for (number, head), share in totals.items() if share > 0.9]
+
+
+def leaves_a_hook_on_a_pattern(net: Any, rows: torch.Tensor, sources: torch.Tensor) -> Any:
+    net.blocks[0].attention.pattern.register_forward_hook(lambda module, args, output: None)
+    return find_pairs()(net, rows, sources)
+
+
 RIGHT: dict[str, Any] = {
-    "13.1": 0.5,
+    "13.1": 0.25,
     "13.2": "4",
     "13.3": torch.tensor(0),
     "13.4": keeps_head,
     "13.5": patches,
+    "13.6": finds_one_row_at_a_time,
 }
 WRONG: dict[str, list[Any]] = {
-    "13.1": [1, 0, 1 / 3, 7],
+    "13.1": [1, 0, 0.2, 0.5, 7],
     "13.2": [3, 5, 13, 12, 8],
     "13.3": [1, 2, 3, 7],
     "13.4": [
@@ -119,6 +150,17 @@ WRONG: dict[str, list[Any]] = {
         lambda net, module, row_a, row_b, place: None,
         lambda net, module, row_a, row_b, place: net(row_a),
         lambda net, module, row_a, row_b, place: net(row_b),
+        raises,
+    ],
+    "13.6": [
+        find_pairs(shift=0),
+        find_pairs(used=slice(1)),
+        find_pairs(least=0.96),
+        leaves_a_hook_on_a_pattern,
+        lambda net, rows, sources: [(0, 0)],
+        lambda net, rows, sources: [1, 1],
+        lambda net, rows, sources: [(5, 5)],
+        lambda net, rows: [(0, 1), (1, 1)],
         raises,
     ],
 }
