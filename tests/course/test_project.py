@@ -25,10 +25,10 @@ from hookviz.course.project import (
     HIDE,
     KINDS,
     Patient,
-    make_patient,
     grade,
     hand_in,
     hint,
+    make_patient,
     project_texts,
     write_hint,
 )
