@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import torch
 
-from hookviz.recorder.grad_modes import grad_mode, is_running
+from hookviz.recorder.grad_modes import grad_mode, is_function_running
 from hookviz.support.printable import make_printable, truncate
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace.missing_rows import CutKind
 
 MAX_CODE = 80
 """Longer code is shortened; an ellipsis says so."""
-_APPLY = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
-"""Calls the forward of an ``autograd.Function``, in which torch records no graph."""
 
 
 class OpCode(NamedTuple):
@@ -53,4 +51,4 @@ def find_mode() -> CutKind:
     mode = grad_mode()
     if mode != "no_grad":
         return "graph" if mode == "grad" else mode
-    return "function" if is_running(_APPLY) else "no_grad"
+    return "function" if is_function_running() else "no_grad"
