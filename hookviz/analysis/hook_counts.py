@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hookviz.analysis.unfired import list_unfired_hooks
+from hookviz.analysis.unfired.hooks import describe_no_hooks
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
@@ -75,7 +76,7 @@ def find_count(counts: dict[HookKey, HookCount], key: int | str, hook: Hook) -> 
 def list_hooks(trace: TraceData) -> Table[HookCount]:
     """List every hook of a recording, those that did not fire last."""
     head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "passes", "where")]
-    return Table(count_firings(trace).values(), head, _list_cells, nothing=say("unfired.none.registered"))
+    return Table(count_firings(trace).values(), head, _list_cells, nothing=describe_no_hooks())
 
 
 def _list_cells(row: HookCount) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from hookviz.support.messages import join, say
 from hookviz.support.printable import describe_type, make_printable, truncate
 from hookviz.support.terminal import find_terminal_width
 from hookviz.trace import HOOK_KINDS, Step, TraceData
-from hookviz.trace.sentences import format_scale
+from hookviz.trace.sentences import format_pass_number, format_scale
 from hookviz.trace.trace import involves_hook
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, Values
@@ -155,14 +155,16 @@ class _Writer:
     def _write_heading(self, pass_id: int, is_begun: bool) -> str:
         """Write the heading of a pass: at what it begins, or that it goes on after a pass inside it."""
         trace = self._trace
-        numbers = {"number": f"{pass_id + 1:,}", "count": f"{len(trace.roots):,}"}
+        key = "timeline.pass.kept" if trace.lacks_passes else "timeline.pass"
+        numbers = {"number": format_pass_number(trace, pass_id), "index": f"{pass_id + 1:,}"}
+        numbers["count"] = f"{len(trace.roots):,}"
         if pass_id >= len(trace.roots):
             return say("timeline.forward" if trace.roots else "timeline.forward.only")
         if is_begun:
-            return say("timeline.pass.resumed", **numbers)
+            return say(f"{key}.resumed", **numbers)
         roots = [trace.name(*root) for root in trace.roots[pass_id]]
         names = join("join.list", roots[:_MAX_ITEMS] + ([_say_more(roots)] if len(roots) > _MAX_ITEMS else []))
-        heading = say("timeline.pass", on=make_printable(names), **numbers)
+        heading = say(key, on=make_printable(names), **numbers)
         if len(heading) > self._width:
             self.has_shortened = True
         return truncate(heading, self._width)
@@ -176,7 +178,7 @@ class _Writer:
         where = "" if step.hook is None or not step.hook.file else say("timeline.where", **_get_place(step))
         cells = [
             str(step.index + 1),
-            str(step.pass_id + 1),
+            format_pass_number(self._trace, step.pass_id),
             say(f"timeline.kind.{step.kind}"),
             " " * _INDENT * min(depth, _MAX_DEPTH) + make_printable(self._name_subject(step, owner)),
             make_printable(_format_change(step)),
@@ -246,9 +248,12 @@ def _format_change(step: Step) -> str:
     row = step.row
     if row.error or row.region or row.note is not None:
         return row.error or row.region or ("" if row.note is None else row.note.text)
+    can_be_none = step.kind in _KINDS_WITH_NONE
     is_change = step.before is not None and step.after is not None and step.effect not in ("kept", "ran")
+    is_change = is_change or (can_be_none and (step.before is None) != (step.after is None))
     sides = zip((step.before, step.after), row.labels, strict=True)
-    before, after = (_format_briefly(values, labels, is_change) for values, labels in sides)
+    nothing = say("name.none") if can_be_none else ""
+    before, after = (_format_briefly(values, labels, is_change) if values else nothing for values, labels in sides)
     change = join("timeline.arrow", [before, after]) if is_change else before or after
     if step.kind in _CHANGE_KEYS:
         return say(_CHANGE_KEYS[step.kind], change=change)
@@ -257,6 +262,8 @@ def _format_change(step: Step) -> str:
     return join("join.list", [change, effect, scaled])
 
 
+_KINDS_WITH_NONE = ("compute", "tensor_hook", "full_backward_pre_hook", "full_backward_hook")
+"""Kinds of step in which a missing gradient is the None that torch passed."""
 _CHANGE_KEYS = {
     "optimizer_step": "timeline.parameters",
     "unscale": "timeline.scale",

@@ -91,11 +91,12 @@ class TraceAnalyses:
     def unfired(self) -> "Table[UnfiredHook]":
         """The registered hooks that did not fire, with the cause and what to do; then surprising firings.
 
-        The hooks were registered, before or during the recording, on a module, parameter, tensor or optimizer that
+        The hooks were registered during the recording, or before it on a module, parameter, tensor or optimizer that
         hookviz knows: from the models that ``record`` was given, the modules that were called, the graphs, and the
         variables of the code around ``record``. The cause is one that the recording proves (``is_proven``); if it
         proves none, the sentence lists the explanations that remain. The table also lists hooks that fired early,
-        without a gradient, or again in a recomputation. An empty table says how many hooks there were.
+        without a gradient, or again in a recomputation. An empty table says how many hooks there were, and where
+        hookviz did not look.
 
         >>> import torch, hookviz
         >>> layer = torch.nn.Linear(1, 1)
@@ -115,7 +116,8 @@ class TraceAnalyses:
 
         They are parameters of the models that ``record`` was given, and of the modules that were called. hookviz
         looks for the place from module call to module call, and names the line of code if the recorded code has only
-        one there that can cut the graph. A parameter that some pass of the recording reached is not listed. After
+        one there that can cut the graph. A parameter that some pass of the recording reached is not listed. A row
+        may also name a node that got a gradient and returned None, and the line of its backward. After
         ``record(cuts=True)``, which follows the ops, a row names the op that cuts, with its line.
 
         >>> import torch, hookviz

@@ -4,9 +4,10 @@ import importlib.util
 import os
 import runpy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 from hookviz.support.messages import say
 
@@ -51,23 +52,37 @@ def _module_exists(name: str) -> bool:
         raise
 
 
-def run_program(arguments: Sequence[str], is_module: bool) -> int:
+def run_program(arguments: Sequence[str], is_module: bool, end: Callable[[], None]) -> int:
     """Run a program as ``__main__`` in ``program_environment``, and return its exit status.
 
     An exception is handled as at the end of every program: ``sys.excepthook`` prints it, but without the frames of
-    hookviz.
+    hookviz. ``end`` is called at the end of the program, while its variables still exist.
     """
     try:
         if is_module:
-            runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+            variables = runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(os.path.abspath(arguments[0]), run_name="__main__")
+            variables = runpy.run_path(os.path.abspath(arguments[0]), run_name="__main__")
     except SystemExit as request:
+        _call_among(_get_variables(request), end)
         return _get_exit_status(request)
     except BaseException as error:
+        _call_among(_get_variables(error), end)
         _report_exception(error)
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    _call_among(variables, end)
     return 0
+
+
+def _call_among(variables: dict[str, Any], function: Callable[[], None]) -> None:
+    """Call a function from code whose global variables are those of the program, where hookviz looks for names."""
+    eval(compile("function()", variables.get("__file__") or "<program>", "eval"), variables, {"function": function})
+
+
+def _get_variables(error: BaseException) -> dict[str, Any]:
+    """Return the global variables of the program that an exception has left; it still holds them."""
+    traceback = _skip_frames(error.__traceback__)
+    return {} if traceback is None else traceback.tb_frame.f_globals
 
 
 def _get_exit_status(request: SystemExit) -> int:

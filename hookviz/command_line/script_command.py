@@ -42,8 +42,9 @@ def _run_recorded(options: argparse.Namespace) -> int:
     process = os.getpid()
     with program_environment(program, options.is_module):
         how = {"every": options.every, "keep": options.keep, "statistics": options.statistics, "cuts": options.cuts}
-        with record(**how) as trace:
-            status = run_program(program, options.is_module)
+        recording = record(**how)
+        with recording as trace:
+            status = run_program(program, options.is_module, recording.end)
         if os.getpid() != process:  # a child that the program forked has come to its end here
             raise SystemExit(status)
     found = _report_trace(trace, options)

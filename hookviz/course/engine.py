@@ -323,7 +323,7 @@ class Module:
         self.grad_output: Any = None
 
     def __call__(self, x: Any) -> Any:
-        """Run the forward pre-hooks, forward and the forward hooks, between two nodes for the backward hooks."""
+        """Run the forward pre-hooks; then, between two nodes for the backward hooks, forward and the forward hooks."""
 
         def call_pre_hook(hook: Callable[..., Any], args: Any) -> Any:
             return hook(self, args)
@@ -338,22 +338,22 @@ class Module:
 
         output = through(self.forward_hooks, output, call_forward_hook)
         output = Value(output.data, pass_on, (output,))
-        output.grad_fn.register_prehook(self.at_the_exit)
+        output.grad_fn.register_hook(self.at_the_exit)
         return output
 
-    def at_the_exit(self, grad_output: Any) -> Any:
-        """The pre-hook of the node at the exit."""
+    def at_the_exit(self, sent: Any, received: Any) -> Any:
+        """The post-hook of the node at the exit."""
 
         def call_backward_pre_hook(hook: Callable[..., Any], grads: Any) -> Any:
             return hook(self, grads)
 
-        self.grad_output = through(self.backward_pre_hooks, grad_output, call_backward_pre_hook)
+        self.grad_output = through(self.backward_pre_hooks, received, call_backward_pre_hook)
         return self.grad_output
 
-    def at_the_entrance(self, grad_input: Any, received: Any) -> Any:
+    def at_the_entrance(self, sent: Any, received: Any) -> Any:
         """The post-hook of the node at the entrance."""
 
         def call_backward_hook(hook: Callable[..., Any], grads: Any) -> Any:
             return hook(self, grads, self.grad_output)
 
-        return through(self.backward_hooks, grad_input, call_backward_hook)
+        return through(self.backward_hooks, sent, call_backward_hook)

@@ -80,7 +80,8 @@ def judge_number(right: Callable[[], float], wrong: Mapping[float, str]) -> Judg
             return Feedback("number")
         if given == expected:
             return Feedback("right")
-        if given not in wrong and math.isclose(given, expected, rel_tol=0.01):
+        is_rounded = not (given.is_integer() and float(expected).is_integer())
+        if given not in wrong and is_rounded and math.isclose(given, expected, rel_tol=0.01):
             return Feedback("close", credit=CREDIT_FOR_ROUNDED)
         return Feedback(wrong.get(given, "other"))
 
@@ -95,6 +96,25 @@ def ignore_rounding(judge: Judge) -> Judge:
         return judge(answer if given is None else round(given, 6))
 
     return judge_rounded
+
+
+def judge_letters(right: str, rules: Sequence[tuple[str, str, str]]) -> Judge:
+    """Make a judge of an order, given as letters.
+
+    A rule is (the feedback for a usual mistake, two letters that are in the wrong order then). The rules fix the order.
+    """
+
+    def judge(answer: Any) -> Feedback:
+        text = "".join(map(str, answer)) if isinstance(answer, (list, tuple)) else answer
+        letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
+        if sorted(letters) != sorted(right):
+            return Feedback("letters")
+        for name, first, second in rules:
+            if letters.index(first) > letters.index(second):
+                return Feedback(name)
+        return Feedback("right")
+
+    return judge
 
 
 def read_names(answer: Any) -> set[str] | None:

@@ -15,6 +15,7 @@ from hookviz.course.judges import (
     lesson_gradients,
     read_names,
 )
+from hookviz.course.sick_net import SickNet
 
 
 def _square_gradient(passes: int = 1) -> float:
@@ -60,6 +61,13 @@ def _judge_gradients(grad_a: Grad | None, grad_b: Grad | None) -> Feedback:
     if grads in ((7, 2), (3, 2)):
         return Feedback("right" if grads[0] == 7 else "one_way")
     return Feedback("b", f"{grads[1]:g}") if grads[0] == 7 else Feedback("a", f"{grads[0]:g}")
+
+
+def _count_reached_parameters() -> float:
+    """How many parameters of the network that does not learn have a gradient after a backward pass."""
+    net = SickNet()
+    torch.autograd.backward(net(torch.ones(2, 1, 8, 8)).sum())
+    return float(sum(parameter.grad is not None for parameter in net.parameters()))
 
 
 class _TwoLayers(nn.Module):
@@ -121,6 +129,7 @@ JUDGES: dict[str, Judge] = {
     ),
     "01.4": judge_number(_square_gradient, {3: "one_edge", 9: "value", 2: "count", 1: "seed"}),
     "01.5": judge_number(lambda: _square_gradient(2), {6: "overwritten", 36: "multiplied", 9: "value", 18: "three"}),
+    "01.8": judge_number(_count_reached_parameters, {15: "layer", 16: "all", 2: "silent", 0: "zero"}),
     "01.6": _judge_program,
     "01.7": _judge_silent_parameters,
 }

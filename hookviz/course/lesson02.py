@@ -53,6 +53,12 @@ def _judge_changed_gradients(answer: Any) -> Feedback:
     return Feedback("leaves" if names & {"a", "b"} else "e")
 
 
+def _judge_direction(answer: Any) -> Feedback:
+    """Judge the direction in which a weight can move if no number of its gradient is above 0."""
+    text = answer.strip().lower() if isinstance(answer, str) else ""
+    return Feedback({"up": "right", "down": "down", "both": "both"}.get(text, "form"))
+
+
 def _judge_hook_that_makes_forty(answer: Any) -> Feedback:
     """Register the learner's hook on c, where 8 arrives, and judge ``c.grad``."""
     fault = check_tensor_hook(answer, torch.tensor(8.0))
@@ -139,6 +145,7 @@ JUDGES: dict[str, Judge] = {
         lambda: lesson_gradients({"d": [times_hundred_in_place]}, join=torch.add)["c"],
         {1: "alone", 4: "product", 400: "product", 0: "zero"},
     ),
+    "02.9": _judge_direction,
     "02.5": _judge_hook_that_makes_forty,
     "02.6": _judge_clipping,
     "02.7": _judge_changed_gradients,

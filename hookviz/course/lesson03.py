@@ -1,6 +1,5 @@
 """Judges the answers to the exercises of lesson 03."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from hookviz.course.judges import (
     call_safely,
     check_callable,
     check_parameters,
+    judge_letters,
     judge_number,
 )
 
@@ -43,18 +43,6 @@ HOOK_ORDER = "ABDC"
 """The order of the hooks of a module: forward pre-hook, forward hook, full backward pre-hook, full backward hook."""
 ORDER_RULES = (("forward", "A", "B"), ("passes", "B", "D"), ("passes", "B", "C"), ("backward", "D", "C"))
 """A usual mistake, and two letters that are in the wrong order then."""
-
-
-def _judge_order(answer: Any) -> Feedback:
-    """Compare the learner's four letters with the order in which the hooks of a module run."""
-    text = "".join(map(str, answer)) if isinstance(answer, (list, tuple)) else answer
-    letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
-    if sorted(letters) != sorted(HOOK_ORDER):
-        return Feedback("letters")
-    for name, first, second in ORDER_RULES:
-        if letters.index(first) > letters.index(second):
-            return Feedback(name)
-    return Feedback("right")
 
 
 def _sum_net_result(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) -> float:
@@ -163,7 +151,7 @@ def _judge_find_tensors(answer: Any) -> Feedback:
 
 
 JUDGES: dict[str, Judge] = {
-    "03.1": _judge_order,
+    "03.1": judge_letters(HOOK_ORDER, ORDER_RULES),
     "03.2": judge_number(
         lambda: _sum_net_result(lambda net: net),
         {6: "no_hooks", 16: "only_pre", 106: "only_after", 126: "each", 136: "each"},

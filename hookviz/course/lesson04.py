@@ -6,7 +6,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookviz.course.judges import Feedback, Judge, as_float, call_answer, call_backward_hook, call_safely, judge_number
+from hookviz.course.judges import (
+    Feedback,
+    Judge,
+    as_float,
+    call_answer,
+    call_backward_hook,
+    call_safely,
+    judge_letters,
+    judge_number,
+)
 from hookviz.course.sick_net import SickNet
 
 
@@ -92,6 +101,19 @@ def _count_firing_hooks() -> float:
         module.register_full_backward_hook(lambda module, grad_input, grad_output: fired.append(module))
     _run_without_warnings(net, torch.ones(2, 1, 8, 8))
     return float(len(fired))
+
+
+SIX_HOOKS_ORDER = "DCEFBA"
+"""The order of six hooks: output, full backward pre-hook, weight, after its ``.grad``, full backward hook, input."""
+SIX_HOOKS_RULES = (
+    ("written", "E", "F"),
+    ("output", "D", "C"),
+    ("exit", "C", "E"),
+    ("exit", "C", "B"),
+    ("input", "B", "A"),
+    ("entrance", "F", "B"),
+)
+"""A usual mistake, and two letters that are in the wrong order then."""
 
 
 def _judge_sign_flip(answer: Any) -> Feedback:
@@ -190,6 +212,7 @@ JUDGES: dict[str, Judge] = {
     "04.1": judge_number(_first_grad_input, {4: "inside", 8: "b", 6: "d", 1: "output", 24: "value", 2: "input"}),
     "04.2": judge_number(_count_early_gradients, {0: "none_yet", 4: "all", 1: "half", 3: "half"}),
     "04.3": judge_number(_count_entries_of_named_inputs, {2: "each", 1: "tensors", 5: "value"}),
+    "04.9": judge_letters(SIX_HOOKS_ORDER, SIX_HOOKS_RULES),
     "04.4": judge_number(_weight_gradient, {0.2: "scaled", 3: "of_x", 0.3: "of_x", 0: "wiped"}),
     "04.5": judge_number(_count_firing_hooks, {10: "all", 8: "none_entry", 5: "blocks", 4: "blocks", 6: "body"}),
     "04.6": _judge_sign_flip,

@@ -228,7 +228,8 @@ def _judge_module(answer: Any) -> Feedback:
     for seed in range(GRAPHS):
         log, error = call_safely(run_module_program, seed, answer)
         if error:
-            return Feedback("fails", error)
+            is_pre_hook = "at_the_exit() missing" in error
+            return Feedback("pre_hook") if is_pre_hook else Feedback("fails", error)
         expected = run_module_program(seed)
         if log != expected:
             return _explain_module(log, expected)

@@ -124,6 +124,10 @@ class CallTracker:
         number = self.modules.find_number(module)
         return 0 if number is None else self._counts[number]
 
+    def count_calls(self, number: int) -> int:
+        """Return how often the module with this number was called in the whole recording."""
+        return self._counts[number]
+
     def call_raised(self, call: ModuleCall, error: BaseException) -> None:
         """Record that an exception leaves the call. Hooks with ``always_call=True`` have run by now."""
         call.log_exception(error)

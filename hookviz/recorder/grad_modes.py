@@ -36,8 +36,9 @@ def is_function_running() -> bool:
     functions = [torch.autograd.Function]
     for function in functions:  # the list grows
         functions += function.__subclasses__()
-    forwards = (getattr(vars(function).get("forward"), "__func__", None) for function in functions)
-    return _is_running({forward.__code__ for forward in forwards if isinstance(forward, FunctionType)})
+    called = [getattr(vars(function).get("forward"), "__func__", None) for function in functions]
+    called.append(getattr(torch.autograd.Function.apply, "__func__", None))
+    return _is_running({function.__code__ for function in called if isinstance(function, FunctionType)})
 
 
 def _is_running(codes: set[CodeType]) -> bool:

@@ -3,6 +3,7 @@
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -18,11 +19,15 @@ from hookviz.recorder.multi_grad_rows import MultiGradGroup
 from hookviz.recorder.session import Session
 from hookviz.recorder.unwrapped_hooks import closure_variables, unwrap_hook
 from hookviz.support.source_code import Source, describe_function, shorten_filename
-from hookviz.trace import HOOK_KINDS, HookIdentity, identity_of
+from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, HookIdentity, identity_of
 from hookviz.trace.value_rows import get_stored_rows
 
 MAX_REMOVALS = 2_000
 """A recording remembers up to this many removed hooks; a note says how many more were removed."""
+
+
+MAX_MODULE_HOOKS = 2_000
+"""A recording remembers the modules of up to this many hooks that are registered during it."""
 
 
 class Removal(NamedTuple):
@@ -50,11 +55,27 @@ class Registration(NamedTuple):
     kind: str
     source: Source
     group: MultiGradGroup | None
+    normed: "weakref.ref[torch.Tensor] | None" = None
+    """The parameter of which weight_norm computed the tensor, if it did."""
 
     @property
     def is_gone(self) -> bool:
         """Whether neither the tensor nor the value that the hook was registered on exists any more."""
         return self.hooks() is None and self.tensor is not None and self.tensor() is None
+
+
+_REGISTERING_METHODS = {f"register_{kind}": kind for kind in MODULE_HOOK_KINDS}
+"""Method of torch.nn.Module → the kind of hook that it registers."""
+
+
+class ModuleRegistration(NamedTuple):
+    """A hook that was registered on a module during the recording."""
+
+    hooks: "weakref.ref[Any]"
+    module: "weakref.ref[torch.nn.Module]"
+    module_class: str
+    kind: str
+    source: Source
 
 
 class HookLog:
@@ -68,6 +89,12 @@ class HookLog:
         self.tensors, self.modules = TensorEvidence(), ModuleEvidence(calls)
         self.on_tensors: dict[int, Registration] = {}
         """Key → the hook, for the hooks that were registered on tensors."""
+        self.on_modules: dict[int, ModuleRegistration] = {}
+        """Key → the hook, for hooks that were registered on modules; not for those that were removed after a call."""
+        self.called_unseen: set[Any] = set()
+        """The keys of the hooks of modules whose calls were not followed, if there are ``on_modules``."""
+        self.missed_module_hooks = 0
+        """The number of hooks on modules that were not noted because there were too many."""
         self.removals: list[Removal] = []
         self.missed_removals = 0
         """The number of removals that were not noted because there were too many."""
@@ -82,9 +109,29 @@ class HookLog:
         """Key → the number of steps when the hook was registered, and by which line of the user's code."""
         self._dropped_steps = 0
 
-    def registered(self, handle: RemovableHandle) -> None:
-        """Note that torch has made the handle of a new hook."""
+    def registered(self, handle: RemovableHandle, registering: FrameType) -> None:
+        """Note that torch has made the handle of a new hook, which it puts into its dict next.
+
+        ``registering`` is the frame of the function that registers the hook.
+        """
         self._registered[handle.id] = self._dropped_steps + len(self.trace.rows), _locate_caller()
+        if registering.f_code.co_name in _REGISTERING_METHODS:
+            self.session.guard(self._module_hook_comes, handle, registering)
+
+    def _module_hook_comes(self, handle: RemovableHandle, registering: FrameType) -> None:
+        """Note the owner of a hook that a method of a module is about to register: perhaps nothing will call it."""
+        if len(self.on_modules) >= MAX_MODULE_HOOKS and not self.missed_module_hooks:
+            self.on_modules = {key: one for key, one in self.on_modules.items() if not self._was_called(one)}
+        if len(self.on_modules) >= MAX_MODULE_HOOKS:
+            self.missed_module_hooks += 1
+            return
+        variables = registering.f_locals
+        module, hook = variables.get("self"), variables.get("hook")
+        if isinstance(module, torch.nn.Module) and hook is not None and not _belongs_to_torch(hook):
+            kind = _REGISTERING_METHODS[registering.f_code.co_name]
+            references = handle.hooks_dict_ref, weakref.ref(module)
+            source = find_user_source(hook)[0]
+            self.on_modules[handle.id] = ModuleRegistration(*references, type(module).__name__, kind, source)
 
     def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any) -> None:
         """Note the source of a hook that was just added to a tensor, which may soon be gone."""
@@ -93,13 +140,15 @@ class HookLog:
             source, group = find_user_source(hook)
             version, seen = _version_of(tensor), self.tensors.counts_of(tensor)
             references = weakref.ref(hooks), weakref.ref(tensor)
-            self.on_tensors[key] = Registration(*references, version, seen, kind, source, group)
+            normed = _find_normed_parameter(tensor)
+            self.on_tensors[key] = Registration(*references, version, seen, kind, source, group, normed)
 
     def removed(self, handle: RemovableHandle) -> None:
         """Note that a hook is about to be removed, and by which line of the user's code."""
         hooks: Any = handle.hooks_dict_ref()
         if hooks is None or handle.id not in hooks:
             return
+        self._forget_called_module(handle.id)
         if len(self.removals) >= MAX_REMOVALS:
             self.missed_removals += 1
             self.on_tensors.pop(handle.id, None)  # it would look as if it were still registered
@@ -111,6 +160,17 @@ class HookLog:
         source, group = find_user_source(hooks[handle.id])
         self.removals.append(Removal(weakref.ref(hooks), handle.id, source, group, until, line, seen))
 
+    def _forget_called_module(self, key: int) -> None:
+        """Forget the module of a hook that is removed, if it was called."""
+        registration = self.on_modules.get(key)
+        if registration is not None and self._was_called(registration):
+            del self.on_modules[key]
+
+    def _was_called(self, registration: ModuleRegistration) -> bool:
+        """Return whether a module exists and was called: then the recording knows it anyway."""
+        module = registration.module()
+        return module is not None and self.calls.modules.find_number(module) is not None
+
     def _seen_of(self, key: int) -> Counter[str] | None:
         """Return what the passes have seen of the tensor of a hook that was registered in the recording."""
         registration = self.on_tensors.get(key)
@@ -118,7 +178,9 @@ class HookLog:
         return None if tensor is None else self.tensors.counts_of(tensor)
 
     def unfollowed_call(self, module: torch.nn.Module) -> None:
-        """Note that a module is called, perhaps one that the recording does not follow."""
+        """Note that a module is called, perhaps one that the recording does not follow, or not now."""
+        if self.on_modules:
+            self.called_unseen.update(*filter(None, map(vars(module).get, MODULE_HOOKS.values())))
         if not self.calls.followed_ids or id(module) in self.calls.followed_ids:
             return
         for attribute in MODULE_HOOKS.values():
@@ -163,6 +225,7 @@ class HookLog:
         dead = {key for key, registration in self.on_tensors.items() if registration.hooks() is None}
         self.removals = [removal for removal in self.removals if removal.hooks() is not None]
         self.on_tensors = {key: one for key, one in self.on_tensors.items() if key not in dead}
+        self.on_modules = {key: one for key, one in self.on_modules.items() if one.hooks() is not None}
         self.fired = {identity for identity in self.fired if identity[0] not in dead}
         self._registered = {key: entry for key, entry in self._registered.items() if entry[0] >= self._dropped_steps}
         self.tensors.forget_dead_tensors()
@@ -211,6 +274,11 @@ class HookLog:
         return max(removal.until - self._dropped_steps, 0)
 
 
+def _belongs_to_torch(hook: Any) -> bool:
+    """Return whether torch brought a hook, as for weight_norm or pruning."""
+    return str(getattr(hook, "__module__", "")).partition(".")[0] == "torch"
+
+
 def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
     """Return the source of the user's function in a hook, and for a part of a multi-grad hook its group."""
     unwrapped = unwrap_hook(hook)
@@ -219,6 +287,15 @@ def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
         return source, None
     size = closure_variables(hook).get("len_tensors")
     return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
+
+
+def _find_normed_parameter(tensor: torch.Tensor) -> "weakref.ref[torch.Tensor] | None":
+    """Return the parameter whose direction weight_norm gave to ``tensor``; None for any other tensor."""
+    node = tensor.grad_fn
+    if node is None or not type(node).__name__.startswith("WeightNorm"):
+        return None
+    parameter = getattr(node.next_functions[0][0], "variable", None)
+    return None if parameter is None else weakref.ref(parameter)
 
 
 def _locate_caller() -> str:

@@ -64,6 +64,10 @@ class ModuleRegistry:
         reference, number = self._numbers.get(id(module), (None, 0))
         return number if reference is not None and reference() is module else None
 
+    def find_number_of(self, reference: "weakref.ref[Module]") -> int | None:
+        """Return the number of a module that was called and no longer exists: Python makes one reference to each."""
+        return next((number for number, holder in enumerate(self._holders) if holder is reference), None)
+
     def had_dict(self, number: int, hooks: Any) -> bool:
         """Return whether a hook dict was that of the module with this number when it was first called."""
         return id(hooks) in self._dict_ids[number]

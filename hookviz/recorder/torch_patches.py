@@ -151,6 +151,8 @@ def _note_missed_call(module: Module) -> None:
     elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
         for other in tuple(_open_recordings):
             other.missed_calls |= not other.calls.followed_ids
+            if other.hook_log.on_modules:
+                other.guard(other.hook_log.unfollowed_call, module)
 
 
 class _CallWatcher:
@@ -315,7 +317,7 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
         make(self, *arguments, **options)
         recording = recording_here() if active.on else None
         if recording is not None:
-            recording.hook_log.registered(self)
+            recording.hook_log.registered(self, sys._getframe(1))
 
     return make_handle
 

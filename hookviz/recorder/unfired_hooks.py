@@ -1,7 +1,7 @@
 """Finds the hooks that were registered in a recording and never fired."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -11,18 +11,17 @@ import torch
 
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.hook_dicts import global_module_hook_dicts, global_optimizer_hook_dicts, user_hook_entries
-from hookviz.recorder.hook_log import MAX_REMOVALS, Removal, find_user_source
+from hookviz.recorder.hook_log import MAX_MODULE_HOOKS, MAX_REMOVALS, Removal, find_user_source
 from hookviz.recorder.hook_owners import SEEN_BY_PASSES, Facts
 from hookviz.recorder.hooked_objects import (
-    HookedModel,
     OwnedDict,
     dicts_in_variables,
     dicts_of_optimizer,
-    sort_outermost_first,
 )
 from hookviz.recorder.multi_grad_rows import GroupedRow, MultiGradGroup, merge_multi_grad_rows
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.pass_tracker import PassTracker
+from hookviz.recorder.related_models import RelatedModels
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.unfired_rows import Evidence
@@ -34,8 +33,8 @@ MAX_HOOKS = 2_000
 class UnfiredHookWriter:
     """Writes at the end of a recording a row for each hook that did not fire.
 
-    The hooks are those of the given models, of modules, tensors and optimizers in the caller's variables, and of what
-    was called.
+    The hooks are those of the given models, of modules, tensors and optimizers in the caller's variables, of what was
+    called, and those that were registered during the recording, wherever they are.
     """
 
     def __init__(self, passes: PassTracker, optimizers: OptimizerTracker) -> None:
@@ -64,7 +63,12 @@ class UnfiredHookWriter:
         self._removed_from = {id(removal.hooks()) for removal in self.log.removals}
         self._multi_grad_keys = {row.key for row in self.trace.hook_rows if row.kind == "multi_grad_hook"}
         dicts = {id(owned.place.hooks): owned for owned in self._owned_dicts()}
-        grouped = chain(self._rows_of_dicts(dicts), self._rows_of_removals(dicts), self._rows_of_other_tensors(dicts))
+        grouped = chain(
+            self._rows_of_dicts(dicts),
+            self._rows_of_removals(dicts),
+            self._rows_of_other_tensors(dicts),
+            self._rows_of_gone_modules(),
+        )
         rows = merge_multi_grad_rows(grouped, self._fired_states(dicts))
         rows += self._rows_of_graphs({identity_of(row) for row in rows})
         kept = [row._replace(registered_at=self.log.registered_at(row.key)) for row in rows[:MAX_HOOKS]]
@@ -73,12 +77,17 @@ class UnfiredHookWriter:
             self.session.notes.say("note.unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
         if self.log.missed_removals:
             self.session.notes.say("note.removals", count=f"{self.log.missed_removals:,}", most=f"{MAX_REMOVALS:,}")
+        if self.log.missed_module_hooks:
+            many = {"count": f"{self.log.missed_module_hooks:,}", "most": f"{MAX_MODULE_HOOKS:,}"}
+            self.session.notes.say("note.module_hooks", **many)
         self.modules.models, self._variables = [], {}
         self._facts_by_owner.clear()
 
     def _owned_dicts(self) -> Iterator[OwnedDict]:
         """Yield the hook dicts, of everything that is known, from which a hook did not fire."""
-        self.modules.models = self._find_models()
+        self.modules.models = RelatedModels(
+            self.log, self.calls.modules, self._variables, self._removed_from, self._fired_modules
+        ).find()
         for model in (model for model in self.modules.models if model.has_hooks):
             label = partial(self.calls.modules.name_within, model.root)
             yield from model.dicts(label, self._is_needed)
@@ -94,36 +103,6 @@ class UnfiredHookWriter:
             return hooks is not None
         number = self._number(owner) if hooks else None
         return any((key, number) not in self.log.fired or key in self._multi_grad_keys for key in hooks)
-
-    def _find_models(self) -> list[HookedModel]:
-        """Find the models that have to do with what ran, with their hooks."""
-        visited: set[int] = set()
-        wanted = self._removed_from
-        called = [module for _, module in self.calls.modules.alive_modules()]
-        given = self.calls.modules.given_models()
-        models = [HookedModel(root, visited, wanted) for root in given if id(root) not in visited]
-        candidates = (HookedModel(root, visited, wanted) for root in self._candidates(called))
-        models += [model for model in candidates if self._is_related(model, called)]
-        return models + [HookedModel(module, visited, wanted) for module in called if id(module) not in visited]
-
-    def _candidates(self, called: Sequence[torch.nn.Module]) -> Iterator[torch.nn.Module]:
-        """Yield the modules in variables to look at: a notebook may hold many models that were not used here."""
-        if not called and not self.modules.has_parameters and self.trace.roots:
-            return
-        classes = {type(module) for module in called}
-        variables = {id(value): value for value in self._variables.values() if isinstance(value, torch.nn.Module)}
-        given = {id(model) for model in self.calls.modules.given_models()}
-        candidates = (root for root in variables.values() if id(root) not in given)
-        has_given = bool(self.calls.modules.given)
-        yield from sort_outermost_first([root for root in candidates if not has_given or type(root) in classes])
-
-    def _is_related(self, model: HookedModel, called: Sequence[torch.nn.Module]) -> bool:
-        """Return whether a model was called, or used without a call, or may be a copy of one that was."""
-        is_called = not {id(module) for module in called}.isdisjoint(map(id, module_tree.all_modules(model.root)))
-        twins = (module for module in called if type(module) is type(model.root))
-        is_twin = any(_classes_in(module) == _classes_in(model.root) for module in twins)
-        is_used = self.modules.are_used(module_tree.all_parameters(model.root)) is not None
-        return is_called or is_twin or is_used or not (called or self.trace.roots)
 
     def _rows_of_dicts(self, dicts: Mapping[int, OwnedDict]) -> Iterator[GroupedRow]:
         """Yield a row for each hook that is registered now."""
@@ -160,12 +139,33 @@ class UnfiredHookWriter:
                 continue
             kind = registration.kind if registration.group is None else "multi_grad_hook"
             evidence: Evidence = (("gone", "yes"),) if registration.is_gone else ()
+            normed = "" if registration.normed is None else self._name_parameter(registration.normed())
+            evidence += (("weight_norm", normed),) if normed else ()
             evidence += (("in_graph", "1"),) if key in self.log.on_graphs else ()
             row = UnfiredRow(kind, "", key, *registration.source, since=self.log.since(key), evidence=evidence)
             removal = removals.get(key)
             if removal is not None:
                 row = row._replace(until=self.log.until(removal), removed_at=removal.removed_at)
             yield row, registration.group
+
+    def _name_parameter(self, parameter: torch.Tensor | None) -> str:
+        """Return the path of a parameter in a variable or in a model; empty if there is none."""
+        models = [(name, one) for name, one in self._variables.items() if isinstance(one, torch.nn.Module)]
+        models += [(self.calls.modules.label(model.root), model.root) for model in self.modules.models]
+        named = ((name, *item) for name, model in models for item in module_tree.named_parameters(model))
+        return next((f"{name}.{path}" for name, path, one in named if one is parameter), "")
+
+    def _rows_of_gone_modules(self) -> Iterator[GroupedRow]:
+        """Yield a row for each hook that was registered in the recording on a module that no longer exists."""
+        for key, registration in self.log.on_modules.items():
+            has_fired = key in self._fired_modules or key in self.log.called_unseen
+            if registration.module() is None and not has_fired:
+                number = self.calls.modules.find_number_of(registration.module)
+                on = "" if number is None else self.trace.modules[number].name
+                evidence: Evidence = (("class", registration.module_class),)
+                evidence += (("gone", "yes"),) if number is None else (("called", str(self.calls.count_calls(number))),)
+                row = UnfiredRow(registration.kind, on, key, *registration.source, since=self.log.since(key))
+                yield row._replace(module=number, evidence=evidence), None
 
     def _rows_of_graphs(self, known: set[HookIdentity]) -> Iterator[UnfiredRow]:
         """Yield a row for each other hook that was on the graph of a pass, such as a hook of a node."""
@@ -250,8 +250,3 @@ class UnfiredHookWriter:
 
     def _find_tensor_facts(self, tensor: torch.Tensor, since: Counter[str], until: Counter[str] | None) -> Facts:
         return self.tensors.evidence(tensor, since, until) | self.modules.membership(tensor)
-
-
-def _classes_in(model: torch.nn.Module) -> list[type]:
-    """Return the classes of the modules in a model, in order: a copy of it has the same."""
-    return [type(module) for module in module_tree.all_modules(model)]

@@ -24,7 +24,8 @@ EVIDENCE = (
     "parameter",  # its tensor is a parameter, but not of any module that the recording knows
     "frozen",  # its tensor does not require grad any more; no parameter of its module does
     "detour",  # the op that made its tensor from a tensor of the graph; the graph does not use the tensor itself
-    "gone",  # its tensor no longer exists
+    "gone",  # its tensor, or the module that owns it, no longer exists
+    "weight_norm",  # the parameter of which weight_norm computed its tensor
     "steps",  # the number of steps of the optimizer
 )
 """Every name of an evidence."""

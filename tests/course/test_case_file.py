@@ -12,7 +12,7 @@ Rows = dict[tuple[str, int], list[tuple[str, str]]]
 
 
 def read_rows() -> Rows:
-    """(Lesson of the row, its number among the rows of that lesson) → (what we saw, what it may mean) in later lessons."""
+    """(Lesson of a row, its number among that lesson's rows) → (what we saw, what it may mean) in later lessons."""
     rows: Rows = defaultdict(list)
     for path in LESSONS:
         lesson = path.name[:2]

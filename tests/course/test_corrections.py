@@ -65,7 +65,7 @@ def test_legacy_backward_hook_is_on_the_node_of_the_first_output_and_all_texts_a
     for key in ("sentence.backward_hook.kept", "sentence.backward_hook.edited", "sentence.backward_hook.replaced"):
         assert "the node of its first output" in say(key, hook="h", on="net", before="1", after="2")
     assert "the node of the first output tensor" in say("kept.backward_hook", dict="d", place=1, total=1)
-    places = [("04_backward_hooks.ipynb", cell) for cell in ("c19", "c60")]
+    places = [("04_backward_hooks.ipynb", cell) for cell in ("c19", "r01")]
     places += [("10_under_the_hood.ipynb", cell) for cell in ("c37", "c47")]
     for file, cell in [*places, ("11_the_other_hooks.ipynb", "c58"), (PAGE, "legacy-text")]:
         assert re.search(r"first(?: output)? tensor|first output", source(file, cell)), (file, cell)

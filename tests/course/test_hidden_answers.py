@@ -53,7 +53,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c40", (60,), check="01.3"),
         Question("c46", (6,), check="01.4"),
         Question("c51", (12,), check="01.5"),
-        Question("s01", words=r"[Aa]ll of them\.|other 14"),
+        Question("s01", (14,), words=r"other 14", check="01.8"),
     ],
     "02": [
         Question("c12", (10,), check="02.1"),
@@ -61,8 +61,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c25", (24,), check="02.2"),
         Question("c37", (1, 12), r"\b[Oo]nce\b", check="02.3"),
         Question("c44", (100,), r"[Tt]rap", check="02.4"),
-        Question("s01", (2,), words=r"keep_small"),
-        Question("s05a", words=r"[Oo]nly up|pushed one way|every positive"),
+        Question("s01", (2,), words=r"keep_small|`neck_hook` fires"),
+        Question("s05a", words=r"[Oo]nly up|pushed one way|every positive", check="02.9", answer="up"),
         Question("c33", (3001,)),
     ],
     "03": [
@@ -78,7 +78,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c06", (12,), check="04.1"),
         Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
         Question("n03", (0,), r"tuple is empty", check="04.3"),
-        Question("c33", words=r"The order is|'y', 'layer'"),
+        Question("c33", words=r"The order is|'y', 'layer'|DCEFBA", check="04.9", answer="DCEFBA"),
         Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
         Question("s03", (9, 0.00038), r"hundredth|never fires", check="04.5"),
     ],
@@ -137,7 +137,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c37", (0,), r"\bNone\."),
     ],
     "11": [
-        Question("c10", (1,)),
+        Question("c10", (1, 1.05)),
         Question("c15", (5,), r"as without the hook", given=("c15",), check="11.1"),
         Question("c22", (1,), check="11.2"),
         Question("c31", (30,), r"other gradients", check="11.3"),

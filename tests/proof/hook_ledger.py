@@ -236,7 +236,7 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
     if all(one.raised for one in passes):
         yield "raised.backward"
     if any(one.is_partial for one in passes):
-        yield "partial"
+        yield from ("partial", "partial.grad") if entry.place == "post_accumulate" else ("partial",)
     if entry.is_gone:
         yield "gone"
     if entry.kind == "frozen":

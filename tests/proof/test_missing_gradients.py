@@ -10,7 +10,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz import Trace
-from tests.proof.unfired_programs import Net, lost, ones
+from tests.proof.unfired_programs import Net, Silent, lost, ones
 
 Case = tuple[Callable[[], Trace], str, str, str]
 """A program, the first parameter without a gradient, the place, and a part of the line that cuts ("" for none)."""
@@ -144,6 +144,78 @@ def test_one_cut_is_one_finding_for_all_parameters_and_hooks_behind_it() -> None
     assert "3 hooks did not fire: lost on stack.blocks.0.norm, lost on stack.stem" in finding.sentence
 
 
+def function_returns_none() -> Trace:
+    first, second = nn.Linear(2, 2), nn.Linear(2, 1)
+    with hv.record(first, second) as trace:
+        second(Silent.apply(first(ones()))).sum().backward()
+    return trace
+
+
+def test_the_place_of_a_none_is_the_backward_that_returned_it() -> None:
+    trace = function_returns_none()
+    [row] = trace.missing_gradients
+    assert (row.parameters, row.place) == (("first.weight", "first.bias"), "none_returned")
+    lines, first = inspect.getsourcelines(Silent)
+    assert row.line is not None and "def backward" in "".join(lines[row.line - first : row.line - first + 2])
+    assert row.step is not None and trace.steps[row.step].sentence.startswith("SilentBackward takes the gradient")
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity, finding.line_role) == ("cut", "warning", "backward")
+
+
+@pytest.mark.parametrize("keep", [None, 1])
+def test_an_optimizer_whose_parameters_get_none_is_not_told_to_look_for_a_detach(keep: int | None) -> None:
+    net = Net()
+    optimizer = torch.optim.SGD(net.a.parameters(), 0.1)
+    net.a.register_full_backward_pre_hook(lost)
+    with hv.record(net.a, net.b, keep=keep) as trace:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net.b(Silent.apply(net.a(ones(grad=True)))).sum().backward()
+            optimizer.step()
+    [finding] = [finding for finding in trace.findings if finding.severity == "warning"]
+    assert finding.kind == "cut" and "returned None for" in finding.sentence and "detach" not in finding.sentence
+    assert "For the same reason lost on Linear got None." in finding.sentence
+
+
+@pytest.mark.parametrize("keep", [None, 1])
+def test_a_parameter_that_gets_a_gradient_on_another_path_is_not_listed(keep: int | None) -> None:
+    first, second = nn.Linear(2, 2), nn.Linear(2, 1)
+    with hv.record(first, second, keep=keep) as trace:
+        for _ in range(2):
+            h = first(ones())
+            second(Silent.apply(h) + h).sum().backward()
+    assert list(trace.missing_gradients) == []
+    assert "a gradient reached every parameter" in str(trace.missing_gradients)
+
+
+def test_gradients_that_no_pass_was_asked_for_are_named() -> None:
+    layer, x = nn.Linear(2, 2), ones(grad=True)
+    with hv.record(layer) as trace:
+        torch.autograd.grad(layer(x).sum(), x)
+    assert list(trace.missing_gradients) == []
+    assert "no gradient arrived at layer.weight, layer.bias: no pass was asked for it" in str(trace.missing_gradients)
+
+
+def test_none_for_an_input_that_a_pass_did_not_ask_for_is_no_cut() -> None:
+    class Careful(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            return tuple(grad if is_needed else None for is_needed in ctx.needs_input_grad)
+
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    for finish in (
+        lambda loss: torch.autograd.grad(loss, [second.weight, second.bias]),
+        lambda loss: loss.backward(inputs=[second.weight, second.bias]),
+    ):
+        with hv.record(first, second) as trace:
+            finish(Careful.apply(first(ones()), second(ones())).sum())
+        assert list(trace.missing_gradients) == []
+
+
 CASES: list[Case] = [
     (cut_between_two_layers, ".weight", "between", "h.detach()"),
     (cut_through_numpy, ".weight", "between", ".tolist()"),
@@ -153,6 +225,7 @@ CASES: list[Case] = [
     (branch_is_not_taken, "net.extra.weight", "uncalled", ""),
     (parameter_is_not_used, "net.scale", "unused", ""),
     (module_has_an_op_without_a_gradient, "hard.weight", "inside", ""),
+    (function_returns_none, "first.weight", "none_returned", ""),
 ]
 
 

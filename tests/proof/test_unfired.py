@@ -8,6 +8,7 @@ import pytest
 
 from hookviz import Trace
 from hookviz.support.messages import load_texts
+from tests.proof import unfired_programs
 from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 
 
@@ -24,6 +25,15 @@ def test_hook_that_fires_is_not_listed(run: Callable[[], Trace]) -> None:
     trace = run()
     assert list(trace.unfired) == []
     assert trace.unfired_rows == []
+
+
+def test_weight_norm_is_explained_with_the_names_of_the_weight_and_its_parameter() -> None:
+    parametrized = unfired_programs.weight_is_computed_by_the_parametrization_of_weight_norm
+    hooked = unfired_programs.weight_is_computed_by_the_hook_of_weight_norm
+    for program, parameter in ((parametrized, "parametrizations.weight.original1"), (hooked, "weight_v")):
+        [row] = program().unfired
+        assert row.sentence.startswith("weight_norm computes net.a.weight anew")
+        assert row.advice == f"Register the hook on net.a.{parameter}."
 
 
 def test_readme_explains_every_cause() -> None:

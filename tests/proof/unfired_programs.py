@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
@@ -635,6 +636,28 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     return trace
 
 
+@because("gone.weight_norm", "a tensor without a name")
+def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
+    net = Net()
+    nn.utils.parametrizations.weight_norm(net.a)
+    with hv.record() as trace:
+        net.a.weight.register_hook(lost)
+        net(ones()).sum().backward()
+    return trace
+
+
+@because("gone.weight_norm", "a tensor without a name")
+def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
+    net = Net()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nn.utils.weight_norm(net.a)
+    with hv.record(net) as trace:
+        net.a.weight.register_hook(lost)
+        net(ones()).sum().backward()
+    return trace
+
+
 @because("not_in_graph", "x")
 def tensor_is_wrapped_anew() -> Trace:
     x = ones(grad=True)
@@ -746,12 +769,70 @@ def backward_has_inputs() -> Trace:
     return trace
 
 
-@because("partial", "x")
+@because("partial.grad", "x")
 def post_accumulate_hook_in_autograd_grad() -> Trace:
     x = ones(grad=True)
     x.register_post_accumulate_grad_hook(lost)
     with hv.record() as trace:
         torch.autograd.grad((x * 2).sum(), x)
+    return trace
+
+
+@because("partial.grad", "net.a.weight")
+def post_accumulate_hook_of_a_parameter_whose_gradient_is_returned() -> Trace:
+    net = Net()
+    net.a.weight.register_post_accumulate_grad_hook(lost)
+    with hv.record(net) as trace:
+        torch.autograd.grad(net(ones()).sum(), [net.a.weight])
+    return trace
+
+
+@because("partial", "net.a.weight")
+def post_accumulate_hook_comes_after_autograd_grad() -> Trace:
+    net = Net()
+    with hv.record(net) as trace:
+        torch.autograd.grad(net(ones()).sum(), [net.a.weight])
+        net.a.weight.register_post_accumulate_grad_hook(lost)
+        net(ones()).sum().backward(inputs=[net.b.weight])
+    return trace
+
+
+@because("partial", "net.a.weight")
+def post_accumulate_hook_in_backward_with_other_inputs() -> Trace:
+    net = Net()
+    net.a.weight.register_post_accumulate_grad_hook(lost)
+    with hv.record(net) as trace:
+        net(ones()).sum().backward(inputs=[net.b.weight])
+    return trace
+
+
+class Silent(torch.autograd.Function):
+    """Returns None in place of the gradient of its input."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> None:
+        return None
+
+
+@because("undefined.grad", "net.a.weight")
+def function_returns_none_for_its_input() -> Trace:
+    net = Net()
+    net.a.weight.register_post_accumulate_grad_hook(lost)
+    with hv.record(net) as trace:
+        net.b(Silent.apply(net.a(ones()))).sum().backward()
+    return trace
+
+
+@because("undefined.grad", "net.a.bias")
+def function_returns_none_for_a_parameter() -> Trace:
+    net = Net()
+    net.a.bias.register_post_accumulate_grad_hook(lost)
+    with hv.record(net) as trace:
+        (net.a(ones()).detach() + Silent.apply(net.a.bias)).sum().backward()
     return trace
 
 
@@ -863,6 +944,126 @@ def checkpoint_runs_the_forward_again() -> Trace:
     net.a.register_forward_pre_hook(lost)
     with hv.record(net) as trace:
         checkpoint(net.a, ones(grad=True), use_reentrant=False).sum().backward()
+    return trace
+
+
+@because("early.keywords", "net.a")
+def full_backward_hook_of_a_module_with_keyword_inputs_fires_early() -> Trace:
+    net = Net()
+    net.a.register_full_backward_hook(lost)
+    with hv.record(net) as trace, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net.a(input=ones(grad=True)).sum().backward()
+    return trace
+
+
+@because("undefined.module", "net.a")
+def full_backward_hook_gets_none_as_grad_output() -> Trace:
+    net = Net()
+    net.a.register_full_backward_hook(lost)
+    with hv.record(net) as trace:
+        net.b(Silent.apply(net.a(ones(grad=True)))).sum().backward()
+    return trace
+
+
+@because("undefined.module", "net.a")
+def full_backward_hook_gets_none_where_no_input_needs_a_gradient() -> Trace:
+    net = Net()
+    net.a.register_full_backward_hook(lost)
+    with hv.record(net) as trace, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net.b(Silent.apply(net.a(ones()))).sum().backward()
+    return trace
+
+
+@because("undefined.module", "net.a")
+def full_backward_pre_hook_gets_none() -> Trace:
+    net = Net()
+    net.a.register_full_backward_pre_hook(lost)
+    with hv.record(net) as trace, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net.b(Silent.apply(net.a(ones()))).sum().backward()
+    return trace
+
+
+# -- on objects to which no variable leads
+
+
+class Trainer:
+    """Holds the model that it trains: a copy of the one that it is given."""
+
+    def __init__(self, net: nn.Module) -> None:
+        self.net, self.given = copy.deepcopy(net), net
+
+
+@because("never_called", "Linear")
+def hook_is_registered_on_a_model_that_an_object_holds_unused() -> Trace:
+    trainer = Trainer(Net())
+    with hv.record() as trace:
+        trainer.given.a.register_forward_hook(lost)  # type: ignore[union-attr]
+        trainer.net(ones()).sum().backward()
+    return trace
+
+
+@because("never_called", "unused.a")
+def hook_is_registered_on_a_model_that_is_not_used() -> Trace:
+    used, unused = nn.Linear(2, 2), Net()
+    with hv.record() as trace:
+        unused.a.register_full_backward_hook(lost)
+        used(ones()).sum().backward()
+    return trace
+
+
+@because("never_called", "unused.a")
+def hook_is_registered_on_another_model_than_the_given_one() -> Trace:
+    used, unused = nn.Linear(2, 2), Net()
+    with hv.record(used) as trace:
+        unused.a.register_forward_pre_hook(lost)
+        used(ones()).sum().backward()
+    return trace
+
+
+@because("owner_not_called", "unused.a.weight")
+def hook_is_registered_on_a_parameter_of_a_model_that_is_not_used() -> Trace:
+    used, unused = nn.Linear(2, 2), Net()
+    with hv.record() as trace:
+        unused.a.weight.register_hook(lost)
+        used(ones()).sum().backward()
+    return trace
+
+
+@because("removed", "unused.a")
+def hook_of_a_model_that_is_not_used_is_removed() -> Trace:
+    used, unused = nn.Linear(2, 2), Net()
+    with hv.record() as trace:
+        with unused.a.register_forward_hook(lost):
+            pass
+        used(ones()).sum().backward()
+    return trace
+
+
+@because("gone.module", "a Linear without a name")
+def model_with_the_hook_is_thrown_away() -> Trace:
+    def prepare() -> nn.Module:
+        net = nn.Linear(2, 2)
+        net.register_forward_hook(lost)
+        return nn.Linear(2, 2)
+
+    with hv.record() as trace:
+        prepare()(ones()).sum().backward()
+    return trace
+
+
+@because("after_call", "net")
+def hook_comes_after_the_call_of_a_model_that_is_thrown_away() -> Trace:
+    def run() -> torch.Tensor:
+        net = nn.Linear(2, 2)
+        out = net(ones())
+        net.register_forward_hook(lost)
+        return out.sum()  # type: ignore[no-any-return]
+
+    with hv.record() as trace:
+        run().backward()
     return trace
 
 
@@ -988,6 +1189,96 @@ def hook_of_a_shallow_copy_that_is_followed_fires() -> Trace:
     return trace
 
 
+def outputs_of_a_module_are_not_all_used() -> Trace:
+    class Two(Net):
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.a(x), self.b(x), "text"
+
+    net = Two()
+    net.register_full_backward_pre_hook(lost)
+    net.register_full_backward_hook(lost)
+    with hv.record(net) as trace:
+        net(ones(grad=True))[0].sum().backward()
+    return trace
+
+
+def inputs_of_a_module_do_not_all_need_a_gradient() -> Trace:
+    class Mixed(Net):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, scale: float | None) -> torch.Tensor:
+            return self.a(x) + y  # type: ignore[no-any-return]
+
+    net = Mixed()
+    net.register_full_backward_hook(lost)
+    with hv.record(net) as trace:
+        net(ones(grad=True), ones(), None).sum().backward()
+    return trace
+
+
+def hook_of_a_module_that_is_thrown_away_fires() -> Trace:
+    def run() -> torch.Tensor:
+        net = Net()
+        net.a.register_forward_hook(lost)
+        net.a.register_full_backward_hook(lost)
+        return net(ones(grad=True)).sum()  # type: ignore[no-any-return]
+
+    with hv.record() as trace:
+        run().backward()
+    return trace
+
+
+def call_and_throw_away(*, in_thread: bool = False) -> torch.Tensor:
+    """Call a module with a hook, which no variable leads to afterwards."""
+    net, made = nn.Linear(2, 2), list[torch.Tensor]()
+    net.register_forward_hook(lost)
+    (run_in_thread if in_thread else lambda call: call())(lambda: made.append(net(ones())))
+    return made[0].sum()
+
+
+def hook_of_another_module_than_the_given_one_fires() -> Trace:
+    used = nn.Linear(2, 2)
+    with hv.record(used) as trace:
+        used(ones())
+        call_and_throw_away().backward()
+    return trace
+
+
+def hook_of_another_module_fires_in_a_thread() -> Trace:
+    used = nn.Linear(2, 2)
+    with hv.record(used) as trace:
+        call_and_throw_away(in_thread=True)
+        used(ones()).sum().backward()
+    return trace
+
+
+def hooks_fire_in_passes_that_are_not_recorded() -> Trace:
+    with hv.record(every=2) as trace:
+        for _ in range(4):
+            call_and_throw_away().backward()
+    return trace
+
+
+def hooks_that_torch_brings_are_not_the_users() -> Trace:
+    def prepare() -> None:
+        prune.random_unstructured(nn.Linear(2, 2), "weight", amount=0.5)
+
+    x = ones(grad=True)
+    with hv.record() as trace:
+        prepare()
+        (x * 2).sum().backward()
+    return trace
+
+
+def hook_fires_in_the_copy_of_a_module_that_is_thrown_away() -> Trace:
+    def make() -> nn.Module:
+        net = Net()
+        net.a.register_forward_hook(lost)
+        return copy.deepcopy(net)
+
+    with hv.record() as trace:
+        make()(ones()).sum().backward()
+    return trace
+
+
 FIRING: list[Callable[[], Trace]] = [
     all_hooks_of_a_net_fire,
     hook_before_an_in_place_op_fires,
@@ -1000,4 +1291,12 @@ FIRING: list[Callable[[], Trace]] = [
     hook_of_a_tensor_in_another_thread_is_unknown,
     hook_of_a_shallow_copy_fires,
     hook_of_a_shallow_copy_that_is_followed_fires,
+    outputs_of_a_module_are_not_all_used,
+    inputs_of_a_module_do_not_all_need_a_gradient,
+    hook_of_a_module_that_is_thrown_away_fires,
+    hook_fires_in_the_copy_of_a_module_that_is_thrown_away,
+    hook_of_another_module_than_the_given_one_fires,
+    hook_of_another_module_fires_in_a_thread,
+    hooks_fire_in_passes_that_are_not_recorded,
+    hooks_that_torch_brings_are_not_the_users,
 ]

@@ -33,7 +33,7 @@ def test_overview_has_a_card_for_each_lesson_and_the_menu_has_every_page() -> No
     names = ("final_project.ipynb", "what_articles_say.ipynb")
     overview = write_overview({Path(NAMES["01"]): LESSONS["01"], **dict.fromkeys(map(Path, names), other)})
     assert "**[01 The graph](notebooks/01_the_graph.ipynb)**\n\nWhen `loss.backward()` runs" in overview
-    assert "*60 minutes. You need to know what derivatives, weights and a loss are.*" in overview
+    assert "*75 minutes. You need to know what derivatives, weights and a loss are.*" in overview
     assert overview.count(":::{container} lesson\n") == 1
     menus = dict(re.findall(r":caption: (.+?)\n\n(.*?)\n```", overview, re.DOTALL))
     assert menus["Lessons"].split() == ["notebooks/01_the_graph"]

@@ -247,6 +247,42 @@ def test_run_reports_findings_but_fails_only_with_check(
     assert "remark" in capsys.readouterr().err
 
 
+UNUSED = """
+import sys
+import torch
+
+class Trainer:
+    def __init__(self, net):
+        self.net = torch.nn.Linear(2, 1)
+
+def main(net):
+    trainer = Trainer(net)
+    trainer.net(torch.ones(1, 2)).sum().backward()
+
+def watch(module, inputs, output):
+    print("never")
+
+net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+net[0].register_forward_hook(watch)
+"""
+
+
+@pytest.mark.parametrize("end", ["main(net)\n", "main(net)\nsys.exit(0)\n", "main(net)\nsys.exit()\n"])
+def test_check_of_a_hook_on_a_model_that_nothing_calls_fails(
+    end: str, write_script: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--check", write_script(end, UNUSED)]) == 1
+    error = " ".join(capsys.readouterr().err.split())
+    assert "watch on net.0 did not fire. Neither net.0 nor a module around it was called" in error
+
+
+def test_check_of_a_hook_whose_model_is_gone_fails(write_script: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--check", write_script("main(net)\ndel net\n", UNUSED)]) == 1
+    assert "The module of watch, a Linear, no longer exists, and no call of it was recorded." in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
 def test_status_of_the_script_counts_before_the_findings(write_script: Write) -> None:
     assert main(["run", "--check", write_script(ERROR + "sys.exit(3)\n")]) == 3
 

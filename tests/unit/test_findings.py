@@ -239,6 +239,20 @@ def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     assert cause.severity == effect.severity == "error"
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_place: bool) -> None:
+    first, second, x = nn.Linear(2, 2), nn.Linear(2, 2), torch.ones(1, 2)
+    with hv.record() as trace:
+        left, right = first(x), second(x)
+        right.register_hook(torch.Tensor.zero_ if in_place else torch.zeros_like)
+        (left + right).square().sum().backward()
+    [finding] = trace.troubles
+    assert (finding.kind, finding.severity) == ("zero", "warning" if in_place else "remark")
+    shared = "also set to 0 what shares the memory: the gradient of AddmmBackward0 (left) of first (Linear)"
+    assert (shared in finding.sentence) == in_place
+    assert ("and 3 more" if in_place else "and 1 more") in finding.sentence
+
+
 def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero() -> None:
     x = leaf(3.0)
     y = x * 2

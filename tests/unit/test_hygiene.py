@@ -110,7 +110,8 @@ def test_an_empty_table_says_what_was_examined() -> None:
     trace = train(net, SGD(net.parameters(), lr=0.01))
     assert str(trace.findings) == (
         "Nothing was found. Checked: the gradients of 3 passes for NaN, Inf, zeros, vanishing and exploding; "
-        "whether the hooks fired; and whether a gradient reached the parameters. "
+        "whether the hooks fired that hookviz knows of (trace.unfired says where it looked); "
+        "and whether a gradient reached the parameters. "
         "Also checked: the parameters, learning rates and leftover gradients of 3 optimizer steps."
     )
     with hv.record(net) as trace:

@@ -64,6 +64,40 @@ def test_passes_have_headings_and_each_line_its_pass() -> None:
     assert passes == sorted(passes) and set(passes) == {1, 2}
 
 
+def test_passes_keep_their_numbers_if_earlier_ones_were_dropped() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    with hv.record(keep=2) as trace:
+        for _ in range(10):
+            (x * 3).backward()
+    lines = str(trace).splitlines()
+    assert [line.partition(":")[0] for line in lines if line.startswith("Pass")] == [
+        "Pass 9 (1 of 2 in this trace)",
+        "Pass 10 (2 of 2 in this trace)",
+    ]
+    assert {int(line.split()[1]) for line in lines if line.startswith(" ")} == {9, 10}
+
+
+def test_none_in_place_of_a_gradient_is_shown() -> None:
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> None:
+            return None
+
+    x = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        y = x * 3
+        y.register_hook(lambda grad: None)
+        Nothing.apply(y).backward()
+    text = str(trace)
+    assert line_with(text, "compute      NothingBackward").endswith("1 → None")
+    assert "None, kept" in line_with(text, "tensor hook")
+    assert line_with(text, "MulBackward0 (y)  None").endswith("None → (None, None)")
+
+
 def test_steps_are_indented_by_the_modules_around_them() -> None:
     net = nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.Tanh())
     with hv.record(net) as trace:

@@ -182,7 +182,34 @@ def test_empty_tables_say_what_was_looked_at() -> None:
     assert "a gradient reached every parameter" in str(trace.missing_gradients)
     with hv.record() as hooked, x.register_hook(never):
         (x * 2).backward()
-    assert str(hooked.unfired) == "Every hook that hookviz knows of fired (1)."
+    assert str(hooked.unfired).startswith("Every hook that hookviz knows of fired (1).")
+    for table in (trace.unfired, trace.hooks, hooked.unfired):
+        assert "A hook on a model that did not run is listed only if" in str(table)
+
+
+def test_modules_of_more_hooks_than_a_recording_remembers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook_log, "MAX_MODULE_HOOKS", 3)
+    used = nn.Linear(1, 1)
+    unused = [nn.Identity() for _ in range(4)]
+    with hv.record() as trace:
+        for module in (used, used, used):
+            used(torch.ones(1)).backward()
+            module.register_forward_hook(never)
+        for module in unused:
+            module.register_forward_hook(never)
+    assert [row.cause for row in trace.unfired if row.on != "used"] == ["never_called"] * 3
+    assert len([note for note in trace.remarks if note.key == "note.module_hooks"]) == 1
+
+
+def test_removed_hook_is_a_warning_if_it_was_registered_in_the_recording() -> None:
+    net = nn.Linear(1, 1)
+    older = net.register_forward_hook(never)
+    with hv.record(net) as trace:
+        older.remove()
+        net.register_forward_hook(never).remove()
+        net(torch.ones(1)).backward()
+    assert [row.cause for row in trace.unfired] == ["removed"] * 2
+    assert sorted(finding.severity for finding in trace.findings) == ["remark", "warning"]
 
 
 def test_older_hooks_that_have_nothing_to_do_with_the_pass_are_no_findings() -> None:

@@ -25,7 +25,8 @@ class Finding:
     - ``warning``: likely a problem. The output of a model or an intermediate gradient contains NaN or Inf, and no
       gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
       input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0; a parameter is not trained
-      although it seems to be meant to; gradients of several optimizer steps add up.
+      although it seems to be meant to; gradients of several optimizer steps add up; a hook edits a gradient in place,
+      which sets another one in the same memory to 0; a hook did not fire, for a reason that the recording proves.
     - ``remark``: worth knowing, and perhaps intended. NaN or Inf that went no further; -Inf alone in the output of a
       model, as in a mask; gradients that overflow under a GradScaler; zeros because of a mask, a weight of zeros or a
       hook; a hook that makes a gradient much larger or smaller; a frozen layer, a shared parameter, a batch norm in
@@ -52,7 +53,8 @@ class Finding:
     file: str | None = None
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line_role: str = "step"
-    """What the line does: it runs at the ``step``, ``cuts`` the graph, or defines the ``hook``."""
+    """What the line does: it runs at the ``step``, ``cuts`` the graph, begins the ``backward`` that returns None, or
+    defines the ``hook``."""
 
 
 def rank_severity(severity: str) -> int:

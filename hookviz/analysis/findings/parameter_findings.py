@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training_facts import TrainingFacts
+from hookviz.analysis.missing_gradients import list_missing_gradients
 from hookviz.support.messages import join, say
 
 
@@ -51,7 +52,6 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     It is a warning if their module was called, and a remark if it was not, like a part that this data does not need.
     Parameters of which the trace knows where the graph is cut are left to ``list_silence``.
     """
-    missing = {row.name for row in facts.trace.missing_rows}
     unreached = [
         number
         for number, row in enumerate(facts.parameters)
@@ -59,8 +59,14 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     ]
     for is_called, key, severity in ((True, "finding.unreached", "warning"), (False, "finding.uncalled", "remark")):
         numbers = [number for number in unreached if facts.parameters[number].called == is_called]
-        if numbers and not (is_called and all(missing.issuperset(facts.parameters[n].names) for n in numbers)):
+        if numbers and not (is_called and _are_explained(facts, numbers)):
             yield _make_update_finding(facts, numbers, "unreached", key, severity)
+
+
+def _are_explained(facts: TrainingFacts, numbers: list[int]) -> bool:
+    """Whether the trace shows for each of these parameters why no gradient reaches it."""
+    missing = {name for row in list_missing_gradients(facts.trace) for name in row.parameters}
+    return all(missing.issuperset(facts.parameters[number].names) for number in numbers)
 
 
 def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:

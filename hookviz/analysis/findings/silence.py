@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.missing_gradients import MissingGradient, list_missing_gradients
+from hookviz.analysis.missing_gradients.none_gradients import NONE_RETURNED
 from hookviz.analysis.missing_gradients.places import CUTS
 from hookviz.analysis.missing_gradients.table import join_names
 from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
@@ -16,7 +17,7 @@ MAX_HOOKS = 20
 Held = dict[str, tuple[str, ...]]
 """Parameter → the optimizers that hold it."""
 
-_INTENDED_CAUSES = frozenset({"removed", "limited", "no_grad", "inference"})
+_INTENDED_CAUSES = frozenset({"limited", "no_grad", "inference"})
 
 
 def list_silence(trace: TraceData) -> list[Finding]:
@@ -54,8 +55,12 @@ def _is_behind(hook: UnfiredHook, row: MissingGradient) -> bool:
 
 
 def _make_silent(row: UnfiredHook) -> Finding:
-    """Make the finding of a hook: a warning if its cause is proven, and nothing shows that it is intended."""
-    is_trouble = not row.fired and row.is_proven and row.cause not in _INTENDED_CAUSES
+    """Make the finding of a hook: a warning if its cause is proven, and nothing shows that it is intended.
+
+    To remove an older hook before the model runs is a usual way to switch it off.
+    """
+    is_intended = row.cause in _INTENDED_CAUSES or (row.cause == "removed" and row.is_older)
+    is_trouble = not row.fired and row.is_proven and not is_intended
     key = "odd_hook" if row.fired else "unfired"
     head = say(f"finding.{key}", hook=row.hook.label, on=row.on)
     sentence = join("join.sentences", [head, row.sentence, row.advice])
@@ -84,13 +89,22 @@ def _make_missing(row: MissingGradient, hooks: list[UnfiredHook], held: Held) ->
     head = say("finding.cut", on=join_names(row.parameters))
     sentence = join("join.sentences", [head, row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)])
     severity = "warning" if row.place in CUTS else "remark"
-    return Finding(row.step, "cut", sentence, severity, line=row.line, file=row.file, line_role="cuts")
+    role = "backward" if row.place == NONE_RETURNED else "cuts"
+    return Finding(row.step, "cut", sentence, severity, line=row.line, file=row.file, line_role=role)
 
 
 def _describe_hooks(hooks: list[UnfiredHook]) -> list[str]:
-    names = tuple(say("finding.cut.hook_on", hook=hook.hook.label, on=hook.on) for hook in hooks)
-    key = "finding.cut.hook" if len(hooks) == 1 else "finding.cut.hooks"
-    return [say(key, hooks=join_names(names), count=f"{len(hooks):,}")] if hooks else []
+    """Name the hooks behind the cut: those that did not fire, and those that were called with None."""
+    sentences: list[str] = []
+    for key, group in (
+        ("finding.cut.hook", [hook for hook in hooks if not hook.fired]),
+        ("finding.cut.none", [hook for hook in hooks if hook.fired]),
+    ):
+        names = tuple(say("finding.cut.hook_on", hook=hook.hook.label, on=hook.on) for hook in group)
+        if names:
+            plural = "" if len(names) == 1 else "s"
+            sentences.append(say(f"{key}{plural}", hooks=join_names(names), count=f"{len(names):,}"))
+    return sentences
 
 
 def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:

@@ -13,7 +13,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     """Find the step that turns a gradient into zeros and gives the most leaves a gradient of 0.
 
     The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, or any op all of several
-    leaves, such as a loss that is multiplied by 0; else it is a remark.
+    leaves, such as a loss that is multiplied by 0. It is one, too, if a hook edits a gradient in place and sets another
+    one in the same memory to 0. Else it is a remark.
     """
     culprits: dict[int, int] = {}
     """Node → the step that made the gradient which arrives there 0."""
@@ -29,6 +30,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
             culprit = culprits.get(row.own_node) if targets and _has_zero_norm(statistics, row.before) else index
             if culprit is not None:
                 culprits |= {target: culprit for target in targets if target not in culprits}
+        elif row.kind == "aliased" and row.cause is not None and _has_zero_norm(statistics, row.after):
+            culprits.setdefault(row.own_node, row.cause)
         elif culprits and row.kind == "arrive" and not _has_zero_norm(statistics, row.after):
             culprits.pop(row.own_node, None)  # a gradient arrives on another path, too
         elif row.kind in ("accumulate", "returned"):
@@ -39,11 +42,24 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
         return None
     first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
     affected = list(dict.fromkeys(zero_leaves[first]))
-    row = statistics.trace.rows[first]
-    is_flat = row.kind == "compute" and statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
-    is_everywhere = row.kind == "compute" and len(affected) == len(leaves) > 1
-    severity = "warning" if is_everywhere or (is_flat and 2 * len(affected) >= len(leaves)) else "remark"
-    return PassFinding(first, "zero", _describe_zeros(statistics, first, affected), severity)
+    sentence = _describe_zeros(statistics, first, affected)
+    return PassFinding(first, "zero", sentence, _rate(statistics, first, len(affected), len(leaves)))
+
+
+def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> str:
+    """Rate a step that gives ``affected`` of all ``leaves`` a gradient of 0."""
+    row = statistics.trace.rows[step]
+    if row.kind != "compute":
+        return "warning" if _list_shared(statistics, step) else "remark"
+    is_flat = statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
+    is_everywhere = affected == leaves > 1
+    return "warning" if is_everywhere or (is_flat and 2 * affected >= leaves) else "remark"
+
+
+def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
+    """The nodes whose gradients became 0 because a hook, at ``step``, edited another one in the same memory."""
+    rows = (row for _, row in statistics.rows if row.kind == "aliased" and row.cause == step)
+    return [row.own_node for row in rows if _has_zero_norm(statistics, row.after)]
 
 
 # fmt: off
@@ -83,7 +99,10 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     first = statistics.trace.name(leaves[0], 0)
     behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
-        return say("trouble.zero.here", sentence=step.sentence, behind=behind)
+        here = say("trouble.zero.here", sentence=step.sentence, behind=behind)
+        shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
+        more = [say("trouble.zero.shared", on=join("join.list", shared))] if shared else []
+        return join("join.sentences", [here, *more])
     sentence = say(
         "trouble.zero", on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
     )

@@ -8,8 +8,8 @@ from hookviz.support.messages import join, say
 from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
 
-CUTS = frozenset({"op", "between", "inside", "within", "after"})
-"""The kinds of places where the code of a forward, an op of it, or the code between two calls, cuts the graph."""
+CUTS = frozenset({"op", "between", "inside", "within", "after", "none_returned"})
+"""The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
 
 
 class Place(NamedTuple):

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from hookviz.analysis.missing_gradients.none_gradients import NoneGradients
 from hookviz.analysis.missing_gradients.op_cuts import place_of_cuts
 from hookviz.analysis.missing_gradients.places import Place, PlaceFinder
 from hookviz.support.messages import join, say
@@ -22,9 +23,10 @@ class MissingGradient:
     place: str
     """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``inside`` (the forward of a module
     that got their output), ``between`` (two module calls), ``within`` (the forward of a module, after an inner one
-    returned), ``after`` (an outermost module returned), or ``unused`` (their module belongs to the graph, and they do
-    not). After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the
-    place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
+    returned), ``after`` (an outermost module returned), ``unused`` (their module belongs to the graph, and they do
+    not), or ``none_returned`` (they belong to the graph, and a node in front of them got a gradient and returned None).
+    After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the place
+    ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
     """Where the graph is cut, and why."""
     step: int | None
@@ -41,7 +43,10 @@ def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
     """
     head = [say(f"table.{name}") for name in ("parameters", "why", "step")]
     rows = _find_rows(trace) if trace.missing_rows else []
-    return Table(rows, head, lambda row: _cells(trace, row), nothing=_describe_none(trace))
+    gradients = NoneGradients(trace)
+    rows += _find_rows_behind_none(gradients)
+    nothing = "" if rows else _describe_none(trace, gradients)
+    return Table(rows, head, lambda row: _cells(trace, row), nothing=nothing)
 
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
@@ -58,6 +63,19 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
         by_cause.setdefault(cause, []).extend(row.name for row in rows)
         places[cause] = max(place, places.get(cause, place), key=_get_step)
     return [_make_missing_gradient(tuple(names), places[cause]) for cause, names in by_cause.items()]
+
+
+def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:
+    """Make the rows of parameters that are in the graph, behind a node that returned None."""
+    places: dict[object, Place] = {}
+    names: dict[object, list[str]] = {}
+    for name, step in gradients.unreached.items():
+        if step is not None:
+            place = gradients.place(step)
+            cause = (place.file, place.line) if place.line is not None else step
+            places[cause] = max(place, places.get(cause, place), key=_get_step)
+            names.setdefault(cause, []).append(name)
+    return [_make_missing_gradient(tuple(names[cause]), place) for cause, place in places.items()]
 
 
 def _get_step(place: Place) -> int:
@@ -96,8 +114,12 @@ def _cells(trace: TraceData, row: MissingGradient) -> tuple[str, ...]:
     return (join_names(row.parameters), row.sentence, step)
 
 
-def _describe_none(trace: TraceData) -> str:
+def _describe_none(trace: TraceData, gradients: NoneGradients) -> str:
+    """The sentence for a trace without rows: all gradients arrived, or which of them were not computed or looked at."""
     if not trace.roots:
         return say("missing.none.passes")
-    is_partial = any(note.key.startswith("note.only") for note in trace.remarks)
-    return say("missing.none.only" if is_partial else "missing.none")
+    if any(note.key.startswith("note.only") for note in trace.remarks):
+        return say("missing.none.only")
+    if gradients.unreached:
+        return say("missing.none.unasked", on=join_names(tuple(gradients.unreached)))
+    return say("missing.none")

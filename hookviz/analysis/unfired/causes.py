@@ -4,6 +4,7 @@ A rule looks at one hook and returns its cause, or None if the trace does not pr
 of a kind of hook are tried in order: a rule may rely on those before it.
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -94,6 +95,14 @@ def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 # -- modules that were not called
+
+
+def _module_is_gone(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It no longer exists, and no call of it was recorded."""
+    if not hook.evidence_of("gone") or timeline.is_limited:
+        return None
+    names = {"on": hook.on, "class": hook.evidence_of("class")}
+    return Cause("gone.module", names, is_proven=not timeline.has_compiled)
 
 
 def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
@@ -214,7 +223,10 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     passes = hook.count("in_graph") or len(timeline.seeds)
     if not hook.count("partial") or hook.count("partial") < passes:
         return None
-    return Cause("partial", {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
+    passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
+    is_unwritten = hook.kind == "post_accumulate_hook" and not passed.isdisjoint(timeline.returning_passes)
+    key = "partial.grad" if is_unwritten else "partial"
+    return Cause(key, {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -234,7 +246,17 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _gone(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    return Cause("gone", {"on": hook.on}) if hook.evidence_of("gone") else None
+    if not hook.evidence_of("gone"):
+        return None
+    parameter = hook.evidence_of("weight_norm")
+    weight = _WEIGHT_NORM_PATH.sub("", parameter)
+    if weight == parameter:
+        return Cause("gone", {"on": hook.on})
+    return Cause("gone.weight_norm", {"on": hook.on, "weight": weight, "parameter": parameter})
+
+
+_WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.original\d$|_v$")
+"""What the path of a parameter of weight_norm has more than that of the weight, with either implementation."""
 
 
 def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
@@ -320,8 +342,8 @@ _COPYING_OPS = {
 }  # fmt: skip
 """Ops that make a view or a copy of a tensor."""
 _UNCALLED: tuple[Rule, ...] = (
-    _nothing_called, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before, _caller_raised,
-    _not_called,
+    _nothing_called, _module_is_gone, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before,
+    _caller_raised, _not_called,
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
     "forward": (_removed, _registered_after_calls, *_UNCALLED, _raised_in_call),

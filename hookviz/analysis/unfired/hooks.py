@@ -17,8 +17,9 @@ from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
 class UnfiredHook:
     """A registered hook that did not fire, or fired in a way that one may not expect.
 
-    ``hookviz.record`` looks at hooks of: the models that it was given; the modules, tensors and optimizers in the
-    variables of the code around it; everything that was called; and the graphs of the passes.
+    ``hookviz.record`` looks at hooks of: the models that it was given; the tensors and optimizers in the variables of
+    the code around it, and the models there that have to do with what ran; everything that was called; and the graphs
+    of the passes. It also looks at each hook that was registered during the recording.
     """
 
     hook: Hook
@@ -82,7 +83,7 @@ def _make_unfired(
     row: UnfiredRow | HookRow, on: str, fired: int, cause: Cause, index: int | None = None
 ) -> UnfiredHook:
     source = Source(row.name, row.file, row.line, row.text, row.mark)
-    on = on or say("unfired.unnamed")
+    on = on or _describe_nameless(row)
     arguments = {**cause.arguments, "on": on, "hook": source.label}
     sentences, advice = [say(f"unfired.{cause.key}", **arguments)], say(f"unfired.{cause.key}.do", **arguments)
     if isinstance(row, UnfiredRow) and row.registered_at is not None and cause.key in TOO_LATE:
@@ -92,6 +93,12 @@ def _make_unfired(
     sentence = join("join.sentences", sentences)
     unfired = UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven, index)
     return unfired if cause.place is None else _add_cut(unfired, cause.place)
+
+
+def _describe_nameless(row: UnfiredRow | HookRow) -> str:
+    """Describe the owner of a hook that no name is known of."""
+    kind = row.evidence_of("class") if isinstance(row, UnfiredRow) else ""
+    return say("unfired.unnamed.module", kind=kind) if kind else say("unfired.unnamed")
 
 
 def _add_cut(row: UnfiredHook, place: Place) -> UnfiredHook:
@@ -106,8 +113,13 @@ def _cells(row: UnfiredHook) -> tuple[str, ...]:
 
 
 def _describe_none(trace: TraceData, fired: int) -> str:
-    """The sentence for a trace without unfired hooks; it says how many hooks there were."""
+    """The sentences for a trace without unfired hooks: how many hooks there were, and where hookviz did not look."""
     if not fired:
-        return say("unfired.none.registered")
+        return describe_no_hooks()
     limits = [say("unfired.none.limited")] if is_limited(trace) else []
-    return join("join.sentences", [say("unfired.none", count=fired), *limits])
+    return join("join.sentences", [say("unfired.none", count=fired), *limits, say("unfired.none.idle")])
+
+
+def describe_no_hooks() -> str:
+    """The sentences for a trace without hooks: where hookviz looked, and where it did not."""
+    return join("join.sentences", [say("unfired.none.registered"), say("unfired.none.idle")])

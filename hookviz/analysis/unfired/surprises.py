@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from hookviz.analysis.missing_gradients.none_gradients import NoneGradients, is_without_gradient
 from hookviz.analysis.unfired.causes import Cause
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, StepRow, TraceData
 
@@ -9,17 +10,18 @@ from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, StepRow, TraceData
 def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:
     """Yield the index of each hook with the first of its firings that is surprising."""
     surprising: set[int] = set()
+    gradients = NoneGradients(trace)
     for index, row in enumerate(trace.rows):
         if row.hook is not None and row.kind in HOOK_KINDS and row.hook not in surprising:
-            cause = _find_surprise(trace, index, row)
+            cause = _find_surprise(trace, index, row) or _find_unwritten(gradients, index, row)
             if cause is not None:
                 surprising.add(row.hook)
-                yield row.hook, cause
+                yield row.hook, _add_place(cause, gradients, row)
 
 
 def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
-    if row.kind == "full_backward_hook" and _is_empty(row.before):
-        return Cause("early", step=index)
+    if row.kind in ("full_backward_hook", "full_backward_pre_hook"):
+        return _find_module_surprise(trace, index, row)
     if row.kind in FORWARD_HOOK_KINDS and row.call is not None and trace.calls[row.call].recomputed:
         return Cause("again", step=index)
     if row.kind == "multi_grad_hook" and isinstance(row.before, tuple) and None in row.before:
@@ -27,6 +29,31 @@ def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
     return Cause("undefined", step=index) if row.kind == "tensor_hook" and row.before is None else None
 
 
-def _is_empty(values: object) -> bool:
-    """Whether a hook was given no gradient at all: ``(None,)`` or ``()``."""
-    return values is None or (isinstance(values, tuple) and all(value is None for value in values))
+def _find_module_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
+    """Find out whether a backward hook of a module got no gradient at all.
+
+    None for one of several outputs is ordinary: the loss does not use it, or it is not a tensor. So is None for an
+    input that is not a tensor; for a tensor that needs no gradient torch passes zeros, unless no input needs one.
+    """
+    is_pre_hook = row.kind == "full_backward_pre_hook"
+    grad_output = row.before if is_pre_hook else tuple(value for _, _, value in row.parts)
+    if is_without_gradient(grad_output) and grad_output != ():
+        return Cause("undefined.module", step=index)
+    if is_pre_hook or not is_without_gradient(row.before):
+        return None
+    has_keywords = row.before == () and row.call is not None and trace.calls[row.call].takes_grad
+    return Cause("early.keywords" if has_keywords else "early", step=index)
+
+
+def _find_unwritten(gradients: NoneGradients, index: int, row: StepRow) -> Cause | None:
+    """Find out whether a post-accumulate hook ran though no gradient arrived: torch calls it all the same."""
+    is_unwritten = row.kind == "post_accumulate_hook" and gradients.culprit(row.pass_id, row.node) is not None
+    return Cause("undefined.grad", step=index) if is_unwritten else None
+
+
+def _add_place(cause: Cause, gradients: NoneGradients, row: StepRow) -> Cause:
+    """Add the node that returned None, if it is known."""
+    if not cause.key.startswith("undefined"):
+        return cause
+    step = gradients.culprit(row.pass_id, row.node)
+    return cause if step is None else cause._replace(place=gradients.place(step))

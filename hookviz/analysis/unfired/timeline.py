@@ -100,6 +100,11 @@ class Timeline:
         return None if module is None else self.find_cut(owner, module)
 
     @cached_property
+    def returning_passes(self) -> set[int]:
+        """The passes in which torch.autograd.grad returned gradients: none of them writes ``.grad``."""
+        return {row.pass_id for row in self.trace.rows if row.kind == "returned"}
+
+    @cached_property
     def is_limited(self) -> bool:
         """Whether only some passes or modules were recorded."""
         return is_limited(self.trace)

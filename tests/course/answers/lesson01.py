@@ -44,6 +44,7 @@ RIGHT: dict[str, Any] = {
     "01.3": 60.0,
     "01.4": torch.tensor(6.0),
     "01.5": "12",
+    "01.8": 14,
     "01.6": lambda a, b: a * b + 4 * a,
     "01.7": find_silent,
 }
@@ -53,6 +54,7 @@ WRONG: dict[str, list[Any]] = {
     "01.3": [6, 16, 10, 40, 240, 5],
     "01.4": [3, 9, 2, 1, 5],
     "01.5": [6, 36, 9, 18, 5],
+    "01.8": [15, 16, 2, 0, 5],
     "01.6": [
         backward_inside,
         lambda a, b: torch.tensor(7.0),

@@ -49,6 +49,7 @@ RIGHT: dict[str, Any] = {
     "02.2": torch.tensor([24]),
     "02.3": True,
     "02.4": 100,
+    "02.9": "up",
     "02.5": lambda grad: grad * 5,
     "02.6": lambda grad: grad.clamp(-3, 3),
     "02.7": "d.grad",
@@ -59,6 +60,7 @@ WRONG: dict[str, list[Any]] = {
     "02.2": [30, 12, 16, 8, 5],
     "02.3": [2, 0, 3, 5],
     "02.4": [1, 4, 0, 5],
+    "02.9": ["down", "both", 5],
     "02.5": [
         lambda grad: grad,
         lambda grad: torch.tensor(40.0),

@@ -102,6 +102,17 @@ class ForgetsNodes(engine.Module):
         return engine.through(self.forward_hooks, self.forward(x), lambda hook, output: hook(self, (x,), output))
 
 
+class RunsBeforeTheExit(engine.Module):
+    """Its full backward pre-hooks run before the node at the exit."""
+
+    def __call__(self, x: Any) -> Any:
+        output = super().__call__(x)
+        node = output.grad_fn
+        node.post_hooks.clear()
+        node.register_prehook(self.at_the_exit)
+        return output
+
+
 class GivesTheOldInput(engine.Module):
     def __call__(self, x: Any) -> Any:
         old, forward_hooks = x, self.forward_hooks
@@ -174,7 +185,15 @@ WRONG: dict[str, list[Any]] = {
         never_ends,
         raises,
     ],
-    "10.7": [without("forward_pre"), ForgetsNodes, GivesTheOldInput, AddsOne, RunsTheLastFirst, raises],
+    "10.7": [
+        without("forward_pre"),
+        ForgetsNodes,
+        RunsBeforeTheExit,
+        GivesTheOldInput,
+        AddsOne,
+        RunsTheLastFirst,
+        raises,
+    ],
     "10.8": [
         lambda grad, x, y: grad / y,
         lambda grad, x, y: (grad / y, grad * x / y**2),
