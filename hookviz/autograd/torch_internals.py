@@ -367,14 +367,7 @@ _attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
 SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
 """Prefixes of a node's attributes: a saved value under its name in the formulas, and the same value packed, which
 has the unpack hook."""
-_attribute(
-    "torch._C._autograd.SavedTensor",
-    "unpack_hook",
-    "2.10",
-    "formulas",
-    "autograd/graph.py",
-    "recorder/saved_tensors.py",
-)
+_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.10", "formulas")
 SAVED_TENSORS_SHOW_THEIR_HOOKS = hasattr(torch._C._autograd.SavedTensor, "unpack_hook")
 """Without this, reading a saved tensor might call an unpack hook of the user, so hookviz reads none."""
 FUNCTION_OF_NODE = _attribute("torch.autograd.function.BackwardCFunction", "_forward_cls", "2.0", "formulas")

@@ -13,6 +13,10 @@ from hookviz.trace.rows import GradMode
 _REENTRANT_FORWARD = torch.utils.checkpoint.CheckpointFunction.forward.__code__
 """The first forward of a reentrant checkpoint, which runs in ``no_grad``."""
 
+_APPLY = getattr(torch.autograd.Function.apply, "__func__", None)
+"""Calls the forward of an ``autograd.Function``; from torch 2.14 on it is written in C++, and has no frame."""
+APPLY_HAS_A_FRAME = _APPLY is not None
+
 
 def grad_mode() -> GradMode:
     """Return the mode in which the calling code runs.
@@ -29,16 +33,14 @@ def grad_mode() -> GradMode:
 
 
 def is_function_running() -> bool:
-    """Return whether the forward of an ``autograd.Function`` runs now, in this thread: torch records no graph in it.
-
-    ``Function.apply`` has no frame from torch 2.14 on, where it is written in C++. So the forwards are looked for.
-    """
+    """Return whether the forward of an ``autograd.Function`` runs now, in this thread: torch records no graph in it."""
+    if isinstance(_APPLY, FunctionType):
+        return _is_running({_APPLY.__code__})
     functions = [torch.autograd.Function]
     for function in functions:  # the list grows
         functions += function.__subclasses__()
-    called = [getattr(vars(function).get("forward"), "__func__", None) for function in functions]
-    called.append(getattr(torch.autograd.Function.apply, "__func__", None))
-    return _is_running({function.__code__ for function in called if isinstance(function, FunctionType)})
+    forwards = (getattr(vars(function).get("forward"), "__func__", None) for function in functions)
+    return _is_running({forward.__code__ for forward in forwards if isinstance(forward, FunctionType)})
 
 
 def _is_running(codes: set[CodeType]) -> bool:
