@@ -5,6 +5,13 @@ from importlib.util import find_spec
 
 import pytest
 
+from hookviz.autograd.torch_internals import SAVED_TENSORS_SHOW_THEIR_HOOKS
+
+needs_saved_tensors = pytest.mark.skipif(
+    not SAVED_TENSORS_SHOW_THEIR_HOOKS, reason="what nodes saved, and so values of formulas, need PyTorch 2.10"
+)
+"""Marks a test of a feature that an older PyTorch does not have; a screen says so in its place."""
+
 
 def skip_or_fail(part: str, reason: str) -> None:
     """Skip the test with this reason, or fail it where ``HOOKVIZ_REQUIRE`` names the part, as ``.ci/run`` does."""

@@ -9,6 +9,9 @@ One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earl
   read it thousands of times, or along with others, write the name itself and are listed here.
 - ``_lazy``: a path in a module of torch that takes long to import and that most programs never load.
 
+``_function_or`` declares a function that an older torch has elsewhere, or lacks without harm to the user's program:
+what stands in for it then loses a feature, and a note, or the text in the feature's place, says so.
+
 ``python -m hookviz check`` compares this list with the installed torch; ``recorder/compatibility.py`` does that.
 """
 
@@ -116,6 +119,23 @@ def _function(path: str, since: str, use: Use) -> Any:
     return _declare(path, since, use, "function")
 
 
+def _function_or(path: str, since: str, use: Use, *, older: str | None = None, stand_in: Any = None) -> Any:
+    """Declare a function; without it take the one at ``older``, else ``stand_in``."""
+    for tried in (path, older):
+        if tried is not None and _is_function(tried):
+            INTERNALS.append(Internal(tried, since if tried == path else "2.0", use, "function"))
+            return resolve(tried)
+    INTERNALS.append(Internal(path, since, use, "function"))
+    return stand_in
+
+
+def _is_function(path: str) -> bool:
+    try:
+        return matches_kind("function", resolve(path))
+    except LookupError:
+        return False
+
+
 def _class(path: str, since: str, use: Use) -> Any:
     return _declare(path, since, use, "class")
 
@@ -207,7 +227,9 @@ call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
 """The function behind ``Module.__call__``: instrumented."""
 CALL_FRAME = "_wrapped_call_impl"
 MODULE_HOOKS = {
-    "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson12.py"),
+    "forward_pre_hook": _attribute(
+        MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson12.py", "course/lesson13.py"
+    ),
     "forward_hook": _attribute(
         MODULE,
         "_forward_hooks",
@@ -345,10 +367,14 @@ _attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
 SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
 """Prefixes of a node's attributes: a saved value under its name in the formulas, and the same value packed, which
 has the unpack hook."""
-_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.7", "formulas")
+_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.10", "formulas")
+SAVED_TENSORS_SHOW_THEIR_HOOKS = hasattr(torch._C._autograd.SavedTensor, "unpack_hook")
+"""Without this, reading a saved tensor might call an unpack hook of the user, so hookviz reads none."""
 FUNCTION_OF_NODE = _attribute("torch.autograd.function.BackwardCFunction", "_forward_cls", "2.0", "formulas")
 """An attribute of the class of a node whose backward is written in Python: its ``Function``."""
-saved_tensor_hooks = _function("torch._C._autograd._top_saved_tensors_default_hooks", "2.8", "saved_hooks")
+saved_tensor_hooks = _function_or(
+    "torch._C._autograd._top_saved_tensors_default_hooks", "2.8", "saved_hooks", stand_in=lambda ignore_tracing: None
+)
 """The active hooks (pack, unpack), None if there are none; with argument True also while torch traces."""
 saved_tensor_hooks_allowed = _function("torch._C._autograd._saved_tensors_hooks_is_enabled", "2.0", "saved_hooks")
 why_saved_tensor_hooks_are_forbidden = _function(
@@ -364,7 +390,9 @@ tracing_state = _function("torch._C._get_tracing_state", "2.0", "compiled")
 TracingContext = _class("torch._guards.TracingContext", "2.0", "compiled")
 """``try_get()``, since 2.2, is None unless ``torch.compile`` compiles in this thread."""
 _attribute("torch._guards.TracingContext", "try_get", "2.2", "compiled")
-fx_is_tracing = _function("torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled")
+fx_is_tracing = _function_or(
+    "torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled", older="torch.fx._symbolic_trace.is_fx_tracing"
+)
 """Whether ``torch.fx`` traces in this thread, outside of the compiler."""
 _attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/module_hooks.py",
                            "recorder/compiled_regions.py")  # fmt: skip

@@ -7,15 +7,20 @@ from typing import NamedTuple
 
 import torch
 
-from hookviz.recorder.grad_modes import grad_mode, is_running
+from hookviz.recorder.grad_modes import APPLY_HAS_A_FRAME, grad_mode, is_function_running
 from hookviz.support.printable import make_printable, truncate
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace.missing_rows import CutKind
 
+GRAPH_MAY_FOLLOW: tuple[CutKind, ...] = (
+    ("function", "checkpoint") if APPLY_HAS_A_FRAME else ("function", "checkpoint", "no_grad")
+)
+"""The kinds of cuts that are none if the output gets a graph afterwards, as that of an ``autograd.Function`` does.
+
+Without a frame of ``apply``, its own ops cannot be told from those of a ``no_grad`` block.
+"""
 MAX_CODE = 80
 """Longer code is shortened; an ellipsis says so."""
-_APPLY = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
-"""Calls the forward of an ``autograd.Function``, in which torch records no graph."""
 
 
 class OpCode(NamedTuple):
@@ -53,4 +58,4 @@ def find_mode() -> CutKind:
     mode = grad_mode()
     if mode != "no_grad":
         return "graph" if mode == "grad" else mode
-    return "function" if is_running(_APPLY) else "no_grad"
+    return "function" if is_function_running() else "no_grad"

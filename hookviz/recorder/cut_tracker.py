@@ -14,7 +14,7 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import DisableTorchFunction, push_function_mode
 from hookviz.autograd.variable_names import caller_frame
-from hookviz.recorder.cut_code import OpCode, find_mode, read_code
+from hookviz.recorder.cut_code import GRAPH_MAY_FOLLOW, OpCode, find_mode, read_code
 from hookviz.recorder.flow_marks import FlowMarks
 from hookviz.recorder.leaf_search import MAX_NODES, NO_LEAVES, LeafSearch, Leaves
 from hookviz.recorder.op_arguments import (
@@ -232,7 +232,7 @@ class CutTracker:
             index = self._indexes[key] = len(self._cuts)
             step_count = self._dropped_steps + len(self.trace.rows)
             self._cuts.append(Cut(frame.f_code, op.name, kind, read_code(frame), step_count, leaves.parameters, {}))
-            self.marks.function_cuts |= (1 << index) if kind in ("function", "checkpoint") else 0
+            self.marks.function_cuts |= (1 << index) if kind in GRAPH_MAY_FOLLOW else 0
         self._cuts[index].add_others(leaves.others)
         return 1 << index
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import torch
@@ -12,6 +12,10 @@ from hookviz.trace.rows import GradMode
 
 _REENTRANT_FORWARD = torch.utils.checkpoint.CheckpointFunction.forward.__code__
 """The first forward of a reentrant checkpoint, which runs in ``no_grad``."""
+
+_APPLY = getattr(torch.autograd.Function.apply, "__func__", None)
+"""Calls the forward of an ``autograd.Function``; from torch 2.14 on it is written in C++, and has no frame."""
+APPLY_HAS_A_FRAME = _APPLY is not None
 
 
 def grad_mode() -> GradMode:
@@ -25,14 +29,25 @@ def grad_mode() -> GradMode:
         return "grad"
     if torch.is_inference_mode_enabled():
         return "inference"
-    return "checkpoint" if is_running(_REENTRANT_FORWARD) else "no_grad"
+    return "checkpoint" if _is_running({_REENTRANT_FORWARD}) else "no_grad"
 
 
-def is_running(code: CodeType) -> bool:
-    """Return whether a function runs now, in this thread, that has this code."""
+def is_function_running() -> bool:
+    """Return whether the forward of an ``autograd.Function`` runs now, in this thread: torch records no graph in it."""
+    if isinstance(_APPLY, FunctionType):
+        return _is_running({_APPLY.__code__})
+    functions = [torch.autograd.Function]
+    for function in functions:  # the list grows
+        functions += function.__subclasses__()
+    forwards = (getattr(vars(function).get("forward"), "__func__", None) for function in functions)
+    return _is_running({forward.__code__ for forward in forwards if isinstance(forward, FunctionType)})
+
+
+def _is_running(codes: set[CodeType]) -> bool:
+    """Return whether a function runs now, in this thread, that has one of these codes."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code is code:
+        if frame.f_code in codes:
             return True
         frame = frame.f_back
     return False

@@ -8,7 +8,7 @@ from torch.autograd.graph import Node
 from hookviz.analysis.formulas.derivatives import required_names
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
+from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED, SAVED_TENSORS_SHOW_THEIR_HOOKS
 from hookviz.recorder.pass_observer import SMALL_GRAPH
 from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
@@ -57,6 +57,8 @@ class SavedTensors:
         try:
             raw = getattr(node, f"{RAW_SAVED}{name}", None)
             parts = raw if isinstance(raw, tuple) else () if raw is None else (raw,)
+            if parts and not SAVED_TENSORS_SHOW_THEIR_HOOKS:
+                return None, None, "torch"
             if any(part.unpack_hook is not None for part in parts):
                 return None, None, "hooks"
             saved = getattr(node, f"{SAVED}{name}")

@@ -68,7 +68,7 @@ class SavedColumns(Struct):
     value: list[Indexes] = []
     plain: list[Any] = []
     """A setting: null, a boolean, a number, a text, a ``NumberText``, or a list of these; ``integrity`` checks it."""
-    why: list[Literal["hooks", "changed", "large", "many", "none"] | None] = []
+    why: list[Literal["hooks", "changed", "large", "many", "none", "torch"] | None] = []
 
 
 class ScaleColumns(Struct):

@@ -91,7 +91,7 @@ class TensorRow(NamedTuple):
     grad: int | None
 
 
-MISSING_REASONS = (None, "hooks", "changed", "large", "many", "none")
+MISSING_REASONS = (None, "hooks", "changed", "large", "many", "none", "torch")
 """Why the trace has no value for a tensor that a node saved; see ``SavedRow.why``."""
 
 

@@ -4,8 +4,10 @@ import pytest
 
 from tests.proof.healthy_models import HEALTHY, MAX_REMARKS
 from tests.proof.sick_trainings import SICK, is_found
+from tests.requirements import needs_saved_tensors
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("name", SICK)
 def test_the_fault_of_a_sick_training_is_found(name: str) -> None:
     record, fault = SICK[name]

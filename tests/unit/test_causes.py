@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
+from tests.requirements import needs_saved_tensors
 from tests.unit.test_findings import mlp, only_finding, record_backward, record_training
 
 INF = math.inf
@@ -94,6 +95,7 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
 }
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_cause_of_nan_or_inf_follows_from_the_numbers(name: str) -> None:
     function, numbers, sentence = CAUSES[name]

@@ -28,6 +28,7 @@ from hookviz.trace import (
     StepRow,
     TensorRow,
 )
+from tests.requirements import needs_saved_tensors
 
 
 @pytest.fixture
@@ -191,6 +192,7 @@ def test_an_infinite_gradient_scale_is_decoded() -> None:
     assert decode_trace(json.loads(json.dumps(encode_trace(trace))), hv.Trace) == trace
 
 
+@needs_saved_tensors
 def test_omitted_saved_values_stay_omitted_in_the_file(tmp_path: Path) -> None:
     y = sum((torch.randn(60, requires_grad=True).exp().sum() for _ in range(40)), torch.zeros(()))
     with hv.record() as trace:

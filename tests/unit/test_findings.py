@@ -14,6 +14,7 @@ from hookviz.analysis.findings import CHAIN_FACTOR, Finding
 from hookviz.course.vision import resnet18
 from hookviz.player.html_page import page
 from hookviz.trace import Note
+from tests.requirements import needs_saved_tensors
 from tests.unit.test_grouping import chain, fan
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
@@ -156,6 +157,7 @@ def test_a_tensor_with_nan_before_backward_is_reported() -> None:
     )
 
 
+@needs_saved_tensors
 def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     x = torch.tensor([0.0, 1.0], requires_grad=True)
     finding = only_finding(record_backward(x.sqrt().sum()))
@@ -184,6 +186,7 @@ def test_a_harmful_full_backward_hook_is_reported(times: float, kind: str) -> No
     assert "λ (grad_input[0] * times,) on net.1" in finding.sentence
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("factor", "kind"), [(math.nan, "nan"), (0.0, "zero")])
 def test_a_harmful_tensor_hook_is_reported(factor: float, kind: str) -> None:
     x = torch.ones(3, requires_grad=True)
@@ -193,6 +196,7 @@ def test_a_harmful_tensor_hook_is_reported(factor: float, kind: str) -> None:
     assert trace.steps[only_finding(trace).step].kind == "tensor_hook" and only_finding(trace).kind == kind
 
 
+@needs_saved_tensors
 def test_a_dead_relu_is_reported_with_the_parameters_that_get_zero_gradient() -> None:
     net = mlp(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
     with torch.no_grad():
@@ -203,6 +207,7 @@ def test_a_dead_relu_is_reported_with_the_parameters_that_get_zero_gradient() ->
     assert finding.sentence.endswith("In the forward pass, the node saved result: (8, 4) norm 0.")
 
 
+@needs_saved_tensors
 def test_a_zero_weight_is_reported_though_its_own_gradient_is_not_zero() -> None:
     net = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
     nn.init.zeros_(net[2].weight)

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
+from tests.requirements import needs_saved_tensors
 
 aten: Any = torch.ops.aten
 Tensor = torch.Tensor
@@ -229,6 +230,7 @@ def list_reasons(trace: hv.Trace, op: str) -> list[Any]:
     return reasons
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_the_formula_gives_the_recorded_gradient(dtype: torch.dtype) -> None:
     # Torch computes 1/6 of Hardsigmoid in single precision, so grad ÷ 6 agrees to seven digits only.

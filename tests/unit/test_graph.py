@@ -15,6 +15,7 @@ from hookviz.autograd import graph, variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.support.printable import describe_type
+from tests.requirements import needs_saved_tensors
 
 
 def test_reachable_nodes_returns_each_node_once() -> None:
@@ -162,6 +163,7 @@ def test_only_accumulate_grad_has_a_leaf() -> None:
     assert graph.leaf_of(tensors.c.grad_fn) is None
 
 
+@needs_saved_tensors
 def test_saved_tensors_returns_the_tensors_saved_by_forward() -> None:
     tensors = scene()
     assert {(id(x), hook) for x, hook in graph.saved_tensors(tensors.e.grad_fn)} == {
@@ -170,6 +172,7 @@ def test_saved_tensors_returns_the_tensors_saved_by_forward() -> None:
     }
 
 
+@needs_saved_tensors
 def test_saved_tensors_with_hooks_are_not_unpacked() -> None:
     unpacked = []
     with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: unpacked.append(x) or x):

@@ -19,6 +19,7 @@ from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
 from hookviz.player.scene_views import MAX_LAYER_BOXES
 from hookviz.player.widget import Player
+from tests.requirements import needs_saved_tensors
 
 
 @pytest.fixture
@@ -251,6 +252,7 @@ def test_a_compute_frame_lists_the_sent_gradients(player: Player) -> None:
     assert frame["gradients"] == [["to c", "8"], ["to d", "12"]]
 
 
+@needs_saved_tensors
 def test_arrive_and_compute_frames_have_reasons(player: Player) -> None:
     source = "mul_tensor_backward(grad, other, self.scalar_type())"
     assert shown_steps(player.content)[7]["reasons"] == [["grad × other = 2 × 4 = 8", source, ""]]

@@ -17,6 +17,7 @@ from hookviz.analysis.questions.prediction import MAX_NUMBERS, MAX_QUESTIONS, Qu
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.trace import HOOK_KINDS
 from hookviz.trace.values import Value
+from tests.requirements import needs_saved_tensors
 from tests.unit.test_whatif import a_to_e
 
 
@@ -168,6 +169,7 @@ def test_the_reason_states_that_the_newest_ready_node_runs_first() -> None:
     assert reason_for(question, "① h on old").endswith("the node that the forward pass created last runs first.")
 
 
+@needs_saved_tensors
 def test_there_are_at_most_six_choices_including_the_right_one() -> None:
     y = leaf(1.0)
     for _ in range(12):

@@ -31,6 +31,7 @@ from hookviz.autograd import graph
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.hook_listing import node_dict
 from hookviz.recorder import pass_observer
+from tests.requirements import needs_saved_tensors
 
 
 def record_backward(tensors: Scene, **options: Any) -> hv.Trace:
@@ -360,6 +361,7 @@ def test_a_hook_registered_while_recording_is_recorded_after_its_tensor_is_delet
     assert stored_gradients(trace) == {"a": (None, 9)}
 
 
+@needs_saved_tensors
 def test_a_hook_of_a_deleted_tensor_is_found_through_the_node_that_saved_it() -> None:
     a, d = leaf(2.0), leaf(4.0)
     c = a * 3

@@ -17,6 +17,7 @@ from hookviz.storage.decoding import decode_trace
 from hookviz.storage.files import encode_trace
 from hookviz.support.messages import load_texts
 from tests.proof.mutants import KINDS_OF_TRACE, saved
+from tests.requirements import needs_saved_tensors
 
 
 class WithoutTorch(hv.Trace):
@@ -67,6 +68,7 @@ def test_each_kind_of_reason_is_saved_and_loaded(case: str) -> None:
     assert reason_texts(save_and_load(trace)) == reason_texts(trace)
 
 
+@needs_saved_tensors
 def test_the_verdict_not_explained_is_stored() -> None:
     trace = record_backward(leaf(2.0) * leaf(3.0))
     index = next(row for row in trace.rows if row.kind == "compute").after[0]
@@ -97,6 +99,7 @@ def test_the_location_of_a_custom_function_is_stored_once() -> None:
     assert reason_texts(save_and_load(trace)) == reason_texts(trace)
 
 
+@needs_saved_tensors
 def test_a_file_without_reasons_needs_torch_for_its_verdicts() -> None:
     data = json.loads(saved("graph"))
     for name in ("reasons", "explained"):

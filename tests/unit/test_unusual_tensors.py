@@ -10,6 +10,7 @@ from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 
 import hookviz as hv
+from tests.requirements import needs_saved_tensors
 
 # -- models that are never called
 
@@ -113,6 +114,7 @@ def takes_nothing() -> None:
     """A hook without parameters."""
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
 def test_a_hook_with_the_wrong_number_of_arguments_is_named(place: str) -> None:
@@ -143,6 +145,7 @@ INVALID_RETURN_VALUES = {
 }
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("place", "value"), INVALID_RETURN_VALUES.values(), ids=INVALID_RETURN_VALUES)
 def test_a_hook_with_an_invalid_return_value_is_named(place: str, value: Any) -> None:
     assert_hook_is_named(record_refused_hook(place, lambda: returning(value)), place, "returns")

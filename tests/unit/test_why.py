@@ -25,6 +25,7 @@ from hookviz.autograd.formulas.torch_evaluation import evaluate
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.trace import SavedRow
+from tests.requirements import needs_saved_tensors
 
 Tensor = torch.Tensor
 
@@ -51,6 +52,7 @@ def reasons_at(trace: hv.Trace, kind: str, on: str) -> list[Reason]:
 # -- wording
 
 
+@needs_saved_tensors
 def test_the_reasons_of_the_shared_scene_have_formulas_and_values() -> None:
     tensors = scene()
     tensors.e.register_hook(lambda grad: grad * 2)
@@ -92,12 +94,14 @@ FORMULA_TEXTS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("text", FORMULA_TEXTS)
 def test_a_formula_is_shown_with_values(text: str) -> None:
     trace = record_backward(FORMULA_TEXTS[text](leaf(3.0)))
     assert text in [reason.text for step in trace.steps for reason in trace.why(step.index)]
 
 
+@needs_saved_tensors
 def test_a_formula_that_does_not_fit_on_a_line_has_no_values() -> None:
     x, y = (torch.rand(4, 4, requires_grad=True) for _ in range(2))
     (to_x, _) = reasons(record_backward(x * y), "MulBackward0")
@@ -105,6 +109,7 @@ def test_a_formula_that_does_not_fit_on_a_line_has_no_values() -> None:
     assert re.fullmatch(r"grad × other = \(4, 4\) norm [\d.]+", to_x.text)
 
 
+@needs_saved_tensors
 def test_the_reasons_are_a_table() -> None:
     trace = record_backward(leaf(2.0) * leaf(3.0))
     table = trace.why(1)
@@ -124,6 +129,7 @@ def test_other_steps_have_nothing_to_explain() -> None:
 # -- arriving and accumulated gradients
 
 
+@needs_saved_tensors
 def test_a_sum_is_explained_part_by_part() -> None:
     x = leaf(2.0)
     y = x * 1
@@ -135,6 +141,7 @@ def test_a_sum_is_explained_part_by_part() -> None:
     ]
 
 
+@needs_saved_tensors
 def test_a_seed_is_one_of_the_contributions() -> None:
     x = leaf(2.0)
     y = x * 1
@@ -159,6 +166,7 @@ def test_accumulating_is_explained_as_a_sum() -> None:
     assert texts == ["grad = -30", ".grad + grad = (-30) + (-30) = -60"]
 
 
+@needs_saved_tensors
 def test_the_note_states_that_a_node_hook_changed_the_gradient() -> None:
     x = leaf(2.0)
     y = x * 3
@@ -181,6 +189,7 @@ def test_an_op_without_a_formula_is_not_explained() -> None:
     assert (reason.formula, reason.filled, reason.source) == ("", "", None)
 
 
+@needs_saved_tensors
 def test_an_input_without_a_formula_is_not_explained() -> None:
     x, y = leaf(0.5), leaf(0.5)
     loss = torch.nn.functional.binary_cross_entropy(x, y)
@@ -227,6 +236,7 @@ def set_value(trace: hv.Trace, index: int, number: float) -> None:
     trace.values[index] = measure(torch.tensor(number))
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("altered_value", ["saved", "before", "after"])
 def test_an_altered_value_is_detected(altered_value: str) -> None:
     trace = record_backward(leaf(2.0) * leaf(3.0))
@@ -238,6 +248,7 @@ def test_an_altered_value_is_detected(altered_value: str) -> None:
     assert reason.note == "grad × other does not give the recorded gradient."
 
 
+@needs_saved_tensors
 def test_an_untracked_edit_of_a_saved_tensor_is_detected() -> None:
     tensors = scene()
     tensors.c.register_hook(lambda grad: tensors.b.data.mul_(2) and None)
@@ -248,6 +259,7 @@ def test_an_untracked_edit_of_a_saved_tensor_is_detected() -> None:
     ]
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
 def test_only_rounding_differences_are_accepted(dtype: torch.dtype) -> None:
     x, y = (torch.tensor(n, dtype=dtype, requires_grad=True) for n in (1.0, 3.0))
@@ -279,6 +291,7 @@ def symbols_only(reason: Reason) -> tuple[str, str]:
     return reason.text, reason.note
 
 
+@needs_saved_tensors
 def test_large_tensors_are_explained_in_symbols_only() -> None:
     x = torch.rand(65, requires_grad=True)
     found = reasons(record_backward((x.sin() * 2).sum()), "SinBackward0")
@@ -286,6 +299,7 @@ def test_large_tensors_are_explained_in_symbols_only() -> None:
     assert reasons(record_backward(torch.rand(64, requires_grad=True).sin()), "SinBackward0")[0].verdict == "explained"
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("nodes", "verdict"), [(256, "explained"), (257, "symbols only")])
 def test_large_graphs_are_explained_in_symbols_only(nodes: int, verdict: str) -> None:
     y = leaf(1.0)
@@ -299,6 +313,7 @@ def test_large_graphs_are_explained_in_symbols_only(nodes: int, verdict: str) ->
         assert symbols_only(found[0]) == ("grad × other", LIMIT_NOTE)
 
 
+@needs_saved_tensors
 def test_a_recording_saves_at_most_the_stated_number_of_values() -> None:
     def count_saved_numbers(trace: hv.Trace) -> int:
         values = {row.value for row in trace.saved if isinstance(row.value, int)} - {row.data for row in trace.tensors}
@@ -335,6 +350,7 @@ def test_saved_values_for_formulas_take_bounded_memory(
     assert 1_000 < with_formulas - memory_of_recording() < MAX_SAVED_NUMBERS * BYTES_PER_NUMBER
 
 
+@needs_saved_tensors
 def test_kept_passes_are_explained() -> None:
     with hv.record(keep=3) as trace:
         for _ in range(200):
@@ -360,6 +376,7 @@ def test_a_part_of_a_concatenation_after_one_of_unknown_length_is_explained_in_s
     assert symbols_only(trace.why(1)[0])[1] == "No values: the lengths of the parts before this one are not known."
 
 
+@needs_saved_tensors
 def test_saved_tensor_hooks_are_not_called_for_formulas() -> None:
     def run(context: Any) -> tuple[int, Any]:
         calls = []
@@ -441,6 +458,7 @@ HALF_PRECISION_PROGRAMS = [
 ]
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("make", HALF_PRECISION_PROGRAMS)
 def test_half_precision_is_explained(make: Callable[..., Tensor], dtype: torch.dtype) -> None:
@@ -450,6 +468,7 @@ def test_half_precision_is_explained(make: Callable[..., Tensor], dtype: torch.d
     assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 def test_formulas_with_python_scalars_have_torchs_precision(dtype: torch.dtype) -> None:
     x = torch.tensor(0.3, dtype=dtype, requires_grad=True)
@@ -457,6 +476,7 @@ def test_formulas_with_python_scalars_have_torchs_precision(dtype: torch.dtype) 
     assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 
+@needs_saved_tensors
 def test_formulas_for_complex_numbers_contain_the_conjugate() -> None:
     x, y = (torch.tensor(n, requires_grad=True) for n in (1 + 2j, 3 - 1j))
     found = reasons(record_backward((x * y).exp()), "MulBackward0")
@@ -464,18 +484,21 @@ def test_formulas_for_complex_numbers_contain_the_conjugate() -> None:
     assert {reason.verdict for reason in found} == {"explained"}
 
 
+@needs_saved_tensors
 def test_the_note_states_that_only_the_real_part_is_taken() -> None:
     (reason,) = reasons(record_backward(leaf(2.0) * torch.tensor(3 + 4j)), "MulBackward0")
     assert reason.text == "grad × conj(other) = (1+0i) × conj(3+4i) = 3"
     assert reason.note == "Only the real part is taken, because the tensor is real."
 
 
+@needs_saved_tensors
 def test_integer_exponents_are_explained() -> None:
     (reason,) = reasons(record_backward(leaf(2.0, 3.0) ** torch.tensor([3, 0])), "PowBackward1")
     assert reason.value is not None and reason.value.tolist() == [12, 0]
     assert reason.verdict == "explained"
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(
     ("shapes", "notes"),
     [
@@ -492,6 +515,7 @@ def test_the_note_states_the_broadcast_dimensions(shapes: Any, notes: list[str])
     assert {reason.verdict for reason in found} == {"explained"}
 
 
+@needs_saved_tensors
 def test_nan_and_inf_are_explained() -> None:
     x = leaf(float("nan"), float("inf"), 0.0, -1.0)
     trace = record_backward((x * x).log().relu())
@@ -639,6 +663,7 @@ def without_derivatives_file(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     derivatives.load_derivatives.cache_clear()
 
 
+@needs_saved_tensors
 @pytest.mark.usefixtures("without_derivatives_file")
 def test_the_note_states_that_torch_has_no_derivatives_yaml() -> None:
     reason = record_backward(leaf(2.0) * leaf(3.0)).why(1)[0]
@@ -653,6 +678,7 @@ def test_the_note_states_that_derivatives_yaml_has_no_such_entry(monkeypatch: py
     assert reason.note == "The derivatives.yaml of the installed torch has no such entry."
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize("op", ["ClampMinBackward0", "ClampMaxBackward0", "ClampMinBackward1", "ClampMaxBackward1"])
 def test_if_releases_of_torch_differ_the_recorded_gradient_decides(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to 2.14 a number exactly at the limit gets the whole gradient, from 2.15 on none or half of it."""
