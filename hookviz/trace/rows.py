@@ -112,7 +112,8 @@ class SavedRow(NamedTuple):
     """A setting: a number, a text, None, or a tuple of these."""
     why: str | None = None
     """One of ``MISSING_REASONS``: ``hooks`` (saved-tensor hooks would have to unpack it), ``changed`` (in place, or
-    freed), ``large``, ``many`` (too many saved tensors), ``none`` (it does not exist)."""
+    freed), ``large``, ``many`` (too many saved tensors), ``none`` (it does not exist), ``torch`` (this
+    PyTorch is too old to tell)."""
 
 
 class ScaleRow(NamedTuple):

@@ -12,5 +12,11 @@ should be: a notebook keeps the models and tensors of its earlier cells."""
 
 
 def list_relevant_hooks(trace: TraceData) -> list[UnfiredHook]:
-    """List the hooks of ``trace.unfired``, without older hooks that have nothing to do with what ran."""
-    return [hook for hook in list_unfired_hooks(trace) if not (hook.is_older and hook.cause in _UNRELATED_CAUSES)]
+    """List the hooks of ``trace.unfired``, without those of which the recording cannot say anything.
+
+    These are older hooks that have nothing to do with what ran, and hooks in the part that was left out on demand.
+    """
+    hooks = list_unfired_hooks(trace)
+    return [
+        hook for hook in hooks if hook.cause != "limited" and not (hook.is_older and hook.cause in _UNRELATED_CAUSES)
+    ]
