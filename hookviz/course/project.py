@@ -6,7 +6,7 @@ a fault is a function in a place where each network has one. ``hand_in`` grades 
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,21 +16,30 @@ from torch import nn
 from torch.nn import functional
 
 from hookviz.analysis.questions.answer_verdict import Verdict
-from hookviz.course.answer_log import log_attempt
-from hookviz.course.fault_draw import PLACES, STAGES, Fault, NumberSource, draw_faults, region
-from hookviz.course.project_grading import Grade, grade_findings, list_findings, read_finding
+from hookviz.course.answer_log import TryRule, log_attempt
+from hookviz.course.fault_draw import COUNT, PLACES, STAGES, Fault, NumberSource, draw_faults, region
+from hookviz.course.project_grading import (
+    COST_OF_A_TRY,
+    PASS_SHARE,
+    Grade,
+    grade_findings,
+    list_findings,
+    read_finding,
+)
 from hookviz.course.sick_net import read_digits
 from hookviz.support.messages import fill_text, read_texts
 
 Tensor = torch.Tensor
 WIDTH, PIXELS, CLASSES, BATCH = 24, 64, 10, 100
-FREE_TRIES, COST_OF_A_TRY = 3, 0.1
 HINT_COSTS = (0.1, 0.2, 0.3)
 """What the first, second and third hint about a fault cost, in points of three."""
 
 _hints: dict[str, dict[int, int]] = {}
 """Number of a patient → number of a fault → how many hints were read about it."""
 _tries: dict[str, int] = {}
+"""Number of a patient → how many tries were graded."""
+_passed: dict[str, Verdict] = {}
+"""Number of a patient → the verdict that passed: it stays."""
 
 
 @cache
@@ -378,7 +387,7 @@ def hint(patient: Patient, number: int) -> str:
 
     Args:
         patient: the patient.
-        number: 1, 2 or 3: which of the three faults.
+        number: 1, 2 or 3: which of the three faults, from the first stage to the head.
 
     Raises:
         ValueError: there is no such fault.
@@ -386,7 +395,7 @@ def hint(patient: Patient, number: int) -> str:
     >>> hint(make_patient("doctest"), 1)
     'Fault 1, hint 1 (cost 0.1 points so far): Look at the forward pass.'
     """
-    faults, texts = draw_faults(patient.seed), project_texts()
+    faults, texts = _sort_by_place(draw_faults(patient.seed)), project_texts()
     if number not in range(1, len(faults) + 1):
         raise ValueError(fill_text(texts["hint.number"], number=number, count=len(faults)))
     read = _hints.setdefault(patient.seed, {})
@@ -394,6 +403,10 @@ def hint(patient: Patient, number: int) -> str:
     text = write_hint(faults[number - 1], read[number])
     cost = f"{sum(HINT_COSTS[: read[number]]):.1f}"
     return fill_text(texts["hint.text"], number=number, level=read[number], cost=cost, text=text)
+
+
+def _sort_by_place(faults: Iterable[Fault]) -> list[Fault]:
+    return sorted(faults, key=lambda fault: PLACES.index(fault.place))
 
 
 def write_hint(fault: Fault, level: int) -> str:
@@ -404,15 +417,15 @@ def write_hint(fault: Fault, level: int) -> str:
 
 
 def hand_in(patient: Patient, findings: Any) -> Verdict:
-    """Grade your findings. ``hookviz.report`` writes the best score into your file of answers.
+    """Grade at most three findings. ``hookviz.report`` writes the score into your file of answers.
 
     A finding is worth 1 point if kind and place are right, 0.3 if only the kind is, and 0.1 if only the place is. A
-    wrong one costs 0.3 points, so it does not help to list everything. Hints cost points, and so does each try after
-    the third. One needs 2.4 of 3 points to pass.
+    wrong one costs 0.3 points. Each hint costs points, and each earlier try costs 0.4, so only the first two tries can
+    pass. You need 2.4 of 3 points. The last try counts, and after a try that passes nothing changes any more.
 
     Args:
         patient: the patient.
-        findings: a list of pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"`` or ``"head"``).
+        findings: a list of up to three pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"``).
 
     >>> hand_in(make_patient(1), [("leak", "the third one")]).right
     False
@@ -421,16 +434,45 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
     listed = list_findings(findings)
     if not listed:
         return Verdict(exercise, False, texts["verdict.none"])
+    if len(listed) > COUNT:
+        return Verdict(exercise, False, fill_text(texts["verdict.many"], count=len(listed), most=COUNT))
     for finding in listed:
         if read_finding(finding, KINDS) is None:
             parts = {"finding": repr(finding), "kinds": ", ".join(KINDS), "places": ", ".join(PLACES)}
             return Verdict(exercise, False, fill_text(texts["verdict.unread"], **parts))
-    _tries[patient.seed] = _tries.get(patient.seed, 0) + 1
-    cost = hint_cost(patient.seed) + COST_OF_A_TRY * max(0, _tries[patient.seed] - FREE_TRIES)
-    grade = grade_findings(draw_faults(patient.seed), listed, KINDS, cost)
-    verdict = Verdict(exercise, grade.score == 1, _explain(grade), credit=grade.score)
-    log_attempt(verdict, listed)
+    if patient.seed in _passed:
+        return _passed[patient.seed]
+    hints, faults = hint_cost(patient.seed), draw_faults(patient.seed)
+    graded = grade_findings(faults, listed, KINDS)
+
+    def grade_after(tries: int) -> Grade:
+        return replace(graded, cost=hints + COST_OF_A_TRY * tries)
+
+    earlier = _tries.get(patient.seed, 0)
+    _tries[patient.seed] = earlier + 1
+    grade = grade_after(earlier)
+    reason = _explain(grade) + (_show_faults(faults) if grade.passed else "")
+    verdict = Verdict(exercise, grade.score == 1, reason, credit=grade.score)
+    if grade.passed:
+        _passed[patient.seed] = verdict
+    log_attempt(verdict, listed, TryRule(lambda tries: grade_after(tries).score, PASS_SHARE))
     return verdict
+
+
+def _show_faults(faults: Iterable[Fault]) -> str:
+    """Say for each fault what it was and which measurement shows it."""
+    texts = project_texts()
+    lines = [
+        fill_text(
+            texts["verdict.fault"],
+            place=" and ".join(fault.places),
+            kind=fault.kind,
+            description=texts[f"kind.{fault.kind}"],
+            shown=texts[f"shown.{fault.kind}"],
+        )
+        for fault in _sort_by_place(faults)
+    ]
+    return "".join(f"\n- {line}" for line in lines)
 
 
 def hint_cost(seed: str) -> float:
