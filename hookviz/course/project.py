@@ -480,13 +480,18 @@ def hint_cost(seed: str) -> float:
     return sum(sum(HINT_COSTS[:level]) for level in _hints.get(seed, {}).values())
 
 
-def grade(seed: int | str, findings: Any) -> Grade:
-    """Grade findings about a patient without hints and tries: for lecturers, who have a file of findings.
+def grade(seed: int | str, findings: Any, tries: int = 0) -> Grade:
+    """Grade findings about a patient without hints: for lecturers, who have a file of findings.
+
+    Args:
+        seed: the number of the patient.
+        findings: as for ``hand_in``.
+        tries: how many tries were made before.
 
     >>> grade(1, [("leak", "stage2")]).passed
     False
     """
-    return grade_findings(draw_faults(read_seed(seed)), list_findings(findings), KINDS)
+    return grade_findings(draw_faults(read_seed(seed)), list_findings(findings), KINDS, COST_OF_A_TRY * tries)
 
 
 def _explain(grade: Grade) -> str:
