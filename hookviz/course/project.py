@@ -8,7 +8,6 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import torch
@@ -26,8 +25,9 @@ from hookviz.course.project_grading import (
     list_findings,
     read_finding,
 )
+from hookviz.course.project_reasons import explain_grade, project_texts, show_faults, sort_by_place
 from hookviz.course.sick_net import read_digits
-from hookviz.support.messages import fill_text, read_texts
+from hookviz.support.messages import fill_text
 
 Tensor = torch.Tensor
 WIDTH, PIXELS, CLASSES, BATCH = 24, 64, 10, 100
@@ -40,12 +40,6 @@ _tries: dict[str, int] = {}
 """Number of a patient → how many tries were graded."""
 _passed: dict[str, Verdict] = {}
 """Number of a patient → the verdict that passed: it stays."""
-
-
-@cache
-def project_texts(language: str = "en") -> Mapping[str, str]:
-    """The texts of the project in one language."""
-    return read_texts(files(__package__).joinpath(f"project.{language}.json"))
 
 
 KINDS: Mapping[str, str] = {
@@ -254,6 +248,7 @@ def _watch(net: Network, name: str, log: list[float], actions: Actions) -> None:
     stage = net.stage(name)
 
     def write(module: nn.Module, args: Any, output: Tensor) -> Any:
+        """Write what the stage returns into the log."""
         log.append(output.detach().mean().item())
         return actions.find(name, "output")(module, args, output)
 
@@ -272,6 +267,7 @@ def _call_by_forward(net: Network, fault: Fault, actions: Actions) -> None:
 
 def _cut(net: Network, fault: Fault, actions: Actions) -> None:
     def compute_without_graph(x: Tensor) -> Tensor:
+        """Compute the same numbers without a graph."""
         with torch.no_grad():
             return x * 1
 
@@ -292,9 +288,11 @@ def _add_softmax(net: Network, fault: Fault, actions: Actions) -> None:
 
 def _edit_in_place(net: Network, fault: Fault, actions: Actions) -> None:
     def double(grad: Tensor) -> None:
+        """Double the gradient in place."""
         grad.mul_(2)
 
     def centre(grad: Tensor) -> None:
+        """Shift the gradient in place."""
         grad.sub_(grad.mean() + grad.std())
 
     actions[fault.place, "weight"] = (double, centre)[fault.variant % 2]
@@ -395,7 +393,7 @@ def hint(patient: Patient, number: int) -> str:
     >>> hint(make_patient("doctest"), 1)
     'Fault 1, hint 1 (cost 0.1 points so far): Look at the forward pass.'
     """
-    faults, texts = _sort_by_place(draw_faults(patient.seed)), project_texts()
+    faults, texts = sort_by_place(draw_faults(patient.seed)), project_texts()
     if number not in range(1, len(faults) + 1):
         raise ValueError(fill_text(texts["hint.number"], number=number, count=len(faults)))
     read = _hints.setdefault(patient.seed, {})
@@ -403,10 +401,6 @@ def hint(patient: Patient, number: int) -> str:
     text = write_hint(faults[number - 1], read[number])
     cost = f"{sum(HINT_COSTS[: read[number]]):.1f}"
     return fill_text(texts["hint.text"], number=number, level=read[number], cost=cost, text=text)
-
-
-def _sort_by_place(faults: Iterable[Fault]) -> list[Fault]:
-    return sorted(faults, key=lambda fault: PLACES.index(fault.place))
 
 
 def write_hint(fault: Fault, level: int) -> str:
@@ -446,33 +440,18 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
     graded = grade_findings(faults, listed, KINDS)
 
     def grade_after(tries: int) -> Grade:
+        """Subtract what hints and earlier tries cost."""
         return replace(graded, cost=hints + COST_OF_A_TRY * tries)
 
     earlier = _tries.get(patient.seed, 0)
     _tries[patient.seed] = earlier + 1
     grade = grade_after(earlier)
-    reason = _explain(grade) + (_show_faults(faults) if grade.passed else "")
+    reason = explain_grade(grade) + (show_faults(faults) if grade.passed else "")
     verdict = Verdict(exercise, grade.score == 1, reason, credit=grade.score)
     if grade.passed:
         _passed[patient.seed] = verdict
     log_attempt(verdict, listed, TryRule(lambda tries: grade_after(tries).score, PASS_SHARE))
     return verdict
-
-
-def _show_faults(faults: Iterable[Fault]) -> str:
-    """Say for each fault what it was and which measurement shows it."""
-    texts = project_texts()
-    lines = [
-        fill_text(
-            texts["verdict.fault"],
-            place=" and ".join(fault.places),
-            kind=fault.kind,
-            description=texts[f"kind.{fault.kind}"],
-            shown=texts[f"shown.{fault.kind}"],
-        )
-        for fault in _sort_by_place(faults)
-    ]
-    return "".join(f"\n- {line}" for line in lines)
 
 
 def hint_cost(seed: str) -> float:
@@ -492,14 +471,3 @@ def grade(seed: int | str, findings: Any, tries: int = 0) -> Grade:
     False
     """
     return grade_findings(draw_faults(read_seed(seed)), list_findings(findings), KINDS, COST_OF_A_TRY * tries)
-
-
-def _explain(grade: Grade) -> str:
-    texts = project_texts()
-    costs = fill_text(texts["verdict.costs"], cost=f"{grade.cost:.1f}") if grade.cost else ""
-    if grade.score == 1:
-        return fill_text(texts["verdict.right"], costs=costs)
-    key = "verdict.passed" if grade.passed else "verdict.part"
-    counts = fill_text(texts["verdict.counts"], **grade.counts)
-    points = {"points": f"{grade.points:.1f}", "most": grade.most, "pass_mark": f"{grade.pass_points:.1f}"}
-    return fill_text(texts[key], costs=counts + costs, **points)

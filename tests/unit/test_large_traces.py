@@ -313,9 +313,7 @@ def test_a_page_embeds_all_chunks_and_a_cell_output_the_first_ones(large: TraceC
     assert sum(name.startswith("steps") for name in brief_content["chunks"]) == OUTPUT_CHUNKS
     assert sum("/" in name for name in brief_content["chunks"]) == OUTPUT_BOXES
     notes = shown_notes(brief_content)
-    assert (
-        f"the first {OUTPUT_CHUNKS * CHUNK_SIZE} steps" in notes[-2] and f"the first {OUTPUT_BOXES} boxes" in notes[-1]
-    )
+    assert f"the first {OUTPUT_CHUNKS * CHUNK_SIZE} steps" in notes[-2] and f"the first {OUTPUT_BOXES} boxes" in notes[-1]
     assert TraceContent(record_backward(chain(100))).brief_content()["notes"] == []
 
 
