@@ -3,10 +3,10 @@
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.support.atomic_files import to_path, write_atomically
@@ -19,8 +19,28 @@ MAX_ANSWER = 2_000
 Record = dict[str, Any]
 """What is known of one exercise: ``score``, ``tries``, the first and the last answer with their times."""
 
-_attempts: list[tuple[Verdict, str, str]] = []
-"""The verdicts of this session, each with its answer as text and the time."""
+
+class TryRule(NamedTuple):
+    """The score of an exercise whose earlier tries cost something: the last try counts, until one passes."""
+
+    score_after: Callable[[int], float]
+    """Number of earlier tries → the score of this one."""
+    enough: float
+    """The score that passes: later tries change nothing."""
+
+
+class Attempt(NamedTuple):
+    """A verdict of this session, with its answer as text and the time."""
+
+    verdict: Verdict
+    answer: str
+    moment: str
+    rule: TryRule | None = None
+    """None where the best score counts."""
+
+
+_attempts: list[Attempt] = []
+"""The attempts of this session."""
 _merged: dict[str, int] = {}
 """Id of a file of answers → how many of the attempts were merged into it."""
 
@@ -42,9 +62,10 @@ class AnswerFile:
         return say("report.line", path=self.path, right=right, count=len(self.exercises), score=f"{self.score:g}")
 
 
-def log_attempt(verdict: Verdict, answer: Any) -> None:
+def log_attempt(verdict: Verdict, answer: Any, rule: TryRule | None = None) -> None:
     """Remember a verdict of this session, with the answer as text."""
-    _attempts.append((verdict, describe_answer(answer), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    _attempts.append(Attempt(verdict, describe_answer(answer), moment, rule))
 
 
 def describe_answer(answer: Any) -> str:
@@ -68,8 +89,8 @@ def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
     target = to_path(path)
     content = _read_answers(target)
     exercises: dict[str, Record] = content["exercises"]
-    for verdict, answer, moment in _attempts[_merged.get(content["id"], 0) :]:
-        _add_attempt(exercises, verdict, answer, moment)
+    for attempt in _attempts[_merged.get(content["id"], 0) :]:
+        _add_attempt(exercises, attempt)
     content["exercises"] = dict(sorted(exercises.items()))
     if name is not None:
         content["name"] = name
@@ -79,10 +100,17 @@ def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
     return AnswerFile(target, content["exercises"])
 
 
-def _add_attempt(exercises: dict[str, Record], verdict: Verdict, answer: str, moment: str) -> None:
+def _add_attempt(exercises: dict[str, Record], attempt: Attempt) -> None:
+    """Add an attempt to the record of its exercise. Where tries cost something, those in the file count, too."""
+    verdict, answer, moment, rule = attempt
     new = {"score": 0.0, "tries": 0, "first_answer": answer, "first_time": moment}
     record = exercises.setdefault(verdict.exercise, new)
-    record["score"] = max(record["score"], verdict.score)
+    if rule is None:
+        record["score"] = max(record["score"], verdict.score)
+    elif record["score"] < rule.enough:
+        record["score"] = rule.score_after(record["tries"])
+    else:
+        return
     record["tries"] += 1
     record["last_answer"], record["last_time"] = answer, moment
 

@@ -6,9 +6,8 @@ a fault is a function in a place where each network has one. ``hand_in`` grades 
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import torch
@@ -16,27 +15,31 @@ from torch import nn
 from torch.nn import functional
 
 from hookviz.analysis.questions.answer_verdict import Verdict
-from hookviz.course.answer_log import log_attempt
-from hookviz.course.fault_draw import PLACES, STAGES, Fault, NumberSource, draw_faults, region
-from hookviz.course.project_grading import Grade, grade_findings, list_findings, read_finding
+from hookviz.course.answer_log import TryRule, log_attempt
+from hookviz.course.fault_draw import COUNT, PLACES, STAGES, Fault, NumberSource, draw_faults, region
+from hookviz.course.project_grading import (
+    COST_OF_A_TRY,
+    PASS_SHARE,
+    Grade,
+    grade_findings,
+    list_findings,
+    read_finding,
+)
+from hookviz.course.project_reasons import explain_grade, project_texts, show_faults, sort_by_place
 from hookviz.course.sick_net import read_digits
-from hookviz.support.messages import fill_text, read_texts
+from hookviz.support.messages import fill_text
 
 Tensor = torch.Tensor
 WIDTH, PIXELS, CLASSES, BATCH = 24, 64, 10, 100
-FREE_TRIES, COST_OF_A_TRY = 3, 0.1
 HINT_COSTS = (0.1, 0.2, 0.3)
 """What the first, second and third hint about a fault cost, in points of three."""
 
 _hints: dict[str, dict[int, int]] = {}
 """Number of a patient → number of a fault → how many hints were read about it."""
 _tries: dict[str, int] = {}
-
-
-@cache
-def project_texts(language: str = "en") -> Mapping[str, str]:
-    """The texts of the project in one language."""
-    return read_texts(files(__package__).joinpath(f"project.{language}.json"))
+"""Number of a patient → how many tries were graded."""
+_passed: dict[str, Verdict] = {}
+"""Number of a patient → the verdict that passed: it stays."""
 
 
 KINDS: Mapping[str, str] = {
@@ -245,6 +248,7 @@ def _watch(net: Network, name: str, log: list[float], actions: Actions) -> None:
     stage = net.stage(name)
 
     def write(module: nn.Module, args: Any, output: Tensor) -> Any:
+        """Write what the stage returns into the log."""
         log.append(output.detach().mean().item())
         return actions.find(name, "output")(module, args, output)
 
@@ -263,6 +267,7 @@ def _call_by_forward(net: Network, fault: Fault, actions: Actions) -> None:
 
 def _cut(net: Network, fault: Fault, actions: Actions) -> None:
     def compute_without_graph(x: Tensor) -> Tensor:
+        """Compute the same numbers without a graph."""
         with torch.no_grad():
             return x * 1
 
@@ -283,9 +288,11 @@ def _add_softmax(net: Network, fault: Fault, actions: Actions) -> None:
 
 def _edit_in_place(net: Network, fault: Fault, actions: Actions) -> None:
     def double(grad: Tensor) -> None:
+        """Double the gradient in place."""
         grad.mul_(2)
 
     def centre(grad: Tensor) -> None:
+        """Shift the gradient in place."""
         grad.sub_(grad.mean() + grad.std())
 
     actions[fault.place, "weight"] = (double, centre)[fault.variant % 2]
@@ -378,7 +385,7 @@ def hint(patient: Patient, number: int) -> str:
 
     Args:
         patient: the patient.
-        number: 1, 2 or 3: which of the three faults.
+        number: 1, 2 or 3: which of the three faults, from the first stage to the head.
 
     Raises:
         ValueError: there is no such fault.
@@ -386,7 +393,7 @@ def hint(patient: Patient, number: int) -> str:
     >>> hint(make_patient("doctest"), 1)
     'Fault 1, hint 1 (cost 0.1 points so far): Look at the forward pass.'
     """
-    faults, texts = draw_faults(patient.seed), project_texts()
+    faults, texts = sort_by_place(draw_faults(patient.seed)), project_texts()
     if number not in range(1, len(faults) + 1):
         raise ValueError(fill_text(texts["hint.number"], number=number, count=len(faults)))
     read = _hints.setdefault(patient.seed, {})
@@ -404,15 +411,15 @@ def write_hint(fault: Fault, level: int) -> str:
 
 
 def hand_in(patient: Patient, findings: Any) -> Verdict:
-    """Grade your findings. ``hookviz.report`` writes the best score into your file of answers.
+    """Grade at most three findings. ``hookviz.report`` writes the score into your file of answers.
 
     A finding is worth 1 point if kind and place are right, 0.3 if only the kind is, and 0.1 if only the place is. A
-    wrong one costs 0.3 points, so it does not help to list everything. Hints cost points, and so does each try after
-    the third. One needs 2.4 of 3 points to pass.
+    wrong one costs 0.3 points. Each hint costs points, and each earlier try costs 0.4, so only the first two tries can
+    pass. You need 2.4 of 3 points. The last try counts, and after a try that passes nothing changes any more.
 
     Args:
         patient: the patient.
-        findings: a list of pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"`` or ``"head"``).
+        findings: a list of up to three pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"``).
 
     >>> hand_in(make_patient(1), [("leak", "the third one")]).right
     False
@@ -421,15 +428,29 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
     listed = list_findings(findings)
     if not listed:
         return Verdict(exercise, False, texts["verdict.none"])
+    if len(listed) > COUNT:
+        return Verdict(exercise, False, fill_text(texts["verdict.many"], count=len(listed), most=COUNT))
     for finding in listed:
         if read_finding(finding, KINDS) is None:
             parts = {"finding": repr(finding), "kinds": ", ".join(KINDS), "places": ", ".join(PLACES)}
             return Verdict(exercise, False, fill_text(texts["verdict.unread"], **parts))
-    _tries[patient.seed] = _tries.get(patient.seed, 0) + 1
-    cost = hint_cost(patient.seed) + COST_OF_A_TRY * max(0, _tries[patient.seed] - FREE_TRIES)
-    grade = grade_findings(draw_faults(patient.seed), listed, KINDS, cost)
-    verdict = Verdict(exercise, grade.score == 1, _explain(grade), credit=grade.score)
-    log_attempt(verdict, listed)
+    if patient.seed in _passed:
+        return _passed[patient.seed]
+    hints, faults = hint_cost(patient.seed), draw_faults(patient.seed)
+    graded = grade_findings(faults, listed, KINDS)
+
+    def grade_after(tries: int) -> Grade:
+        """Subtract what hints and earlier tries cost."""
+        return replace(graded, cost=hints + COST_OF_A_TRY * tries)
+
+    earlier = _tries.get(patient.seed, 0)
+    _tries[patient.seed] = earlier + 1
+    grade = grade_after(earlier)
+    reason = explain_grade(grade) + (show_faults(faults) if grade.passed else "")
+    verdict = Verdict(exercise, grade.score == 1, reason, credit=grade.score)
+    if grade.passed:
+        _passed[patient.seed] = verdict
+    log_attempt(verdict, listed, TryRule(lambda tries: grade_after(tries).score, PASS_SHARE))
     return verdict
 
 
@@ -438,21 +459,15 @@ def hint_cost(seed: str) -> float:
     return sum(sum(HINT_COSTS[:level]) for level in _hints.get(seed, {}).values())
 
 
-def grade(seed: int | str, findings: Any) -> Grade:
-    """Grade findings about a patient without hints and tries: for lecturers, who have a file of findings.
+def grade(seed: int | str, findings: Any, tries: int = 0) -> Grade:
+    """Grade findings about a patient without hints: for lecturers, who have a file of findings.
+
+    Args:
+        seed: the number of the patient.
+        findings: as for ``hand_in``.
+        tries: how many tries were made before.
 
     >>> grade(1, [("leak", "stage2")]).passed
     False
     """
-    return grade_findings(draw_faults(read_seed(seed)), list_findings(findings), KINDS)
-
-
-def _explain(grade: Grade) -> str:
-    texts = project_texts()
-    costs = fill_text(texts["verdict.costs"], cost=f"{grade.cost:.1f}") if grade.cost else ""
-    if grade.score == 1:
-        return fill_text(texts["verdict.right"], costs=costs)
-    key = "verdict.passed" if grade.passed else "verdict.part"
-    counts = fill_text(texts["verdict.counts"], **grade.counts)
-    points = {"points": f"{grade.points:.1f}", "most": grade.most, "pass_mark": f"{grade.pass_points:.1f}"}
-    return fill_text(texts[key], costs=counts + costs, **points)
+    return grade_findings(draw_faults(read_seed(seed)), list_findings(findings), KINDS, COST_OF_A_TRY * tries)

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from hookviz.course.fault_draw import PLACES, Fault
 
 POINTS_EXACT, POINTS_KIND, POINTS_PLACE, COST_OF_WRONG = 1.0, 0.3, 0.1, 0.3
+COST_OF_A_TRY = 0.4
+"""What each earlier try costs. With three faults only the first two tries can pass: what one learns from the counts of
+a try is too little to guess the second."""
 PASS_SHARE = 0.8
 """The share of the points that one needs to pass: all three faults in their places, with a few hints at most.
 

@@ -127,7 +127,8 @@ def as_row(text: str) -> Tensor:
 
 def measure(net: nn.Module, rows: Tensor) -> tuple[float, float]:
     """Return the loss at the places where the next letter can be known, and the share that is right."""
-    scores = net(rows)
+    with torch.no_grad():
+        scores = net(rows)
     return find_loss(scores, rows).item(), (scores[:, ASKED].argmax(-1) == rows[:, ASKED + 1]).float().mean().item()
 
 

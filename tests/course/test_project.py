@@ -2,8 +2,9 @@
 
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,15 +40,19 @@ TRIES, SEEDS_OF_A_KIND = 1_000, 20
 Findings = list[tuple[str, str]]
 
 
+def new_kernel() -> None:
+    """Forget what a kernel forgets when it is restarted."""
+    state: tuple[Any, ...] = (project._hints, project._tries, project._passed, answer_log._attempts, answer_log._merged)
+    for part in state:
+        part.clear()
+
+
 @pytest.fixture(autouse=True)
 def new_session() -> Iterator[None]:
     """Begin without hints, tries and verdicts, as a new kernel does."""
-    state: tuple[Any, ...] = (project._hints, project._tries, answer_log._attempts, answer_log._merged)
-    for part in state:
-        part.clear()
+    new_kernel()
     yield
-    for part in state:
-        part.clear()
+    new_kernel()
 
 
 def solve(seed: int | str) -> Findings:
@@ -238,6 +243,10 @@ def test_with_all_hints_nobody_passes_and_with_a_few_one_does() -> None:
             text = hint(patient, number)
         assert f"Fault {number}, hint 3 (cost 0.6" in text
     assert project.hint_cost("3") == pytest.approx(1.8)
+    new_kernel()
+    for number in (1, 2, 3):
+        for _ in range(3):
+            hint(patient, number)
     verdict = hand_in(patient, solve(3))
     assert verdict.score == 0.4 and "needed to pass" in verdict.reason and "cost 1.8" in verdict.reason
 
@@ -248,11 +257,112 @@ def test_there_are_three_faults_to_get_hints_about(number: Any) -> None:
         hint(make_patient(3), number)
 
 
-def test_trying_on_and_on_costs_points() -> None:
+def test_hints_are_numbered_from_the_first_stage_on() -> None:
+    for seed in range(20):
+        patient = make_patient(seed)
+        faults = sorted(draw_faults(str(seed)), key=lambda fault: PLACES.index(fault.place))
+        for number, fault in enumerate(faults, start=1):
+            assert write_hint(fault, 1) in hint(patient, number)
+
+
+@pytest.mark.parametrize(("wrong_tries", "points", "passes"), [(0, 3, True), (1, 2.6, True), (2, 2.2, False)])
+def test_each_earlier_try_costs_points_and_the_third_try_cannot_pass(
+    wrong_tries: int, points: float, passes: bool
+) -> None:
     patient = make_patient(4)
+    for _ in range(wrong_tries):
+        assert not hand_in(patient, solve(4)[:2]).right
+    verdict = hand_in(patient, solve(4))
+    assert verdict.score == pytest.approx(points / 3, abs=1e-5)
+    assert ("needed to pass" not in verdict.reason) == passes
+
+
+def test_more_than_three_findings_are_not_graded() -> None:
+    patient = make_patient(4)
+    verdict = hand_in(patient, [*solve(4), ("cut", "stage2")])
+    assert (verdict.right, verdict.score, project._tries) == (False, 0, {})
+    assert "At most 3 findings" in verdict.reason and "handed in 4" in verdict.reason
+
+
+def test_after_a_pass_each_fault_is_explained_and_nothing_changes_any_more(tmp_path: Path) -> None:
+    patient = make_patient(4)
+    assert "shown" not in hand_in(patient, solve(4)[:1]).reason
+    verdict = hand_in(patient, solve(4))
+    for kind, place in solve(4):
+        assert f"{place}, {kind}: {KINDS[kind]}. {project_texts()[f'shown.{kind}']}" in verdict.reason
+    assert verdict.reason.count("\n- ") == 3
+    assert hand_in(patient, solve(5)) == verdict
+    record = hv.report(tmp_path / "answers.json").exercises["project.4"]
+    assert (record["tries"], record["score"]) == (2, pytest.approx(2.6 / 3, abs=1e-5))
+
+
+def test_a_try_that_does_not_pass_explains_no_fault() -> None:
+    reason = hand_in(make_patient(4), solve(4)[:2]).reason
+    assert not any(text in reason for key, text in project_texts().items() if key.startswith(("shown.", "kind.")))
+
+
+def test_every_pair_in_turn_does_not_pass_and_leaves_no_points(tmp_path: Path) -> None:
+    patient = make_patient(2)
+    pairs = [(kind, place) for kind in KINDS for place in PLACES if (kind, place) not in solve(2)]
+    for start in range(0, len(pairs), 3):
+        assert not hand_in(patient, pairs[start : start + 3]).right
+    verdict = hand_in(patient, solve(2))
+    assert verdict.score == 0 and "needed to pass" in verdict.reason
+    assert hv.report(tmp_path / "answers.json").exercises["project.2"]["score"] == 0
+
+
+def test_the_file_of_answers_counts_the_tries_of_earlier_kernels(tmp_path: Path) -> None:
     for _ in range(3):
-        assert hand_in(patient, solve(4)).right
-    assert [round(hand_in(patient, solve(4)).score, 2) for _ in range(2)] == [0.97, 0.93]
+        hand_in(make_patient(5), solve(5)[:2])
+    hv.report(tmp_path / "answers.json")
+    new_kernel()
+    assert hand_in(make_patient(5), solve(5)).score == 1, "a new kernel forgets"
+    record = hv.report(tmp_path / "answers.json").exercises["project.5"]
+    assert (record["score"], record["tries"]) == (pytest.approx((3 - 3 * 0.4) / 3), 4)
+    new_kernel()
+    hand_in(make_patient(6), solve(6))
+    hv.report(tmp_path / "answers.json")
+    new_kernel()
+    hand_in(make_patient(6), solve(7))
+    record = hv.report(tmp_path / "answers.json").exercises["project.6"]
+    assert (record["score"], record["tries"]) == (1, 1), "what has passed stays"
+
+
+def counts_of(reason: str) -> tuple[int, ...]:
+    """The counts that ``hand_in`` tells: all that one learns without a measurement."""
+    return tuple(int(number) for number in re.findall(r"(?:right|Wrong): (\d+)", reason))
+
+
+def test_whoever_only_reads_the_counts_of_hand_in_does_not_pass() -> None:
+    """An adversary who knows how patients are drawn, and whose next try fits all that was counted so far."""
+    pool = [draw_faults(f"pool {number}") for number in range(8_000)]
+
+    def write(faults: tuple[Fault, ...]) -> Findings:
+        return [(fault.kind, fault.place) for fault in faults]
+
+    def split(
+        candidates: list[tuple[Fault, ...]], findings: Findings
+    ) -> dict[tuple[int, ...], list[tuple[Fault, ...]]]:
+        parts: dict[tuple[int, ...], list[tuple[Fault, ...]]] = defaultdict(list)
+        for faults in candidates:
+            parts[tuple(grade_findings(faults, findings, KINDS).counts.values())].append(faults)
+        return parts
+
+    first = write(pool[0])
+    after_first = split(pool[1:], first)
+    second = {counts: write(fitting[0]) for counts, fitting in after_first.items()}
+    after_second = {counts: split(fitting[1:], second[counts]) for counts, fitting in after_first.items()}
+    passed = 0
+    for seed in range(TRIES):
+        patient = Patient(str(seed), *[None] * 4)  # type: ignore[arg-type]  # nobody looks at it
+        verdict = hand_in(patient, first)
+        one = counts_of(verdict.reason)
+        verdict = hand_in(patient, second.get(one, first))
+        fitting = after_second.get(one, {}).get(counts_of(verdict.reason), pool)
+        for number in range(3):
+            verdict = hand_in(patient, write(fitting[number % len(fitting)]))
+        passed += str(seed) in project._passed
+    assert passed == 0
 
 
 @pytest.mark.parametrize(
@@ -267,8 +377,8 @@ def test_what_is_no_finding_is_told_and_not_counted(findings: Any) -> None:
 
 def test_findings_may_be_a_dict_or_a_single_pair() -> None:
     assert hand_in(make_patient(4), dict(solve(4))).right
-    assert hand_in(make_patient(4), solve(4)[0]).score == pytest.approx(1 / 3, abs=1e-3)
-    assert hand_in(make_patient(4), (finding for finding in solve(4))).right
+    assert hand_in(make_patient(5), solve(5)[0]).score == pytest.approx(1 / 3, abs=1e-3)
+    assert hand_in(make_patient(6), (finding for finding in solve(6))).right
 
 
 @pytest.mark.parametrize("findings", [None, [], ()])
@@ -277,16 +387,21 @@ def test_nothing_handed_in_is_no_try(findings: Any) -> None:
     assert "Nothing was handed in yet" in verdict.reason and project._tries == {}
 
 
-def test_the_best_score_is_in_the_report(tmp_path: Any) -> None:
+def test_the_last_try_is_in_the_report_less_what_the_tries_before_it_cost(tmp_path: Path) -> None:
     patient: Patient = make_patient(5)
     hand_in(patient, solve(5)[:2])
+    hand_in(patient, [*solve(5)[:2], ("cut", "head")])
+    record = hv.report(tmp_path / "answers.json").exercises["project.5"]
+    assert (record["score"], record["tries"]) == (pytest.approx((2 - 0.3 - 0.4) / 3, abs=1e-5), 2)
     hand_in(patient, solve(5))
     record = hv.report(tmp_path / "answers.json").exercises["project.5"]
-    assert (record["score"], record["tries"]) == (1, 2) and solve(5)[0][0] in record["first_answer"]
+    assert (record["score"], record["tries"]) == (pytest.approx(2.2 / 3, abs=1e-5), 3)
+    assert solve(5)[0][0] in record["first_answer"]
 
 
-def test_every_kind_has_a_description_and_two_hints() -> None:
+def test_every_kind_has_a_description_two_hints_and_what_shows_it() -> None:
     texts = project_texts()
+    assert {f"shown.{kind}" for kind in KINDS} <= set(texts)
     hints = {f"hint.{kind}.{level}" for kind in KINDS for level in (1, 2)}
     assert hints <= set(texts) and all(texts[key].endswith((".", "?")) for key in hints)
     others = {key for key in texts if key.count(".") == 2} - hints

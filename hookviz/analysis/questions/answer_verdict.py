@@ -30,4 +30,5 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         color = "#15803d" if self.right else "#b45309"
-        return f'<p style="border-left: 4px solid {color}; padding-left: 0.6em">{escape(repr(self))}</p>'
+        style = f"border-left: 4px solid {color}; padding-left: 0.6em; white-space: pre-line"
+        return f'<p style="{style}">{escape(repr(self))}</p>'

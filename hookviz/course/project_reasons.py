@@ -1,0 +1,48 @@
+"""The texts of the final project: the reason of a verdict, and after a pass what each fault was."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+from hookviz.course.fault_draw import PLACES, Fault
+from hookviz.course.project_grading import Grade
+from hookviz.support.messages import fill_text, read_texts
+
+
+@cache
+def project_texts(language: str = "en") -> Mapping[str, str]:
+    """The texts of the project in one language."""
+    return read_texts(files(__package__).joinpath(f"project.{language}.json"))
+
+
+def sort_by_place(faults: Iterable[Fault]) -> list[Fault]:
+    """Sort faults from the first stage to the head."""
+    return sorted(faults, key=lambda fault: PLACES.index(fault.place))
+
+
+def show_faults(faults: Iterable[Fault]) -> str:
+    """Say for each fault what it was and which measurement shows it."""
+    texts = project_texts()
+    lines = [
+        fill_text(
+            texts["verdict.fault"],
+            place=" and ".join(fault.places),
+            kind=fault.kind,
+            description=texts[f"kind.{fault.kind}"],
+            shown=texts[f"shown.{fault.kind}"],
+        )
+        for fault in sort_by_place(faults)
+    ]
+    return "".join(f"\n- {line}" for line in lines)
+
+
+def explain_grade(grade: Grade) -> str:
+    """Say how many points there are, and what was right."""
+    texts = project_texts()
+    costs = fill_text(texts["verdict.costs"], cost=f"{grade.cost:.1f}") if grade.cost else ""
+    if grade.score == 1:
+        return fill_text(texts["verdict.right"], costs=costs)
+    key = "verdict.passed" if grade.passed else "verdict.part"
+    counts = fill_text(texts["verdict.counts"], **grade.counts)
+    points = {"points": f"{grade.points:.1f}", "most": grade.most, "pass_mark": f"{grade.pass_points:.1f}"}
+    return fill_text(texts[key], costs=counts + costs, **points)
