@@ -176,6 +176,40 @@ class DoesNotUnpack(Node):
         return self.send_through_post_hooks(grad)
 
 
+class GivesPreHooksNoTuple(Node):
+    """Its pre-hooks get the bare gradient."""
+
+    def run(self, grad: Any) -> Any:
+        """Run the hooks and the node; the tuple around the gradient is missing."""
+        grad = through(self.tensor_hooks, grad)
+        grad = through(self.retain_hooks, grad)
+        grad = through(self.pre_hooks, grad)
+        return self.send_through_post_hooks(grad)
+
+
+class CallsPostHooksWithOne(Node):
+    """Its post-hooks get what is sent, and not what was received."""
+
+    def send_through_post_hooks(self, grad: Any) -> Any:
+        """Call each post-hook with one value."""
+        return through(self.post_hooks, self.send(grad))
+
+
+class GivesOldGradient(Node):
+    """Its post-hooks get the gradient from before the pre-hooks."""
+
+    def run(self, grad: Any) -> Any:
+        """Run the hooks and the node; the post-hooks get an old gradient."""
+        grad = through(self.tensor_hooks, grad)
+        grad = old = through(self.retain_hooks, grad)
+        (grad,) = through(self.pre_hooks, (grad,))
+
+        def call_post_hook(hook: Callable[..., Any], sent: Any) -> Any:
+            return hook(sent, (old,))
+
+        return through(self.post_hooks, self.send(grad), call_post_hook)
+
+
 class GivesNoTuple(Node):
     def send_through_post_hooks(self, grad: Any) -> Any:
         def call_post_hook(hook: Callable[..., Any], sent: Any) -> Any:
@@ -293,6 +327,17 @@ def takes_oldest(value: Any, grad: float = 1.0) -> None:
 def waits_for_one(value: Any, grad: float = 1.0) -> None:
     """Put a node into the queue when the first part arrives."""
     _run_queue(value, grad, heappop, lambda before, part: before + part, waits=False)
+
+
+def queues_each_part(value: Any, grad: float = 1.0) -> None:
+    """Put a node into the queue for each part that arrives."""
+    buffer = {value.grad_fn: grad}
+    ready = [value.grad_fn]
+    while ready:
+        node = heappop(ready)
+        for target, part in zip(node.next_nodes, node.run(buffer.pop(node)), strict=True):
+            buffer[target] = buffer.get(target, 0.0) + part
+            heappush(ready, target)
 
 
 def stops_early(value: Any, grad: float = 1.0) -> None:

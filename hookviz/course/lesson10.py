@@ -199,6 +199,9 @@ _NODE_MISTAKES = {
     "pre_first": engine.PreHooksFirst,
     "pre_lost": engine.LosesPreHooks,
     "post_lost": engine.LosesPostHooks,
+    "pre_no_tuple": engine.GivesPreHooksNoTuple,
+    "post_one": engine.CallsPostHooksWithOne,
+    "post_old": engine.GivesOldGradient,
     "not_unpacked": engine.DoesNotUnpack,
     "no_tuple": engine.GivesNoTuple,
     "exchanged": engine.ExchangesTuples,
@@ -214,6 +217,7 @@ _BACKWARD_MISTAKES = {
     "stops": engine.stops_early,
     "recursion": engine.recurses,
     "no_wait": engine.does_not_wait,
+    "each_part": engine.queues_each_part,
     "first_part": engine.waits_for_one,
     "forgets": engine.forgets_what_arrived,
     "newest": engine.takes_newest,
@@ -228,8 +232,9 @@ def _judge_module(answer: Any) -> Feedback:
     for seed in range(GRAPHS):
         log, error = call_safely(run_module_program, seed, answer)
         if error:
-            is_pre_hook = "at_the_exit() missing" in error
-            return Feedback("pre_hook") if is_pre_hook else Feedback("fails", error)
+            if "at_the_exit() missing" in error:
+                return Feedback("pre_hook")
+            return Feedback("entrance") if "at_the_entrance() missing" in error else Feedback("fails", error)
         expected = run_module_program(seed)
         if log != expected:
             return _explain_module(log, expected)

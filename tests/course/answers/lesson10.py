@@ -113,6 +113,17 @@ class RunsBeforeTheExit(engine.Module):
         return output
 
 
+class RunsBeforeTheEntrance(engine.Module):
+    """Its full backward hooks are registered as pre-hooks of the node at the entrance."""
+
+    def __call__(self, x: Any) -> Any:
+        (x,) = engine.through(self.forward_pre_hooks, (x,), lambda hook, args: hook(self, args))
+        x = engine.Value(x.data, engine.pass_on, (x,))
+        x.grad_fn.register_prehook(self.at_the_entrance)
+        output = engine.through(self.forward_hooks, self.forward(x), lambda hook, output: hook(self, (x,), output))
+        return engine.Value(output.data, engine.pass_on, (output,))
+
+
 class GivesTheOldInput(engine.Module):
     def __call__(self, x: Any) -> Any:
         old, forward_hooks = x, self.forward_hooks
@@ -164,6 +175,9 @@ WRONG: dict[str, list[Any]] = {
         engine.LosesPreHooks,
         engine.LosesPostHooks,
         engine.DoesNotUnpack,
+        engine.GivesPreHooksNoTuple,
+        engine.CallsPostHooksWithOne,
+        engine.GivesOldGradient,
         engine.GivesNoTuple,
         engine.ExchangesTuples,
         engine.HooksAfterNode,
@@ -178,6 +192,7 @@ WRONG: dict[str, list[Any]] = {
         engine.recurses,
         engine.does_not_wait,
         engine.waits_for_one,
+        engine.queues_each_part,
         engine.forgets_what_arrived,
         engine.takes_newest,
         engine.takes_oldest,
@@ -189,6 +204,7 @@ WRONG: dict[str, list[Any]] = {
         without("forward_pre"),
         ForgetsNodes,
         RunsBeforeTheExit,
+        RunsBeforeTheEntrance,
         GivesTheOldInput,
         AddsOne,
         RunsTheLastFirst,
