@@ -19,8 +19,8 @@ import hookviz as hv
 
 from .compare import Watch, bits, collect_warnings, first_difference, plain, seed_cpu_generator
 
-MIN_COMPARED = (2420, 2865, 3150, 2370, 1745, 1450)
-"""The minimum number of compared samples of each slice, together over 14,000."""
+MIN_COMPARED = (1500, 2600, 2400, 1800, 1400, 1400)
+"""The minimum number of compared samples of each slice on torch 2.6 to 2.14, which differ in their samples."""
 NOT_DETERMINISTIC = {"linalg.lstsq", "linalg.lstsq grad_oriented"}
 """Two plain runs of these may differ in the last digits, because LAPACK's result depends on memory alignment."""
 SEED = 1234
@@ -81,8 +81,8 @@ def test_recording_does_not_change_the_gradients_of_operator_samples(part: int) 
 
 
 def test_slices_cover_every_operator() -> None:
-    assert len(operators()) >= 535
-    assert sum(MIN_COMPARED) >= 14_000
+    assert len(operators()) >= 530
+    assert sum(MIN_COMPARED) >= 11_000
 
 
 def compare_operator(op: Any, tally: Tally, watch: Watch = hv.record) -> None:

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.formulas.reasons import Reason
+from hookviz.autograd.torch_internals import SAVED_TENSORS_SHOW_THEIR_HOOKS
 
 from .compare import collect_warnings, seed_cpu_generator
 from .test_operator_samples import operators
@@ -48,4 +49,4 @@ def test_formulas_reproduce_the_recorded_gradients_of_operator_samples(part: int
                 if node in derivatives.list_ops() and node not in INEXACT_NODES:
                     assert "does not give the recorded" not in reason.note, (op.name, node, reason)
     print(f"\nslice {part}: {dict(verdicts)}")
-    assert verdicts["explained"] >= 200
+    assert verdicts["explained"] >= (200 if SAVED_TENSORS_SHOW_THEIR_HOOKS else 140)

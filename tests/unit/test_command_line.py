@@ -15,6 +15,7 @@ from scenes import recorded
 import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.command_line import console
+from tests.requirements import needs_saved_tensors
 
 Write = Callable[..., str]
 
@@ -236,6 +237,7 @@ def test_run_saves_and_returns_the_status_of_a_script_that_ends_early(
     assert len(hv.load(tmp_path / "pass.json").steps) == 11
 
 
+@needs_saved_tensors
 def test_run_reports_findings_but_fails_only_with_check(
     write_script: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
