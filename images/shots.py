@@ -135,6 +135,7 @@ def vanishing(chrome: Browser, target: Path, made: Path) -> None:
             around = player.locator(".hv-trail button").last.inner_text()
             player.press("u")
             expect(here).to_have_text(around)
+        player.locator(".hv-found summary").click()
         (target / "large.png").write_bytes(still(player))
 
 
