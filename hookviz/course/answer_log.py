@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,23 +20,14 @@ Record = dict[str, Any]
 """What is known of one exercise: ``score``, ``tries``, the first and the last answer with their times."""
 
 
-class TryRule(NamedTuple):
-    """The score of an exercise whose earlier tries cost something: the last try counts, until one passes."""
-
-    score_after: Callable[[int], float]
-    """Number of earlier tries → the score of this one."""
-    enough: float
-    """The score that passes: later tries change nothing."""
-
-
 class Attempt(NamedTuple):
     """A verdict of this session, with its answer as text and the time."""
 
     verdict: Verdict
     answer: str
     moment: str
-    rule: TryRule | None = None
-    """None where the best score counts."""
+    last_counts: bool = False
+    """Whether the last score counts, and not the best one."""
 
 
 _attempts: list[Attempt] = []
@@ -58,14 +49,14 @@ class AnswerFile:
         return float(sum(record["score"] for record in self.exercises.values()))
 
     def __repr__(self) -> str:
-        right = sum(record["score"] == 1 for record in self.exercises.values())
+        right = sum(record.get("right", record["score"] == 1) for record in self.exercises.values())
         return say("report.line", path=self.path, right=right, count=len(self.exercises), score=f"{self.score:g}")
 
 
-def log_attempt(verdict: Verdict, answer: Any, rule: TryRule | None = None) -> None:
+def log_attempt(verdict: Verdict, answer: Any, *, last_counts: bool = False) -> None:
     """Remember a verdict of this session, with the answer as text."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    _attempts.append(Attempt(verdict, describe_answer(answer), moment, rule))
+    _attempts.append(Attempt(verdict, describe_answer(answer), moment, last_counts))
 
 
 def describe_answer(answer: Any) -> str:
@@ -100,17 +91,19 @@ def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
     return AnswerFile(target, content["exercises"])
 
 
+def read_score(path: str | Path, exercise: str) -> tuple[float, int]:
+    """Return the score of an exercise in a file of answers, and its number of tries; zeros if it is not there."""
+    record = _read_answers(to_path(path))["exercises"].get(exercise, {"score": 0.0, "tries": 0})
+    return record["score"], record["tries"]
+
+
 def _add_attempt(exercises: dict[str, Record], attempt: Attempt) -> None:
-    """Add an attempt to the record of its exercise. Where tries cost something, those in the file count, too."""
-    verdict, answer, moment, rule = attempt
+    """Add an attempt to the record of its exercise."""
+    verdict, answer, moment, last_counts = attempt
     new = {"score": 0.0, "tries": 0, "first_answer": answer, "first_time": moment}
     record = exercises.setdefault(verdict.exercise, new)
-    if rule is None:
-        record["score"] = max(record["score"], verdict.score)
-    elif record["score"] < rule.enough:
-        record["score"] = rule.score_after(record["tries"])
-    else:
-        return
+    if last_counts or verdict.score >= record["score"]:
+        record["score"], record["right"] = verdict.score, verdict.right
     record["tries"] += 1
     record["last_answer"], record["last_time"] = answer, moment
 

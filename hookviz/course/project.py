@@ -6,8 +6,9 @@ a fault is a function in a place where each network has one. ``hand_in`` grades 
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from hookviz.analysis.questions.answer_verdict import Verdict
-from hookviz.course.answer_log import TryRule, log_attempt
+from hookviz.course.answer_log import log_attempt, read_score, write_report
 from hookviz.course.fault_draw import COUNT, PLACES, STAGES, Fault, NumberSource, draw_faults, region
 from hookviz.course.project_grading import (
     COST_OF_A_TRY,
@@ -36,10 +37,6 @@ HINT_COSTS = (0.1, 0.2, 0.3)
 
 _hints: dict[str, dict[int, int]] = {}
 """Number of a patient → number of a fault → how many hints were read about it."""
-_tries: dict[str, int] = {}
-"""Number of a patient → how many tries were graded."""
-_passed: dict[str, Verdict] = {}
-"""Number of a patient → the verdict that passed: it stays."""
 
 
 KINDS: Mapping[str, str] = {
@@ -410,16 +407,18 @@ def write_hint(fault: Fault, level: int) -> str:
     return project_texts()[f"hint.{fault.kind}.{level}"]
 
 
-def hand_in(patient: Patient, findings: Any) -> Verdict:
-    """Grade at most three findings. ``hookviz.report`` writes the score into your file of answers.
+def hand_in(patient: Patient, findings: Any, answers: str | Path = "answers.json") -> Verdict:
+    """Grade at most three findings, and write the try and its score into your file of answers, as ``hookviz.report``.
 
     A finding is worth 1 point if kind and place are right, 0.3 if only the kind is, and 0.1 if only the place is. A
-    wrong one costs 0.3 points. Each hint costs points, and each earlier try costs 0.4, so only the first two tries can
-    pass. You need 2.4 of 3 points. The last try counts, and after a try that passes nothing changes any more.
+    wrong one costs 0.3 points. Each hint costs points, and each earlier try in the file costs 0.4, so only the first
+    two tries can pass. You need 2.4 of 3 points. The last try counts, and after a try that passes nothing changes any
+    more.
 
     Args:
         patient: the patient.
         findings: a list of up to three pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"``).
+        answers: the file of answers. It is made if there is none.
 
     >>> hand_in(make_patient(1), [("leak", "the third one")]).right
     False
@@ -434,23 +433,19 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
         if read_finding(finding, KINDS) is None:
             parts = {"finding": repr(finding), "kinds": ", ".join(KINDS), "places": ", ".join(PLACES)}
             return Verdict(exercise, False, fill_text(texts["verdict.unread"], **parts))
-    if patient.seed in _passed:
-        return _passed[patient.seed]
-    hints, faults = hint_cost(patient.seed), draw_faults(patient.seed)
-    graded = grade_findings(faults, listed, KINDS)
-
-    def grade_after(tries: int) -> Grade:
-        """Subtract what hints and earlier tries cost."""
-        return replace(graded, cost=hints + COST_OF_A_TRY * tries)
-
-    earlier = _tries.get(patient.seed, 0)
-    _tries[patient.seed] = earlier + 1
-    grade = grade_after(earlier)
+    score, tries = read_score(answers, exercise)
+    faults = draw_faults(patient.seed)
+    if score >= PASS_SHARE:
+        points = f"{score * COUNT:.1f}"
+        return Verdict(
+            exercise, True, fill_text(texts["verdict.before"], points=points) + show_faults(faults), credit=score
+        )
+    cost = hint_cost(patient.seed) + COST_OF_A_TRY * tries
+    grade = grade_findings(faults, listed, KINDS, cost)
     reason = explain_grade(grade) + (show_faults(faults) if grade.passed else "")
-    verdict = Verdict(exercise, grade.score == 1, reason, credit=grade.score)
-    if grade.passed:
-        _passed[patient.seed] = verdict
-    log_attempt(verdict, listed, TryRule(lambda tries: grade_after(tries).score, PASS_SHARE))
+    verdict = Verdict(exercise, grade.passed, reason, credit=grade.score)
+    log_attempt(verdict, listed, last_counts=True)
+    write_report(answers)
     return verdict
 
 

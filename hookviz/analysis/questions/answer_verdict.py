@@ -17,12 +17,12 @@ class Verdict:
     of_quiz: bool = False
     """Whether the answer belongs to a question of ``Trace.quiz``, not to an exercise of a lesson."""
     credit: float = 0.0
-    """What the answer is worth if it is not right but partly so, from 0 to 1."""
+    """What the answer is worth, from 0 to 1, if that is not 1 for a right answer and 0 for a wrong one."""
 
     @property
     def score(self) -> float:
-        """What the answer is worth: 1 if it is right, part of that if it is partly right, else 0."""
-        return 1.0 if self.right else self.credit
+        """What the answer is worth: 1 if it is right and 0 if it is wrong, unless it has a ``credit`` of its own."""
+        return self.credit or float(self.right)
 
     def __repr__(self) -> str:
         asked = say("quiz.question" if self.of_quiz else "quiz.exercise", number=self.exercise)
