@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import nn
 
+import hookviz as hv
+from hookviz.course.question_bank import read_questions
 from hookviz.course.transformer import SmallTransformer, as_row
 
 
@@ -784,3 +786,88 @@ def question_exam22() -> None:
         ):
             right.append((heads(fetched).sum(0).argmax(1) == labels).float().mean().item())
     assert right[:3] == [1, 1, 1] and right[3] < 0.5
+
+
+# -- questions that `Trace.quiz` draws from a pass
+
+
+def assert_drawn_by_quiz(key, run, number) -> None:
+    """The question of the bank is one of the quiz about ``run``, with its right answer and its reasons."""
+    with hv.record() as trace:
+        run()
+    quiz = trace.quiz()
+    question = read_questions()[key]
+    assert question.ask.endswith(f" {quiz[number - 1].text}")
+    for choice in question.choices:
+        verdict = quiz.check(number, choice.text)
+        assert (verdict.right, verdict.reason) == (choice.right, choice.reason)
+
+
+def question_02q() -> None:
+    def run():
+        a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 5.0, 3.0))
+
+        def e_hook(grad):
+            return grad * 10
+
+        def c_hook(grad):
+            return grad + 4
+
+        c = a * b
+        e = c * d
+        c.register_hook(c_hook)
+        e.register_hook(e_hook)
+        e.backward()
+
+    assert_drawn_by_quiz("02q", run, 2)
+
+
+def question_02r() -> None:
+    def run():
+        w = torch.tensor(3.0, requires_grad=True)
+
+        def look(grad):
+            grad * 100
+
+        y = w * 8
+        w.register_hook(look)
+        y.backward()
+
+    assert_drawn_by_quiz("02r", run, 1)
+
+
+def question_03q() -> None:
+    class Add(nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    def double(module, args):
+        return (args[0] * 2,)
+
+    def minus(module, args, output):
+        return output - 5
+
+    def run():
+        net = Add()
+        net.register_forward_pre_hook(double)
+        net.register_forward_hook(minus)
+        net(torch.tensor(4.0))
+
+    assert_drawn_by_quiz("03q", run, 2)
+
+
+def question_04q() -> None:
+    def times(module, grad_output):
+        return (grad_output[0] * 10,)
+
+    def add(module, grad_input, grad_output):
+        return (grad_input[0] + 1,)
+
+    def run():
+        net = nn.Linear(1, 1, bias=False)
+        nn.init.constant_(net.weight, 3.0)
+        net.register_full_backward_pre_hook(times)
+        net.register_full_backward_hook(add)
+        net(torch.tensor([2.0], requires_grad=True)).backward()
+
+    assert_drawn_by_quiz("04q", run, 2)

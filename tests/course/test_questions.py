@@ -21,7 +21,8 @@ REVIEWED = [f"{number:02}" for number in range(2, 14)]
 
 @pytest.mark.parametrize("proof", PROOFS.values(), ids=PROOFS.keys())
 def test_what_the_right_choice_says_is_so(proof: Callable[[], None]) -> None:
-    assert "assert " in inspect.getsource(proof) or "pytest.raises" in inspect.getsource(proof)
+    source = inspect.getsource(proof)
+    assert any(check in source for check in ("assert ", "assert_drawn_by_quiz(", "pytest.raises"))
     proof()
 
 
@@ -45,7 +46,7 @@ def test_a_question_has_one_right_choice_and_reasons_for_all(question: Question)
     assert len({choice.text for choice in choices}) == len(choices)
     assert question.ask.endswith("?") and question.ask.count("`") % 2 == 0
     for choice in choices:
-        assert choice.reason.endswith(".") and bool(choice.chosen) is not choice.right
+        assert choice.reason.endswith((".", "?")) and bool(choice.chosen) is not choice.right
         assert all(text.count("`") % 2 == 0 for text in (choice.text, choice.reason, choice.chosen))
 
 
@@ -82,6 +83,11 @@ def test_two_lessons_in_a_row_share_no_question(lesson: str) -> None:
 def test_reviews_ask_about_many_different_questions() -> None:
     asked = Counter(question.key for lesson in REVIEWED for question in hv.review(lesson).questions)
     assert len(asked) > 25 and max(asked.values()) <= 3
+
+
+def test_reviews_ask_questions_that_the_quiz_of_a_trace_draws() -> None:
+    asked = {question.key for lesson in REVIEWED for question in hv.review(lesson).questions}
+    assert len(asked & {"02q", "02r", "03q", "04q"}) >= 2
 
 
 @pytest.mark.parametrize("lesson", ["01", "14", "5", "", None])
