@@ -28,8 +28,8 @@ CELL = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?:(?P<page>\w+)\.ipynb)?
 NUMBER = '<p class="in" id="cell-id={}">In [{}]</p>'
 NOTE = """\
 ```{{note}}
-Everything on this page has already run. Its players and their switches work without a network. To have an answer checked, to
-move a slider or to change the code, open the notebook:
+Everything on this page has already run. Its players and their switches work without a network. To have an answer
+checked, to move a slider or to change the code, open the notebook:
 {{download}}`{name} </files/{name}>`.
 ```"""
 

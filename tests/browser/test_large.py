@@ -404,6 +404,7 @@ def test_click_on_a_finding_goes_to_its_step(open_file: Opener, name: str, culpr
     page = open_file(name, reduced_motion="reduce")
     link = page.locator(".hv-live .hv-notes a[href]").first
     expect(link).to_contain_text(culprit)
+    page.locator(".hv-live .hv-found summary").click()
     link.click()
     expect(page.locator(".hv-live .hv-sentence")).to_contain_text(text)
     step = re.match(r"Step (\d+), \w+:", link.inner_text())
@@ -414,6 +415,8 @@ def test_click_on_a_finding_goes_to_its_step(open_file: Opener, name: str, culpr
 def test_findings_are_hidden_while_predicting(player: Locator) -> None:
     link = player.locator(".hv-notes a[href]").first
     expect(link).to_contain_text("vanishes")
+    player.locator(".hv-found summary").click()
+    player.focus()
     press(player.page, "p")
     expect(link).not_to_be_visible()
     press(player.page, "p")

@@ -27,6 +27,20 @@ test("the sentence lists the gradients that differ in the end", () => {
   assert.equal(describeFlip(after, null, language), "");
 });
 
+test("a gradient that is written in one of the two runs only is a change from or to None", () => {
+  const [none, both] = [run("all on", [["a", "3"]]), run("Without f", [["a", "3"], ["b", "6"]])];
+  assert.equal(describeFlip(both, none, language), "Without f: b.grad is 6 instead of None.");
+  assert.equal(describeFlip(none, both, language), "all on: b.grad is None instead of 6.");
+  assert.equal(describeFlip(run("x", []), none, language), "x: a.grad is None instead of 3.");
+});
+
+test("without the words of all steps, nothing is said of gradients that are not seen in both runs", () => {
+  const partly = run("Without f", [["a", "3"]]);
+  partly.steps.push({ kind: "accumulate", words: null });
+  assert.equal(describeFlip(partly, run("all on", [["a", "3"], ["b", "6"]]), language), "");
+  assert.equal(describeFlip(partly, run("all on", [["a", "4"], ["b", "6"]]), language), "Without f: a.grad is 3 instead of 4.");
+});
+
 test("the last value of a gradient counts, and long values and lists are cut with a word", () => {
   assert.deepEqual([...finalGradients(run("", [["a", "1"], ["a", "3"]]), language)], [["a", "3"]]);
   const many = (value) => run("x", ["a", "b", "c", "d", "e", "f"].map((name) => [name, value]));

@@ -8,6 +8,8 @@
 
 /** The most gradients that the sentence lists, and the longest value that it shows. */
 const [MAX_CHANGES, MAX_LENGTH] = [4, 24];
+/** The `.grad` of a tensor to which no gradient is written, as Python prints it. */
+const NO_GRADIENT = "None";
 
 /**
  * Returns a sentence about the gradients that differ from the baseline; empty if their values are not here.
@@ -18,14 +20,23 @@ const [MAX_CHANGES, MAX_LENGTH] = [4, 24];
 export function describeFlip(run, baseline, language) {
   if (!baseline) return "";
   const [now, was] = [run, baseline].map((one) => finalGradients(one, language));
-  const changes = [...now].filter(([on, value]) => was.has(on) && was.get(on) !== value);
-  if (!now.size) return "";
+  if (!now.size && !was.size) return "";
+  const isComplete = [run, baseline].every(hasAllWords);
+  const names = [...new Set([...was.keys(), ...now.keys()])].filter((on) => isComplete || (was.has(on) && now.has(on)));
+  const changes = names.map((on) => ({ on, was: was.get(on) ?? NO_GRADIENT, now: now.get(on) ?? NO_GRADIENT }))
+    .filter((change) => change.was !== change.now);
   const label = language.read(run.label);
-  if (!changes.length) return language.say("player.flip_none", { label });
-  const texts = changes.slice(0, MAX_CHANGES).map(([on, value]) => describeChange({ on, was: was.get(on) ?? "", now: value }, language));
+  if (!changes.length) return isComplete ? language.say("player.flip_none", { label }) : "";
+  const texts = changes.slice(0, MAX_CHANGES).map((change) => describeChange(change, language));
   if (changes.length > MAX_CHANGES) texts.push(language.say("player.flip_more", { count: changes.length - MAX_CHANGES }));
   return language.say("player.flip_result", { label, changes: texts.join(", ") });
 }
+
+/**
+ * Returns whether the words of each step that writes a `.grad` are here: those of a large trace come when they are needed.
+ * @param {Pick<LoadedRun, "steps">} run
+ */
+const hasAllWords = ({ steps }) => steps.every(({ kind, words }) => kind !== "accumulate" || Boolean(words));
 
 /**
  * Returns the name of each tensor whose `.grad` is written → its last value.
