@@ -111,7 +111,7 @@ def test_an_empty_table_says_what_was_examined() -> None:
     assert str(trace.findings) == (
         "Nothing was found. Checked: the gradients of 3 passes for NaN, Inf, zeros, vanishing and exploding; "
         "whether the hooks fired that hookviz knows of (trace.unfired says where it looked); "
-        "and whether a gradient reached the parameters. "
+        "and whether a gradient reached the parameters of the models that still existed at the end of the recording. "
         "Also checked: the parameters, learning rates and leftover gradients of 3 optimizer steps."
     )
     with hv.record(net) as trace:
