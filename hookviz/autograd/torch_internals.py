@@ -103,16 +103,21 @@ def require_internals() -> None:
         raise RuntimeError(say("error.torch.internals", version=torch.__version__, paths=", ".join(_MISSING)))
 
 
-def _declare(path: str, since: str, use: Use, kind: Kind, *files: str) -> Any:
-    INTERNALS.append(Internal(path, since, use, kind, files))
+def _find(path: str, kind: Kind) -> Any:
+    """Return the object at ``path``; None if it is missing or of another kind."""
     try:
         found = resolve(path)
-        if matches_kind(kind, found):
-            return found
     except LookupError:
-        pass
-    _MISSING.append(path)
-    return None
+        return None
+    return found if matches_kind(kind, found) else None
+
+
+def _declare(path: str, since: str, use: Use, kind: Kind, *files: str) -> Any:
+    INTERNALS.append(Internal(path, since, use, kind, files))
+    found = _find(path, kind)
+    if found is None:
+        _MISSING.append(path)
+    return found
 
 
 def _function(path: str, since: str, use: Use) -> Any:
@@ -122,18 +127,12 @@ def _function(path: str, since: str, use: Use) -> Any:
 def _function_or(path: str, since: str, use: Use, *, older: str | None = None, stand_in: Any = None) -> Any:
     """Declare a function; without it take the one at ``older``, else ``stand_in``."""
     for tried in (path, older):
-        if tried is not None and _is_function(tried):
+        found = None if tried is None else _find(tried, "function")
+        if tried is not None and found is not None:
             INTERNALS.append(Internal(tried, since if tried == path else "2.0", use, "function"))
-            return resolve(tried)
+            return found
     INTERNALS.append(Internal(path, since, use, "function"))
     return stand_in
-
-
-def _is_function(path: str) -> bool:
-    try:
-        return matches_kind("function", resolve(path))
-    except LookupError:
-        return False
 
 
 def _class(path: str, since: str, use: Use) -> Any:
