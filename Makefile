@@ -5,6 +5,7 @@ LAB_ARGS ?=
 LESSONS ?= 01 02
 PEERS_ARGS ?=
 PYTEST_ARGS ?=
+RELEASES ?=
 
 VENV_PYTHON = .venv/bin/python
 AGAIN = $(MAKE) --no-print-directory
@@ -15,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE =
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench peers clean \
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench matrix peers clean \
     python ready ready-site ready-peers
 
 help:
@@ -30,6 +31,7 @@ help:
 	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
+	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12"
@@ -88,6 +90,9 @@ images: ready
 
 bench: ready
 	@$(VENV_PYTHON) -m benchmarks
+
+matrix: ready
+	@$(VENV_PYTHON) -m tools.matrix $(RELEASES)
 
 peers: ready-peers
 	@.venv-peers/bin/python -m benchmarks.peers $(PEERS_ARGS)

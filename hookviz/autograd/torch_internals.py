@@ -31,7 +31,7 @@ Use = Literal[
 
 Kind = Literal["function", "class", "dict", "attribute", "lazy"]
 
-TESTED = ("2.10", "2.13")
+TESTED = ("2.6", "2.14")
 """The first and the last release of torch that hookviz was tested with."""
 
 
@@ -46,6 +46,9 @@ class Internal(NamedTuple):
     kind: Kind
     files: tuple[str, ...] = ()
     """For an attribute: the files of hookviz that write its name."""
+    optional: bool = False
+    """Whether hookviz does without it in a release that is older than ``since``; ``torch.gap.<name>`` among the
+    messages says what is left out."""
 
     @property
     def name(self) -> str:
@@ -126,13 +129,11 @@ def _function(path: str, since: str, use: Use) -> Any:
 
 def _function_or(path: str, since: str, use: Use, *, older: str | None = None, stand_in: Any = None) -> Any:
     """Declare a function; without it take the one at ``older``, else ``stand_in``."""
-    for tried in (path, older):
-        found = None if tried is None else _find(tried, "function")
-        if tried is not None and found is not None:
-            INTERNALS.append(Internal(tried, since if tried == path else "2.0", use, "function"))
-            return found
-    INTERNALS.append(Internal(path, since, use, "function"))
-    return stand_in
+    found = _find(path, "function")
+    if found is None and older is not None:
+        return _declare(older, "2.0", use, "function")
+    INTERNALS.append(Internal(path, since, use, "function", optional=older is None))
+    return stand_in if found is None else found
 
 
 def _class(path: str, since: str, use: Use) -> Any:
@@ -143,8 +144,8 @@ def _dict(path: str, since: str, use: Use, *files: str) -> Any:
     return _declare(path, since, use, "dict", *files)
 
 
-def _attribute(owner: str, name: str, since: str, use: Use, *files: str) -> str:
-    INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", files))
+def _attribute(owner: str, name: str, since: str, use: Use, *files: str, optional: bool = False) -> str:
+    INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", files, optional))
     return name
 
 
@@ -366,7 +367,7 @@ _attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
 SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
 """Prefixes of a node's attributes: a saved value under its name in the formulas, and the same value packed, which
 has the unpack hook."""
-_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.10", "formulas")
+_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.10", "formulas", optional=True)
 SAVED_TENSORS_SHOW_THEIR_HOOKS = hasattr(torch._C._autograd.SavedTensor, "unpack_hook")
 """Without this, reading a saved tensor might call an unpack hook of the user, so hookviz reads none."""
 FUNCTION_OF_NODE = _attribute("torch.autograd.function.BackwardCFunction", "_forward_cls", "2.0", "formulas")
@@ -375,6 +376,7 @@ saved_tensor_hooks = _function_or(
     "torch._C._autograd._top_saved_tensors_default_hooks", "2.8", "saved_hooks", stand_in=lambda ignore_tracing: None
 )
 """The active hooks (pack, unpack), None if there are none; with argument True also while torch traces."""
+SAVED_TENSOR_HOOKS_ARE_SHOWN = hasattr(torch._C._autograd, "_top_saved_tensors_default_hooks")
 saved_tensor_hooks_allowed = _function("torch._C._autograd._saved_tensors_hooks_is_enabled", "2.0", "saved_hooks")
 why_saved_tensor_hooks_are_forbidden = _function(
     "torch._C._autograd._saved_tensors_hooks_get_disabled_error_message", "2.0", "saved_hooks"
@@ -399,9 +401,11 @@ DYNAMO = "torch._dynamo.eval_frame"
 """The module that runs compiled functions; torch loads it when it is first needed."""
 COMPILE_SWITCH = _lazy(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
 """Torch calls it before and after each compiled function."""
-COMPILE_WRAPPER = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "compile_wrapper", "2.8", "compiled")
-"""The function that calls a compiled one."""
-COMPILE_BEGINS = _attribute(f"{DYNAMO}._TorchDynamoContext.__call__", "_callback_from_stance", "2.6", "compiled")
+_COMPILED_CALL = "_TorchDynamoContext.__call__"
+_WRAPPER = ("compile_wrapper", "2.8") if torch.__version__ >= "2.8" else ("_fn", "2.0")
+COMPILE_WRAPPER = f"{_COMPILED_CALL}.<locals>.{_attribute(f'{DYNAMO}.{_COMPILED_CALL}', *_WRAPPER, 'compiled')}"
+"""The function that calls a compiled one, by its qualified name."""
+COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
 _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/compiled_regions.py")
@@ -429,11 +433,15 @@ _lazy(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
 _SHARD = "torch.distributed.fsdp._fully_shard"
 _attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", "recorder/distributed.py")
 _attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", "recorder/distributed.py")
+for _dtype in ("_orig_dtype", "_reduce_dtype"):
+    _attribute(f"{_SHARD}._fsdp_param_group.FSDPParamGroup", _dtype, "2.6", "ranks", "recorder/distributed.py")
 UNSHARDED_PARAMETER = _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_unsharded_param", "2.6", "ranks")
 """The gathered parameter; it does not exist before the first forward pass."""
 _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks", "recorder/distributed.py")
 FSDP_PARAM_GROUPS = "_fsdp_param_groups"
 """Since torch 2.12: several groups of parameters instead of one."""
+GLOO_AVERAGES = torch.__version__ >= "2.9"
+"""Whether gloo averages the gradients of ``fully_shard``; before, it adds them up, though it is asked for the mean."""
 _attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks", "recorder/distributed.py")
 FSDP = "torch.distributed.fsdp"
 """The module of torch with ``FullyShardedDataParallel``."""

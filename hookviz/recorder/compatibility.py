@@ -30,23 +30,34 @@ class Report:
     checked: Counter[Use] = field(default_factory=Counter)
     """Number of internals and behaviours that were checked, by use."""
     mismatches: list[Mismatch] = field(default_factory=list)
+    gaps: list[Mismatch] = field(default_factory=list)
+    """What a newer torch has and this one lacks, so that one feature is left out; all else works."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report as text for a person."""
         yield _versions_line()
         yield ""
-        mismatched = Counter(mismatch.use for mismatch in self.mismatches)
-        rows = [(say(f"torch.use.{use}"), _format_use(self.checked[use], mismatched[use])) for use in get_args(Use)]
+        rows = [(say(f"torch.use.{use}"), self._format_use(use)) for use in get_args(Use)]
         width = max(len(label) for label, _ in rows)
         yield from (f"  {label.ljust(width)}  {state}" for label, state in rows)
         yield ""
-        total = self.checked.total()
-        if not self.mismatches:
+        total, found = self.checked.total(), [*self.gaps, *self.mismatches]
+        yield from (mismatch.text for mismatch in found)
+        yield from [""] * bool(found)
+        if self.mismatches:
+            yield say("torch.bad", count=len(self.mismatches), total=total)
+        elif self.gaps:
+            yield say("torch.good.gaps", count=len(self.gaps), total=total)
+        else:
             yield say("torch.good", total=total)
-            return
-        yield from (mismatch.text for mismatch in self.mismatches)
-        yield ""
-        yield say("torch.bad", count=len(self.mismatches), total=total)
+
+    def _format_use(self, use: Use) -> str:
+        """Return how many points of a use were checked, and how many of them differ or are missing."""
+        total = self.checked[use]
+        differing, missing = (sum(found.use == use for found in list_) for list_ in (self.mismatches, self.gaps))
+        if differing:
+            return say("torch.differs", count=differing, total=total)
+        return say("torch.gaps", count=missing, total=total) if missing else say("torch.as_expected", total=total)
 
 
 def _versions_line() -> str:
@@ -61,10 +72,6 @@ def _versions_line() -> str:
     )
 
 
-def _format_use(total: int, differing: int) -> str:
-    return say("torch.differs", count=differing, total=total) if differing else say("torch.as_expected", total=total)
-
-
 def check_torch() -> Report:
     """Compare the installed torch with what hookviz relies on.
 
@@ -74,27 +81,37 @@ def check_torch() -> Report:
     for internal in INTERNALS:
         if internal.use != "ranks" or torch.distributed.is_available():
             report.checked[internal.use] += 1
-            report.mismatches += _internal_mismatches(internal)
+            found = report.gaps if _needs_newer_torch(internal) else report.mismatches
+            found += _internal_mismatches(internal)
     for behaviour in BEHAVIOURS:
         report.checked[behaviour.use] += 1
         report.mismatches += _behaviour_mismatches(behaviour)
     return report
 
 
+def _needs_newer_torch(internal: Internal) -> bool:
+    """Return whether hookviz is made to do without this internal in a torch as old as the installed one."""
+    return internal.optional and torch.__version__ < internal.since
+
+
 def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
     """Yield the mismatch of one internal, if there is one."""
     owner, _, name = internal.path.rpartition(".")
     is_attribute, loss = internal.kind == "attribute", say(f"torch.loss.{internal.use}")
+    if _needs_newer_torch(internal):
+        missing = say(f"torch.gap.{name}", since=internal.since)
+    else:
+        missing = say("torch.missing", path=internal.path, since=internal.since, loss=loss)
     try:
         resolved = resolve(owner if is_attribute else internal.path)
     except LookupError:
-        yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
+        yield Mismatch(internal.use, missing)
         return
     except Exception as error:  # importing this module of torch fails here
         yield Mismatch(internal.use, say("torch.unloadable", path=internal.path, error=repr(error), loss=loss))
         return
     if is_attribute and not _mentions(resolved, name):
-        yield Mismatch(internal.use, say("torch.missing", path=internal.path, since=internal.since, loss=loss))
+        yield Mismatch(internal.use, missing)
     elif not matches_kind(internal.kind, resolved):
         kinds = {"kind": internal.kind, "found": type(resolved).__name__}
         yield Mismatch(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))

@@ -86,12 +86,12 @@ def read_region_switch(frame: FrameType) -> str | None:
 
     ``frame`` is the frame that calls ``COMPILE_SWITCH``; its argument differs between entering and leaving.
     """
-    if frame.f_code.co_name != COMPILE_WRAPPER:
+    if frame.f_code.co_qualname != COMPILE_WRAPPER:
         return None
     last = max((offset for offset in find_switch_calls(frame.f_code) if offset <= frame.f_lasti), default=None)
     if last is None or not find_switch_calls(frame.f_code)[last]:
         return ""
-    return getattr(frame.f_locals.get("fn"), "__name__", None) or COMPILE_WRAPPER
+    return getattr(frame.f_locals.get("fn"), "__name__", None) or frame.f_code.co_name
 
 
 @functools.cache

@@ -10,7 +10,13 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hookviz.autograd.tensor_statistics import measure_or_defer
-from hookviz.autograd.torch_internals import FSDP, FSDP_PARAM_GROUPS, FULLY_SHARD, UNSHARDED_PARAMETER
+from hookviz.autograd.torch_internals import (
+    FSDP,
+    FSDP_PARAM_GROUPS,
+    FULLY_SHARD,
+    GLOO_AVERAGES,
+    UNSHARDED_PARAMETER,
+)
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.running_pass import RunningPass
@@ -142,7 +148,7 @@ def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
     if groups is None:  # torch 2.10 has one group, or none if the module has no parameters of its own
         groups = filter(None, [state._fsdp_param_group])
     for group in groups:
-        synchroniser: Synchroniser = "fsdp" if group.gradient_divide_factor is None else "factor"
+        synchroniser = _name_synchroniser(group)
         for fsdp_param in group.fsdp_params:
             leaf, grad = getattr(fsdp_param, UNSHARDED_PARAMETER, None), fsdp_param.sharded_param.grad
             info = fsdp_param._module_info
@@ -150,6 +156,16 @@ def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
             if leaf is not None:
                 after = grad._local_tensor if group.reduce_grads and grad is not None else None
                 yield JoinedGradient(leaf, after, synchroniser, group.mesh_info.mesh.size(), path, info.module)
+
+
+def _name_synchroniser(group: Any) -> Synchroniser:
+    """How ``fully_shard`` combines the gradients of one of its groups of parameters."""
+    # Torch 2.6 has the operation that contains the factor instead.
+    if getattr(group, "gradient_divide_factor", None) or getattr(group, "reduce_scatter_reduce_op", None):
+        return "factor"
+    # Other types, among them float16, torch divides by itself.
+    left_to_gloo = (group._reduce_dtype or group._orig_dtype) in (torch.float32, torch.bfloat16)
+    return "sum" if group.device.type == "cpu" and left_to_gloo and not GLOO_AVERAGES else "fsdp"
 
 
 def _flat_gradients(module: Any) -> Iterator[JoinedGradient]:

@@ -21,6 +21,8 @@ from hookviz.autograd.torch_internals import (
     NODE_REGISTRATION,
     RAW_SAVED,
     SAVED,
+    SAVED_TENSOR_HOOKS_ARE_SHOWN,
+    SAVED_TENSORS_SHOW_THEIR_HOOKS,
     Use,
     begin_saving,
     call_module,
@@ -56,9 +58,12 @@ BEHAVIOURS: list[Behaviour] = []
 """All behaviours, in the order of this file."""
 
 
-def _relied_on(use: Use) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
+def _relied_on(use: Use, *, if_there: bool = True) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
+    """Add a behaviour to the list, unless the internal that it is about is missing: that is reported anyway."""
+
     def add(holds: Callable[[], bool]) -> Callable[[], bool]:
-        BEHAVIOURS.append(Behaviour(holds.__name__.removeprefix("_"), use, holds))
+        if if_there:
+            BEHAVIOURS.append(Behaviour(holds.__name__.removeprefix("_"), use, holds))
         return holds
 
     return add
@@ -219,7 +224,7 @@ def _step_hooks_are_called_by_the_step() -> bool:
 # -- saved tensors
 
 
-@_relied_on("formulas")
+@_relied_on("formulas", if_there=SAVED_TENSORS_SHOW_THEIR_HOOKS)
 def _nodes_show_what_they_saved() -> bool:
     a, b = _new_leaf(), torch.tensor(5.0)
     out = a * b
@@ -244,7 +249,7 @@ def _a_node_knows_its_function() -> bool:
     return getattr(type(out.grad_fn), FUNCTION_OF_NODE, None) is _OwnFunction
 
 
-@_relied_on("saved_hooks")
+@_relied_on("saved_hooks", if_there=SAVED_TENSOR_HOOKS_ARE_SHOWN)
 def _saved_tensor_hooks_are_seen() -> bool:
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
@@ -281,8 +286,8 @@ def _compiled_functions_are_switched_to() -> bool:
 
 
 def _inner_code(code: CodeType, name: str) -> CodeType | None:
-    """Return the code of the function ``name`` that is defined in ``code``."""
-    return next((one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name), None)
+    """Return the code of the function with the qualified ``name`` that is defined in ``code``."""
+    return next((one for one in code.co_consts if isinstance(one, CodeType) and one.co_qualname == name), None)
 
 
 @_relied_on("checkpoint")

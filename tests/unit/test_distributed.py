@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 RankResults = list[dict[str, Any]]
 
+needs_fully_shard = pytest.mark.skipif("fsdp2" not in MODELS, reason="fully_shard runs without a GPU from PyTorch 2.8")
+
 
 @pytest.fixture(scope="module")
 def rank_results(tmp_path_factory: pytest.TempPathFactory) -> RankResults:
@@ -88,7 +90,9 @@ def test_ddp_steps_show_local_and_averaged_gradients(rank_results: RankResults, 
     assert all(len(sentences(result[run], "synchronise")) == count for result in rank_results)
 
 
-@pytest.mark.parametrize("run", ["ddp", "bucket views", "checkpoint", "fsdp2", "fsdp1"])
+@pytest.mark.parametrize(
+    "run", ["ddp", "bucket views", "checkpoint", pytest.param("fsdp2", marks=needs_fully_shard), "fsdp1"]
+)
 def test_accumulate_steps_come_before_synchronise_steps(rank_results: RankResults, run: str) -> None:
     steps = [(kind, on) for kind, on, *_ in rank_results[0][run]["steps"] if "[" not in on and on.startswith("model.")]
     kinds = [kind for kind, _ in steps if kind in ("accumulate", "synchronise")]
@@ -123,23 +127,32 @@ def test_passes_nested_by_checkpointing_are_synchronised(rank_results: RankResul
     assert len(pass_ids) == 8 and steps[-1][0] in ("synchronise", "optimizer_step")
 
 
+@needs_fully_shard
 def test_fsdp_steps_show_the_shard_that_the_rank_keeps(rank_results: RankResults) -> None:
     rank0_sentence, rank1_sentence = (
         sentences(result["fsdp2"], "synchronise")["model.2.weight"] for result in rank_results
     )
-    assert rank0_sentence == (
+    averaged = (
         "FSDP averaged the gradient of model.2.weight over 2 ranks, and this rank keeps its shard: "
         "local [[0.305051, 0]] → synchronised [[0.866094, 0]]."
     )
+    added = (
+        "FSDP added up the gradients of model.2.weight from 2 ranks, and this rank keeps its shard: "
+        "local [[0.305051, 0]] → synchronised [[1.73219, 0]]. "
+        "It means to average them, but gloo does not before PyTorch 2.9."
+    )
+    assert rank0_sentence == (averaged if torch.__version__ >= "2.9" else added)
     assert "local [[1.42714, 0]] → synchronised []" in rank1_sentence
 
 
+@needs_fully_shard
 def test_gathered_fsdp_parameters_have_names(rank_results: RankResults) -> None:
     assert set(sentences(rank_results[0]["fsdp2"], "accumulate")) == {
         f"model.{layer}.{name}" for layer in (0, 2) for name in ("weight", "bias")
     }
 
 
+@needs_fully_shard
 def test_gathered_fsdp_parameters_belong_to_their_modules_and_show_their_shapes(rank_results: RankResults) -> None:
     """FSDP frees their memory between forward and backward, so there are no numbers to read."""
     trace = decode_trace(rank_results[0]["fsdp2"]["file"], hv.Trace)

@@ -19,6 +19,7 @@ from hookviz.autograd import torch_internals
 from hookviz.autograd.torch_internals import INTERNALS, Internal, resolve
 from hookviz.recorder import torch_behaviour
 from hookviz.recorder.compatibility import check_torch
+from hookviz.support.messages import say
 
 PACKAGE = Path(hv.__file__).parent
 ADAPTER = "autograd/torch_internals.py"
@@ -111,8 +112,29 @@ def test_the_adapter_binds_the_objects_of_torch() -> None:
 def test_the_installed_torch_is_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert torch.__version__ in lines[0] and lines[-1].startswith("All ")
-    assert not [line for line in lines if "different" in line]
+    assert torch.__version__ in lines[0] and not [line for line in lines if "different" in line]
+    gaps = [entry for entry in INTERNALS if entry.optional and torch.__version__ < entry.since]
+    assert lines[-1].startswith(f"{len(gaps)} of " if gaps else "All ")
+    assert all(say(f"torch.gap.{entry.name}", since=entry.since) in lines for entry in gaps)
+
+
+@pytest.mark.usefixtures("only_pass_checks")
+def test_what_only_a_newer_torch_has_is_a_gap_and_no_fault(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gap = Internal("torch._C._autograd.SavedTensor.unpack_hook", "9.9", "passes", "attribute", optional=True)
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", [gap])
+    monkeypatch.setattr("hookviz.recorder.compatibility.resolve", lambda path: object)
+    assert main(["check"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("Formulas have no values") and "PyTorch 9.9 or newer" in line for line in lines)
+    assert lines[-1].startswith("1 of ") and "1 of them in a newer PyTorch only" in lines[2]
+
+
+def test_every_optional_internal_has_a_sentence_about_what_is_left_out() -> None:
+    names = {entry.name for entry in INTERNALS if entry.optional}
+    assert names == {"unpack_hook", "_top_saved_tensors_default_hooks"}
+    assert all("PyTorch 2.0" in say(f"torch.gap.{name}", since="2.0") for name in names)
 
 
 @pytest.fixture

@@ -671,6 +671,7 @@ def test_the_note_states_that_torch_has_no_derivatives_yaml() -> None:
     assert reason.note == "The installed torch comes without derivatives.yaml."
 
 
+@needs_saved_tensors
 def test_the_note_states_that_derivatives_yaml_has_no_such_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookviz.autograd.formulas.verifier.load_derivatives", lambda: {"other": ""})
     monkeypatch.setattr("hookviz.analysis.formulas.derivatives.load_derivatives", lambda: {"other": ""})
