@@ -48,10 +48,13 @@ def project() -> dict[str, Any]:
 
 
 def requirements(*extras: str) -> list[Requirement]:
-    """The requirements of the project with these extras."""
+    """The requirements of the project with these extras, and with the extras that they include."""
     optional = project()["optional-dependencies"]
-    lines = project()["dependencies"] + [line for extra in extras for line in optional[extra]]
-    return [Requirement(line) for line in lines]
+    found = [Requirement(line) for line in project()["dependencies"]]
+    for extra in extras:
+        for requirement in map(Requirement, optional[extra]):
+            found += requirements(*requirement.extras) if requirement.name == "hookviz" else [requirement]
+    return found
 
 
 def write_executable(path: Path, text: str) -> Path:
