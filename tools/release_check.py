@@ -201,25 +201,38 @@ def _problems(archive: str, files: list[str], needed: Iterable[str], strays: Ite
 
 
 def try_release(built: Built, folder: Path, report: Report, *, quick: bool) -> None:
-    """Install wheel and sdist, each into an empty environment, and run the README's first example, tests and a lesson."""
+    """Install wheel and sdist, each into an empty environment, and run examples, tests and a lesson there."""
     with tarfile.open(built.sdist) as archive:
         archive.extractall(folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
-    for file, sources in ((built.wheel, ROOT), (built.sdist, unpacked)):
-        kind = "wheel" if file == built.wheel else "sdist"
-        environment = Environment(folder / kind)
-        report.step(f"{kind}: pip install", lambda: _install(environment, file))
-        report.step(f"{kind}: the README's ten lines", lambda: run_ten_lines(environment))
-        report.step(f"{kind}: pip install with [unit]", lambda: _install(environment, file, "unit"))
-        report.step(f"{kind}: tests/unit", lambda: run_unit_tests(environment, sources, quick=quick))
-        shutil.rmtree(environment.folder)
-    environment = Environment(folder / "lab")
-    report.step("wheel: pip install with [lab]", lambda: _install(environment, built.wheel, "lab"))
+    try_file(built.wheel, Environment(folder / "wheel"), ROOT, report, quick=quick)
+    try_file(built.sdist, Environment(folder / "sdist"), unpacked, report, quick=quick)
+    try_lessons(built.wheel, Environment(folder / "lab"), report)
+
+
+def try_file(file: Path, environment: Environment, sources: Path, report: Report, *, quick: bool) -> None:
+    """Install a wheel or an sdist, run the README's first example and the tests of ``sources``, and remove all that."""
+    kind = environment.folder.name
+    report.step(f"{kind}: pip install", lambda: install(environment, file))
+    report.step(f"{kind}: the README's ten lines", lambda: run_ten_lines(environment))
+    report.step(f"{kind}: pip install with [unit]", lambda: install(environment, file, "unit"))
+    report.step(f"{kind}: tests/unit", lambda: run_unit_tests(environment, sources, quick=quick))
+    shutil.rmtree(environment.folder)
+
+
+def try_lessons(wheel: Path, environment: Environment, report: Report) -> None:
+    """Install the wheel with what the lessons need, and run the first of them."""
+    report.step("wheel: pip install with [lab]", lambda: install(environment, wheel, "lab"))
     report.step("jupyter lab --version", lambda: environment.run("-m", "jupyter", "lab", "--version").strip())
     report.step("lesson 01", lambda: run_lesson(environment))
 
 
-def _install(environment: Environment, file: Path, extra: str = "") -> str:
+def install(environment: Environment, file: Path, extra: str = "") -> str:
+    """Install a wheel or an sdist, and return the versions that are then imported.
+
+    Raises:
+        CheckFailed: hookviz is imported from elsewhere.
+    """
     environment.install(f"{file}[{extra}]" if extra else str(file))
     code = "import hookviz, torch; print(hookviz.__version__, torch.__version__, hookviz.__file__)"
     hookviz, torch, place = environment.run("-I", "-c", code).split()
@@ -245,7 +258,7 @@ def ten_lines(readme: str) -> str:
 
 
 def run_unit_tests(environment: Environment, sources: Path, *, quick: bool) -> str:
-    """Run copies of the unit tests, away from the sources, so that they import what is installed; return pytest's summary."""
+    """Copy the unit tests away from the sources, so that they import what is installed; return pytest's summary."""
     folder = environment.folder / "tried"
     shutil.copytree(sources / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(sources / "pyproject.toml", folder)  # it holds pytest's settings

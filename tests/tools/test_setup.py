@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, metadata
@@ -489,24 +488,3 @@ def test_binder_post_build_installs_without_dependencies() -> None:
     assert 'cp tools/overrides.json "$settings/overrides.json"\n' in script.read_text()
     assert os.access(script, os.X_OK) and os.access(ROOT / ".ci" / "run", os.X_OK)
     assert not (ROOT / ".binder").exists() and not (ROOT / "binder").exists()
-
-
-def test_version_and_license_match_in_all_files() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == project()["version"]
-    assert citation["license"] == project()["license"]
-
-
-def test_wheel_contains_all_files_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hatchling import build
-
-    monkeypatch.chdir(ROOT)
-    with zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))) as wheel:
-        packaged = {name for name in wheel.namelist() if name.startswith("hookviz/")}
-        extra = {name.split("/")[0] for name in wheel.namelist()} - {"hookviz"}
-    files = {path.relative_to(ROOT) for path in (ROOT / "hookviz").rglob("*") if path.is_file()}
-    installed = {path for path in files if not {"__pycache__", "browser"} & {*path.parts} and path.suffix != ".pyc"}
-    assert packaged == {path.as_posix() for path in installed}
-    assert {Path(name).suffix for name in packaged} >= {".py", ".js", ".css", ".json"}
-    assert "hookviz/py.typed" in packaged
-    assert extra == {f"hookviz-{project()['version']}.dist-info"}
