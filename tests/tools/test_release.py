@@ -104,6 +104,10 @@ def test_version_and_license_are_the_same_everywhere(metadata: Message) -> None:
     assert metadata["License-Expression"] == citation["license"] == PYPROJECT["project"]["license"]
 
 
+def test_readme_names_the_wheel_of_this_version(wheel: Path) -> None:
+    assert f"pip install {wheel.name}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_classifiers_exist_and_fit_the_needed_python() -> None:
     classifiers = PYPROJECT["project"]["classifiers"]
     assert [name for name in classifiers if name not in valid_classifiers] == []
