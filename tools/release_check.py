@@ -73,7 +73,7 @@ class Environment:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        venv.create(folder, with_pip=True)
+        venv.create(folder, symlinks=sys.platform != "win32", with_pip=True)
 
     @property
     def programs(self) -> Path:

@@ -150,7 +150,7 @@ def test_ten_lines_are_the_first_example_of_the_readme() -> None:
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> release_check.Environment:
     """An environment whose Python is this one."""
-    monkeypatch.setattr(release_check.venv, "create", lambda folder, with_pip: None)
+    monkeypatch.setattr(release_check.venv, "create", lambda folder, **options: None)
     found = release_check.Environment(tmp_path)
     found.programs.mkdir(parents=True)
     (found.programs / "python").symlink_to(sys.executable)
