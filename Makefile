@@ -1,6 +1,7 @@
 # `make help` says what there is. Every target makes the environment that it needs first, unless it is up to date.
 
 PYTHON ?= python3
+DIST_ARGS ?=
 LAB_ARGS ?=
 LESSONS ?= 01 02
 PEERS_ARGS ?=
@@ -16,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE =
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench matrix peers clean \
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench matrix peers dist clean \
     python ready ready-site ready-peers
 
 help:
@@ -33,6 +34,7 @@ help:
 	@echo "make bench    measure what recording costs"
 	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
+	@echo "make dist     build the wheel and the sdist, and try both in empty environments"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12"
 
@@ -96,6 +98,9 @@ matrix: ready
 
 peers: ready-peers
 	@.venv-peers/bin/python -m benchmarks.peers $(PEERS_ARGS)
+
+dist: python
+	@"$(PYTHON)" -m tools.release_check $(DIST_ARGS)
 
 clean:
 	rm -rf .venv .venv-peers node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-import resource
 import signal
 import sys
 import tempfile
@@ -650,11 +649,15 @@ def describe_outcome(seed: int, folder: Path) -> str:
 
 def peak_megabytes() -> float:
     """The peak memory of this process in megabytes."""
+    import resource  # Windows has no such module
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main(first: int, last: int) -> None:
     """Try the files with these numbers and print the results; the growth of the process bounds the memory of a file."""
+    import resource  # Windows has no such module
+
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_DATA, (8 * 2**30, resource.RLIM_INFINITY))
     counts: Counter[str] = Counter()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import hookviz as hv
+from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.questions import grading
 from hookviz.autograd import graph, tensor_statistics
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
@@ -99,6 +100,13 @@ def test_numbers_in_the_readme_match_the_constants_of_the_code() -> None:
     assert "Up to five hooks" in README_ON_ONE_LINE and combinations.MAX_COMBINED == 5
     assert "Runs longer than a second" in README_ON_ONE_LINE and progress.DELAY == 1
     assert "within a thousandth" in README_ON_ONE_LINE and grading.TOLERANCE == 1 / 1000
+
+
+def test_readme_states_the_number_of_formulas() -> None:
+    ops = derivatives.list_ops()
+    formulas = [(op, derivatives.find_formula(op, slot)) for op in ops for slot in range(3)]
+    from_torch = {op for op, formula in formulas if formula is not None and formula.entry is not None}
+    assert f"formulas for {len(ops)} kinds of node, {len(from_torch)} of them read from" in README_ON_ONE_LINE
 
 
 def test_versions_in_the_readme_match_the_constraints() -> None:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, metadata
@@ -23,7 +22,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tools import payload_types
+from tools import payload_types, trace_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 CONDA_NAMES = {"torch": "pytorch-cpu", "graphviz": "python-graphviz", "matplotlib": "matplotlib-base"}
@@ -48,10 +47,13 @@ def project() -> dict[str, Any]:
 
 
 def requirements(*extras: str) -> list[Requirement]:
-    """The requirements of the project with these extras."""
+    """The requirements of the project with these extras, and with the extras that they include."""
     optional = project()["optional-dependencies"]
-    lines = project()["dependencies"] + [line for extra in extras for line in optional[extra]]
-    return [Requirement(line) for line in lines]
+    found = [Requirement(line) for line in project()["dependencies"]]
+    for extra in extras:
+        for requirement in map(Requirement, optional[extra]):
+            found += requirements(*requirement.extras) if requirement.name == "hookviz" else [requirement]
+    return found
 
 
 def write_executable(path: Path, text: str) -> Path:
@@ -406,6 +408,10 @@ def test_committed_javascript_types_match_the_python_types() -> None:
     assert payload_types.TARGET.read_text(encoding="utf-8") == payload_types.write_types()
 
 
+def test_committed_trace_schema_matches_the_types() -> None:
+    assert trace_schema.TARGET.read_text(encoding="utf-8") == trace_schema.write_schema()
+
+
 @pytest.mark.parametrize(("node", "tests", "status"), [(0, 0, 0), (1, 0, 1), (0, 2, 2), (1, 2, 2)])
 def test_suite_runs_javascript_and_python_tests_and_reports_either_failure(
     node: int, tests: int, status: int, monkeypatch: pytest.MonkeyPatch
@@ -482,24 +488,3 @@ def test_binder_post_build_installs_without_dependencies() -> None:
     assert 'cp tools/overrides.json "$settings/overrides.json"\n' in script.read_text()
     assert os.access(script, os.X_OK) and os.access(ROOT / ".ci" / "run", os.X_OK)
     assert not (ROOT / ".binder").exists() and not (ROOT / "binder").exists()
-
-
-def test_version_and_license_match_in_all_files() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == project()["version"]
-    assert citation["license"] == project()["license"]
-
-
-def test_wheel_contains_all_files_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hatchling import build
-
-    monkeypatch.chdir(ROOT)
-    with zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))) as wheel:
-        packaged = {name for name in wheel.namelist() if name.startswith("hookviz/")}
-        extra = {name.split("/")[0] for name in wheel.namelist()} - {"hookviz"}
-    files = {path.relative_to(ROOT) for path in (ROOT / "hookviz").rglob("*") if path.is_file()}
-    installed = {path for path in files if not {"__pycache__", "browser"} & {*path.parts} and path.suffix != ".pyc"}
-    assert packaged == {path.as_posix() for path in installed}
-    assert {Path(name).suffix for name in packaged} >= {".py", ".js", ".css", ".json"}
-    assert "hookviz/py.typed" in packaged
-    assert extra == {f"hookviz-{project()['version']}.dist-info"}

@@ -1,7 +1,6 @@
 """Atomic writes: a file is written completely or not at all, and its folder does not change otherwise."""
 
 import os
-import resource
 import secrets
 import stat
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
 @contextmanager
 def disk_full(max_bytes: int) -> Iterator[None]:
     """Limit the size of every file to ``max_bytes``."""
+    resource = pytest.importorskip("resource", reason="Windows has no such module")
     old_limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, old_limits[1]))
     try:

@@ -375,6 +375,8 @@ def work(x):
 if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(pool.map(work, [1, 2]))
+        pool.close()
+        pool.join()  # what the worker printed is written when it ends, and is lost if it is killed
     print(type(pickle.loads(pickle.dumps(Mine()))), sys.path[0], os.path.abspath(sys.argv[0]), __file__)
     print(sys.modules["__main__"].__file__, __spec__ and __spec__.name)
     raise RuntimeError("at the end")

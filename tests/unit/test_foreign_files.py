@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -269,7 +268,9 @@ def test_a_path_with_a_null_character_is_refused(path: Any) -> None:
 
 
 def peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    resource = pytest.importorskip("resource", reason="Windows has no such module")
+    peak: float = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak
 
 
 def test_a_formula_with_too_many_numbers_is_not_evaluated(tmp_path: Path) -> None:

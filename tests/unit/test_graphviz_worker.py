@@ -86,7 +86,7 @@ PREPARE_IMPORT_WITHOUT_TORCH = f"""
 import sys, types
 for name, folder in {{"hookviz": "hookviz", "hookviz.picture": "hookviz/picture"}}.items():
     sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [{str(ROOT)!r} + "/" + folder]
+    sys.modules[name].__path__ = [{str(Path(graphviz_worker.__file__).parents[2])!r} + "/" + folder]
 """
 """Lets a program import the Graphviz modules without torch, which they do not need and which takes two seconds."""
 

@@ -124,7 +124,7 @@ def test_public_names_match_all() -> None:
 
 def test_lazy_names_come_from_the_modules_that_type_checkers_see() -> None:
     """``hookviz/__init__.py`` lists each name twice: as an import for type checkers, and in a table."""
-    tree = ast.parse((ROOT / "hookviz/__init__.py").read_text(encoding="utf-8"))
+    tree = ast.parse(Path(hv.__file__).read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     imported_objects = {}
     for node in block.body:
@@ -137,7 +137,7 @@ def test_lazy_names_come_from_the_modules_that_type_checkers_see() -> None:
 
 def test_no_public_name_is_that_of_a_module() -> None:
     """Importing such a module would replace the public function of the same name."""
-    modules = {path.stem for path in (ROOT / "hookviz").iterdir()}
+    modules = {path.stem for path in Path(hv.__file__).parent.iterdir()}
     assert not modules & set(hv.__all__)
 
 

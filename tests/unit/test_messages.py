@@ -14,6 +14,7 @@ import pytest
 import torch
 from shown import shown_steps_of
 
+import hookviz as hv
 from hookviz import Step, Trace
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.step_words import _GLYPHS, _NOTES, _ONE_CARD
@@ -21,7 +22,7 @@ from hookviz.support.messages import load_texts, match_text, say, select_texts
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow
 from hookviz.trace.sentences import make_sentence, make_title
 
-PACKAGE = Path(__file__).resolve().parents[2] / "hookviz"
+PACKAGE = Path(hv.__file__).parent
 TEXTS = load_texts()
 
 
@@ -69,7 +70,7 @@ def used_key_patterns() -> set[str]:
     return {pattern for _, call in message_calls() for pattern in patterns(call.args[0])}
 
 
-SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player" / "browser").glob("*.js")))
+SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "static").glob("*.js")))
 KEYS_IN_SCRIPT = set(re.findall(r"\"(player\.\w+)\"", SCRIPT))
 KEY_PREFIXES_IN_SCRIPT = tuple(re.findall(r"`(player\.\w*)\$\{", SCRIPT))
 """The prefixes of keys that JavaScript assembles."""

@@ -156,15 +156,13 @@ CELLS = (
 
 
 @pytest.mark.slow
-def test_a_saved_notebook_contains_no_progress_output(tmp_path: Path) -> None:
+def test_a_saved_notebook_contains_no_progress_output() -> None:
     # Importing these takes seconds, which the quick tests should not wait for.
     import nbformat
     from nbclient import NotebookClient
+    from nbformat.v4 import new_code_cell, new_notebook
 
-    from tests.browser.lab import write_notebook
-
-    write_notebook(tmp_path / "saved.ipynb", *CELLS)
-    notebook = nbformat.read(tmp_path / "saved.ipynb", as_version=4)
+    notebook = new_notebook(cells=[new_code_cell(cell) for cell in CELLS])
     shown: list[str] = []
     client = NotebookClient(notebook, timeout=int(PATIENCE))
     process_message = client.process_message
