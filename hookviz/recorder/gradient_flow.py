@@ -219,11 +219,8 @@ class GradientFlow:
         return None if leaf is None else self._probe.fingerprint(leaf.grad)
 
     def _note_inputs(self, node: int, gradients: Gradients) -> None:
-        """Note the inputs of a node, unless an observer in front of it did so.
-
-        An observer that was put there while the node ran did not: hooks that a pass registers bring new observers.
-        """
-        if node not in self._incoming:
+        """Note the inputs of a node, unless an observer in front of it did so."""
+        if node not in self.observed_in_front:
             self._incoming[node] = self._collect_inputs(node, gradients)
             if node in self._leaves:  # no user code runs in this pass, so ``.grad`` is as it was at the start
                 self._grad_before[node] = self._grads.get(node)

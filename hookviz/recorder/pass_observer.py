@@ -120,6 +120,7 @@ class PassObserver(GradientFlow):
             self._note_inputs(node, inputs)
             self._log_accumulate(node)
         else:
+            # An observer may have been put in front of the node while it ran: it saw no inputs.
             incoming = self._incoming.pop(node) if node in self._incoming else self._collect_inputs(node, inputs)
             self._send(node, self._log_compute(node, outputs, incoming))
 
