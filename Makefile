@@ -116,7 +116,7 @@ ready: python
 	@"$(PYTHON)" tools/setup.py lab test
 
 ready-site: python
-	@"$(PYTHON)" tools/setup.py lab test site
+	@"$(PYTHON)" tools/setup.py lab test site recipes
 
 ready-peers: python
 	@"$(PYTHON)" tools/setup.py peers

@@ -118,6 +118,7 @@ def write_overview(ran: Mapping[Path, Any]) -> str:
     menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
     menus["Project"] = [f"notebooks/{path.stem}" for path in ran if path.stem == PROJECT]
     menus["Look up"] = [*look_up, *(f"notebooks/{name}" for name in TABLES)]
+    menus["In your project"] = ["recipes"]
     menus["Lecturers"] = ["lecturer", "teaching", "concept_test"]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
 

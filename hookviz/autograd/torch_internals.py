@@ -416,9 +416,11 @@ COMPILER_FOLDERS = ("_functorch", "_dynamo", "_inductor")
 """The folders of torch with functions that call compiled graphs."""
 StopRecomputation = _class("torch.utils.checkpoint._StopRecomputationError", "2.1", "checkpoint")
 """Checkpointing raises and catches it once everything that backward needs is recomputed."""
+RESTORING_FRAME = _attribute("torch.utils.checkpoint._CheckpointFrame", "recompute_fn", "2.1", "checkpoint")
+"""Recomputes what the nodes of the running pass did not save."""
 RECOMPUTING_FRAMES = (
     _attribute("torch.utils.checkpoint.CheckpointFunction", "backward", "2.0", "checkpoint"),
-    _attribute("torch.utils.checkpoint._CheckpointFrame", "recompute_fn", "2.1", "checkpoint"),
+    RESTORING_FRAME,
 )
 """The functions in ``torch/utils/checkpoint.py`` that recompute a forward pass."""
 

@@ -5,10 +5,12 @@ from typing import Any
 
 from hookviz.autograd.torch_internals import StopRecomputation
 from hookviz.recorder.argument_probe import ArgumentProbe
+from hookviz.recorder.compiled_regions import is_restoring_saved_tensors
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.hook_observer import Hook, HookDictObserver
 from hookviz.recorder.module_hooks import ModuleHooksObserver
 from hookviz.recorder.module_registry import ModuleRegistry
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pytree import PytreeLeaf
 from hookviz.recorder.session import Session
 from hookviz.support.source_code import describe_function
@@ -29,10 +31,14 @@ class CallLog:
         after: Sequence[PytreeLeaf] | None = None,
         **more: Any,
     ) -> None:
-        """Add a step. A forward step belongs to the next pass."""
+        """Add a step. A forward step belongs to the next pass, unless the running one needs it again."""
         labels = (_leaf_labels(before), _leaf_labels(after))
         values = {"before": _value_numbers(before), "after": _value_numbers(after), "labels": labels}
-        self.trace.rows.append(StepRow(len(self.trace.roots), kind, call=call, **values, **more))
+        self.trace.rows.append(StepRow(self._find_pass(), kind, call=call, **values, **more))
+
+    def _find_pass(self) -> int:
+        running = None if is_outermost() or not is_restoring_saved_tensors() else self.session.passes.current()
+        return len(self.trace.roots) if running is None else running.number
 
     def hook_number(self, dict_observer: HookDictObserver, entry: tuple[Any, Hook], call: int) -> int:
         """Return the number of a module's forward hook in the trace."""

@@ -1,6 +1,7 @@
 """Tracks the module calls of a recording: which ones run in each thread, their arguments and outputs."""
 
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 from hookviz.autograd import module_tree
 from hookviz.recorder.argument_probe import ArgumentProbe
 from hookviz.recorder.call_log import CallLog
-from hookviz.recorder.compiled_regions import is_recomputing, runs_compiled
+from hookviz.recorder.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
 from hookviz.recorder.grad_modes import grad_mode, requires_grad
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.module_call import Module, ModuleCall
@@ -47,6 +48,8 @@ class CallTracker:
         """The running calls of each thread, the innermost last."""
         self.ran_compiled = False
         """Whether compiled code has run; hookviz cannot observe the calls in it."""
+        self._compiled: dict[int, weakref.ref[Module]] = {}
+        """``id`` → each module whose compiled call has run: nothing in the module itself says so."""
         self._models = [
             (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
             for model in models
@@ -174,19 +177,27 @@ class CallTracker:
             if module is None or call.module is module:
                 self.observers.observe(call.module, call.dict_observers, "forward_hook")
 
-    def compiled_region_begins(self, name: str) -> None:
+    def compiled_region_begins(self, region: RegionSwitch) -> None:
         """Record that a compiled region begins.
 
         The step gets the name of the compiled module, or else of the compiled function.
         """
         self.ran_compiled = True
-        call = self.innermost()
-        if call is None:
-            self.log.add_step("compiled", None, region=name)
-        else:
-            region = self.trace.call(call.index) if runs_compiled(call.module) else name
-            self.log.add_step("compiled", call.index, region=region)
+        call, module = self.innermost(), region.module
+        name = region.name if module is None else self.modules.known_name(module) or region.name
+        if module is not None:
+            self._compiled[id(module)] = weakref.ref(module)
+        if call is not None and runs_compiled(call.module):
+            name = self.trace.call(call.index)
+        self.log.add_step("compiled", None if call is None else call.index, region=name)
         self.observers.suspend_shared()
+
+    def ran_compiled_code_of(self, module: Module) -> bool:
+        """Return whether the call of ``module`` was compiled, and ran so in the recording."""
+        if not self.ran_compiled:
+            return False
+        reference = self._compiled.get(id(module))
+        return runs_compiled(module) or (reference is not None and reference() is module)
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
         """Renumber calls and hooks (old → new), and forget those that are not in the mappings."""

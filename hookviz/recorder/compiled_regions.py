@@ -6,7 +6,7 @@ import os
 import sys
 from itertools import pairwise
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.utils.checkpoint
@@ -19,6 +19,7 @@ from hookviz.autograd.torch_internals import (
     COMPILER_FOLDERS,
     ENGINE_FRAME,
     RECOMPUTING_FRAMES,
+    RESTORING_FRAME,
     TRACE_RULES,
     TracingContext,
     fx_is_tracing,
@@ -40,13 +41,22 @@ def is_compiling() -> bool:
 
 def is_recomputing() -> bool:
     """Return whether checkpointing recomputes something in the innermost backward pass of this thread."""
+    return _recomputing_function() is not None
+
+
+def is_restoring_saved_tensors() -> bool:
+    """Return whether it does so for the nodes of this pass; reentrant checkpointing starts a nested pass instead."""
+    return _recomputing_function() == RESTORING_FRAME
+
+
+def _recomputing_function() -> str | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != ENGINE_FRAME:
         # Two functions of that file: the backward of its Function, and the one that restores saved tensors.
         if frame.f_code.co_name in RECOMPUTING_FRAMES and frame.f_code.co_filename == _CHECKPOINT:
-            return True
+            return frame.f_code.co_name
         frame = frame.f_back
-    return False
+    return None
 
 
 def skip_package(package: str) -> None:
@@ -81,8 +91,17 @@ def is_compile_wrapper(module: torch.nn.Module) -> bool:
     return hasattr(module, "_orig_mod")
 
 
-def read_region_switch(frame: FrameType) -> str | None:
-    """Return the name of the compiled function that torch enters, "" if it leaves one, None otherwise.
+class RegionSwitch(NamedTuple):
+    """Torch enters a compiled function, or leaves one."""
+
+    name: str = ""
+    """The name of the function that torch enters; empty if it leaves one."""
+    module: torch.nn.Module | None = None
+    """The module whose call was compiled, if that is what torch enters."""
+
+
+def read_region_switch(frame: FrameType) -> RegionSwitch | None:
+    """Return what torch enters or leaves; None if it does neither.
 
     ``frame`` is the frame that calls ``COMPILE_SWITCH``; its argument differs between entering and leaving.
     """
@@ -90,8 +109,12 @@ def read_region_switch(frame: FrameType) -> str | None:
         return None
     last = max((offset for offset in find_switch_calls(frame.f_code) if offset <= frame.f_lasti), default=None)
     if last is None or not find_switch_calls(frame.f_code)[last]:
-        return ""
-    return getattr(frame.f_locals.get("fn"), "__name__", None) or frame.f_code.co_name
+        return RegionSwitch()
+    function = frame.f_locals.get("fn")
+    name = getattr(function, "__name__", None) or frame.f_code.co_name
+    # Torch compiles a method of the module, or a function around it if the code of its class belongs to torch.
+    owners = (getattr(function, attribute, None) for attribute in ("__self__", "__wrapped__"))
+    return RegionSwitch(name, next((owner for owner in owners if isinstance(owner, torch.nn.Module)), None))
 
 
 @functools.cache

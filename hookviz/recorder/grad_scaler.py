@@ -70,7 +70,7 @@ class ScaleTracker:
     def _log(self, kind: StepKind, before: float, after: float, **fields: Any) -> None:
         values = self.trace.values
         values += [((), "float", "", scale, None, None) for scale in (before, after)]
-        number = max(len(self.trace.roots) - 1, 0)  # the step belongs to the previous pass
+        number = self.session.last_pass
         row = StepRow(number, kind, before=len(values) - 2, after=len(values) - 1, **fields)
         self.trace.rows.append(row)
 

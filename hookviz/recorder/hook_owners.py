@@ -11,7 +11,6 @@ from hookviz.autograd import module_tree
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import next_sequence_number
 from hookviz.recorder.call_tracker import CallTracker
-from hookviz.recorder.compiled_regions import runs_compiled
 from hookviz.recorder.hooked_objects import HookedModel, has_tensor_hooks
 
 Module = torch.nn.Module
@@ -192,7 +191,7 @@ class ModuleEvidence:
         called = next((outer for outer in around if self.calls.calls_of(outer)), None)
         if called is not None:
             facts |= {"caller": self.calls.modules.label(called), "caller_class": type(called).__name__}
-        if self.calls.ran_compiled and any(runs_compiled(one) for one in (module, *around)):
+        if any(self.calls.ran_compiled_code_of(one) for one in (module, *around)):
             facts["compiled"] = "yes"
         return facts
 

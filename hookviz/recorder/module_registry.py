@@ -73,16 +73,16 @@ class ModuleRegistry:
         return id(hooks) in self._dict_ids[number]
 
     def _make_name(self, module: Module) -> str:
-        return self._known_name(module) or self.name_model(module)
+        return self.known_name(module) or self.name_model(module)
 
-    def _known_name(self, module: Module) -> str | None:
+    def known_name(self, module: Module) -> str | None:
         """Return the name of a module, or None if it has no name yet."""
         reference, name = self._names.get(id(module), (None, ""))
         return name if reference is not None and reference() is module else None
 
     def label(self, module: Module) -> str:
         """Return the name of a module, or its class without one; this runs no code of the module's that could fail."""
-        return self._known_name(module) or type(module).__name__
+        return self.known_name(module) or type(module).__name__
 
     def called_ids(self) -> set[int]:
         """Return the ``id`` of each module that was called."""
@@ -97,11 +97,11 @@ class ModuleRegistry:
 
         The model is named after the caller's variable, or after its class if there is none.
         """
-        root_name = self._known_name(root) or self._free_name(
+        root_name = self.known_name(root) or self._free_name(
             variable_names.variable_name(root, variable_names.caller_frame()) or type(root).__name__
         )
         for path, module in module_tree.named_modules(root):
-            if self._known_name(module) is None:
+            if self.known_name(module) is None:
                 name = f"{root_name}.{path}" if path else root_name
                 self._used_names.add(name)
                 self._names[id(module)] = weakref.ref(module), name
@@ -116,12 +116,14 @@ class ModuleRegistry:
         return candidate
 
     def named_parameters(self) -> dict[str, torch.Tensor]:
-        """Return name → parameter for every module that was called."""
+        """Return name → parameter for every module that has a name: first those that were called.
+
+        The others count as well: a compiled module runs without a call that hookviz sees.
+        """
         parameters: dict[str, torch.Tensor] = {}
-        for row, reference in zip(self.trace.modules, self._holders, strict=True):
-            module = reference()
-            for name, parameter in () if module is None else module_tree.own_parameters(module):
-                parameters[f"{row.name}.{name}"] = parameter
+        for path, module in (*self.alive_modules(), *self.known_modules()):
+            for name, parameter in module_tree.own_parameters(module):
+                parameters.setdefault(f"{path}.{name}", parameter)
         return parameters
 
     def known_modules(self) -> Iterator[tuple[str, Module]]:
@@ -144,7 +146,7 @@ class ModuleRegistry:
 
     def name_within(self, root: Module, module: Module) -> str:
         """Return the name of a module in ``root``; if it has none, its model is named now."""
-        if self._known_name(module) is None:
+        if self.known_name(module) is None:
             self.name_model(root)
         return self.label(module)
 

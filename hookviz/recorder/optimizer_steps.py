@@ -101,7 +101,8 @@ class OptimizerTracker:
         unchanged = "kept" if now[-1] is not None else "ran"
         effect = "replaced" if arguments else "edited" if marks or settings or numbers else unchanged
         subject = "settings" if settings and not (marks or numbers) else "gradient"
-        self._log(kind, step, hook=self._hook(step), place=place, before=(), after=(), effect=effect, subject=subject)
+        fields = {"hook": self._hook(step), "place": place, "effect": effect, "subject": subject}
+        self._log(kind, step, is_early=kind == "step_pre_hook" and _has_closure(given), before=(), after=(), **fields)
         step.entry = None
 
     def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
@@ -131,9 +132,16 @@ class OptimizerTracker:
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number
 
-    def _log(self, kind: StepKind, step: OptimizerStep, **fields: Any) -> None:
-        number = max(len(self.trace.roots) - 1, 0)  # a step belongs to the previous pass
+    def _log(self, kind: StepKind, step: OptimizerStep, *, is_early: bool = False, **fields: Any) -> None:
+        """Add a step. It belongs to the last pass; if it is early, to the next one, which a closure will run."""
+        number = len(self.trace.roots) if is_early else self.session.last_pass
         self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **fields))
+
+
+def _has_closure(given: tuple[Any, ...]) -> bool:
+    """Whether the arguments of a step hook show that the step got a function that runs the passes."""
+    _, args, kwargs = given
+    return any(map(callable, args[1:])) or callable(kwargs.get("closure"))
 
 
 def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:

@@ -120,9 +120,8 @@ class PassObserver(GradientFlow):
             self._note_inputs(node, inputs)
             self._log_accumulate(node)
         else:
-            incoming = (
-                self._incoming.pop(node, []) if node in self.observed_in_front else self._collect_inputs(node, inputs)
-            )
+            # An observer may have been put in front of the node while it ran: it saw no inputs.
+            incoming = self._incoming.pop(node) if node in self._incoming else self._collect_inputs(node, inputs)
             self._send(node, self._log_compute(node, outputs, incoming))
 
     def leave(self, dict_observer: HookDictObserver, last: list[Fingerprint | None]) -> None:

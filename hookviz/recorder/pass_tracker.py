@@ -104,6 +104,8 @@ class PassTracker:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
         self.session.sampler.number_pass(self.trace.pass_numbers)
+        if is_outermost():
+            self.session.last_pass = running_pass.snapshot.pass_id
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()

@@ -143,6 +143,7 @@ class Recording:
 
     def _passes_dropped(self, count: int) -> None:
         """Note what is known from the first ``count`` passes, which are about to be dropped."""
+        self.session.last_pass = max(self.session.last_pass - count, 0)
         self.hook_log.passes_dropped(count)
         if self.cuts is not None:
             self.cuts.passes_dropped(count)

@@ -26,6 +26,8 @@ class Session:
         """Only one thread at a time writes into the trace, since several threads may call a given model."""
         self.notes, self.exceptions, self.sampler = Notes(trace), ExceptionTracker(), PassSampler(every)
         self.passes = PassStack()
+        self.last_pass = 0
+        """The last pass that began outside of all others: an optimizer step belongs to it."""
         self.unseen_firings: set[HookIdentity] = set()
         """The hooks that ran, or may have run, without a step."""
         self._reported: set[str | Note] = set()

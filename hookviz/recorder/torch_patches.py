@@ -30,7 +30,7 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder import grad_scaler, pickling
-from hookviz.recorder.compiled_regions import is_compiled, is_compiling, read_region_switch, skip_package
+from hookviz.recorder.compiled_regions import RegionSwitch, is_compiled, is_compiling, read_region_switch, skip_package
 from hookviz.recorder.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
@@ -383,9 +383,9 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
 def _observing_switch(switch: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     def observed_switch(callback: Any) -> Any:
         # This has to run before the switch: afterwards torch would compile it.
-        name = read_region_switch(sys._getframe(1)) if active.on else None
-        if name is not None:
-            _switch_region(name)
+        region = read_region_switch(sys._getframe(1)) if active.on else None
+        if region is not None:
+            _switch_region(region)
         return switch(callback)
 
     return observed_switch
@@ -399,10 +399,10 @@ def _watch_dynamo() -> None:
     _install(Replacement(dynamo, COMPILE_SWITCH, _observing_switch))
 
 
-def _switch_region(name: str) -> None:
-    """Begin a compiled region, or end it if ``name`` is empty."""
+def _switch_region(region: RegionSwitch) -> None:
+    """Begin a compiled region, or end it."""
     thread = threading.get_ident()
-    if not name:
+    if not region.name:
         outer_recordings = _recordings_before_regions.get(thread)  # cleared when the last recording ended
         outer_recording = outer_recordings.pop() if outer_recordings else None
         with _lock:
@@ -418,11 +418,11 @@ def _switch_region(name: str) -> None:
         _recordings_before_regions.setdefault(thread, []).append(recording)
         # The compiler reads the code of what it compiles, and recompiles where that has changed.
         _restore_instrumented()
-        for other in _open_recordings - {recording}:
+        for other in _open_recordings - {recording, *_recordings_before_regions[thread]}:
             other.session.notes.say("note.compiled.elsewhere")
     if recording is not None:
         if recording.sampler.is_recording():
-            recording.guard(recording.calls.compiled_region_begins, name)
+            recording.guard(recording.calls.compiled_region_begins, region)
         if recording.cuts is not None:
             recording.guard(recording.cuts.pause)
         _join_recording(recording, compiled=True)

@@ -85,6 +85,46 @@ def test_hooks_of_the_outer_compiled_module_are_recorded() -> None:
     assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(6, 60)]
 
 
+def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> None:
+    """A trainer compiles the model that it is given, and no variable of the user's holds the result."""
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    hook_calls: list[str] = []
+    net[0].register_forward_hook(lambda *given: hook_calls.append("forward"))
+    net[1].weight.register_hook(lambda grad: hook_calls.append("weight"))
+
+    def make_step(model: nn.Module) -> Any:
+        fast = torch.compile(model, backend="eager")
+        return lambda: fast(torch.ones(1, 2)).sum().backward()
+
+    step = make_step(net)
+    with hv.record(net) as trace:
+        step()
+    assert hook_calls == ["forward", "weight"] and [one.on for one in trace.firings] == ["net.1.weight"]
+    assert set(stored_gradients(trace)) == {"net.0.weight", "net.0.bias", "net.1.weight", "net.1.bias"}
+    assert steps_of(trace, "compiled")[0].sentence.startswith("net is a compiled region")
+    [unfired] = trace.unfired
+    assert (unfired.on, unfired.cause, unfired.is_proven) == ("net.0", "compiled", False)
+    assert [finding.severity for finding in trace.findings] == ["remark"]
+    assert "on net.0 was not seen to fire." in trace.findings[0].sentence
+
+
+def test_a_region_inside_another_one_is_not_taken_for_one_in_another_thread() -> None:
+    """The compiler leaves ``run`` to Python, as it does a ``training_step`` of Lightning that calls compiled code."""
+    inner = torch.compile(torch.cos, backend="eager")
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        try:
+            torch._dynamo.graph_break()  # type: ignore[no-untyped-call]
+            return inner(x)
+        finally:
+            pass
+
+    outer = torch.compile(run, backend="eager")
+    with hv.record() as trace:
+        outer(leaf(3.0)).backward()
+    assert trace.notes == [] and len(steps_of(trace, "compiled")) == 1
+
+
 def test_an_exception_in_a_compiled_region_ends_it() -> None:
     def raise_error(x: torch.Tensor) -> torch.Tensor:
         raise ValueError("inside")
@@ -265,6 +305,38 @@ def test_a_module_called_by_a_hook_is_not_marked_as_recomputed(use_reentrant: bo
         (x * 2).backward()
     assert [call.recomputed for call in trace.calls] == [False]
     assert steps_of(trace, "call")[0].sentence == "net is called during backward, with 2."
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_the_steps_of_a_checkpointed_training_belong_to_the_passes_of_its_loop(use_reentrant: bool) -> None:
+    """What is recomputed for a pass belongs to it, or to the pass inside it; the optimizer steps after both."""
+    net = Net()
+    hook_calls: list[str] = []
+    net.l2.register_full_backward_hook(lambda *given: hook_calls.append("l2"))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        for _ in range(2):
+            checkpoint(net, leaf(3.0), use_reentrant=use_reentrant).backward()
+            optimizer.step()
+    outer = (0, 2) if use_reentrant else (0, 1)
+    recomputed = {step.pass_id for step in steps_of(trace, "call") if trace.calls[step.row.call].recomputed}
+    assert recomputed == ({1, 3} if use_reentrant else {0, 1})
+    assert [step.pass_id for step in steps_of(trace, "optimizer_step")] == list(outer)
+    assert max(step.pass_id for step in trace.steps) == len(trace.roots) - 1
+    [count] = trace.hooks
+    assert count.fired == len(hook_calls) == 2 and count.passes == ((0, 1, 0, 1) if use_reentrant else (1, 1))
+
+
+def test_a_node_that_recomputes_still_shows_the_gradient_that_it_got() -> None:
+    """Recomputing registers hooks on nodes while a node runs, so that hookviz observes all nodes more closely."""
+    net, x = nn.Tanh(), leaf(3.0)
+    net.register_full_backward_hook(lambda *given: None)
+    with hv.record(net) as trace:
+        (checkpoint(net, x, use_reentrant=False) * 2).backward()
+    assert [plain(step.before) for step in steps_of(trace, "compute") if step.on.startswith("TanhBackward")] == [2]
+    assert [step.kind for step in trace.steps if step.row.node == steps_of(trace, "arrive")[-1].row.node][-1:] == [
+        "accumulate"
+    ]
 
 
 # -- hooks of kinds that are not recorded

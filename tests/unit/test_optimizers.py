@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.optim.optimizer as torch_optimizer
-from scenes import leaf, silent
+from scenes import leaf, silent, steps_of
 from shown import shown_firings, shown_steps
 from torch.optim import SGD, Optimizer
 
@@ -95,6 +95,36 @@ def test_optimizer_steps_are_recorded_between_the_passes() -> None:
         ("seed", 1),
         ("optimizer_step", 1),
     ]
+
+
+@pytest.mark.parametrize("given", ["closure", "nothing"])
+def test_a_step_pre_hook_belongs_to_the_pass_of_its_step_also_if_a_closure_runs_it(given: str) -> None:
+    """Lightning gives each step a closure: a hook that clips gradients before the step clips those of the last one."""
+    net = torch.nn.Linear(1, 1)
+    opt = SGD(net.parameters(), lr=0.1)
+    opt.register_step_pre_hook(silent("pre"))
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss: torch.Tensor = net(torch.ones(1, 1)).sum()
+        loss.backward()
+        return loss
+
+    with hv.record(net) as trace:
+        for _ in range(2):
+            if given == "closure":
+                opt.step(closure)
+            else:
+                closure()
+                opt.step()
+    assert [count.passes for count in trace.hooks] == [(1, 1)]
+    assert [row.cause for row in trace.unfired] == (["before_closure"] if given == "closure" else [])
+    for row in trace.unfired:
+        assert row.sentence == (
+            "pre fired before the gradients of the step were computed: opt.step was given a closure, which runs the "
+            "forward and backward pass."
+        )
+    assert [step.pass_id for step in steps_of(trace, "optimizer_step")] == [0, 1]
 
 
 def test_a_pass_in_a_closure_is_recorded_between_pre_hooks_and_step() -> None:

@@ -18,6 +18,8 @@ Held = dict[str, tuple[str, ...]]
 """Parameter → the optimizers that hold it."""
 
 _INTENDED_CAUSES = frozenset({"limited", "no_grad", "inference"})
+_UNSEEN_CAUSES = frozenset({"compiled", "never_called.compiled", "not_called.compiled"})
+"""With these, a hook may have run where hookviz cannot look."""
 
 
 def list_silence(trace: TraceData) -> list[Finding]:
@@ -62,7 +64,8 @@ def _make_silent(row: UnfiredHook) -> Finding:
     is_intended = row.cause in _INTENDED_CAUSES or (row.cause == "removed" and row.is_older)
     is_trouble = not row.fired and row.is_proven and not is_intended
     key = "odd_hook" if row.fired else "unfired"
-    head = say(f"finding.{key}", hook=row.hook.label, on=row.on)
+    unseen = ".compiled" if not row.fired and row.cause in _UNSEEN_CAUSES else ""
+    head = say(f"finding.{key}{unseen}", hook=row.hook.label, on=row.on)
     sentence = join("join.sentences", [head, row.sentence, row.advice])
     finding = Finding(row.step, key, sentence, "warning" if is_trouble else "remark")
     if row.line is not None:

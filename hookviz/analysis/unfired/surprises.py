@@ -24,6 +24,8 @@ def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
         return _find_module_surprise(trace, index, row)
     if row.kind in FORWARD_HOOK_KINDS and row.call is not None and trace.calls[row.call].recomputed:
         return Cause("again", step=index)
+    if row.kind == "step_pre_hook" and _precedes_pass(trace, index, row):
+        return Cause("before_closure", step=index)
     if row.kind == "multi_grad_hook" and isinstance(row.before, tuple) and None in row.before:
         return Cause("partly", {"missing": str(row.before.count(None))}, index)
     return Cause("undefined", step=index) if row.kind == "tensor_hook" and row.before is None else None
@@ -43,6 +45,16 @@ def _find_module_surprise(trace: TraceData, index: int, row: StepRow) -> Cause |
         return None
     has_keywords = row.before == () and row.call is not None and trace.calls[row.call].takes_grad
     return Cause("early.keywords" if has_keywords else "early", step=index)
+
+
+def _precedes_pass(trace: TraceData, index: int, row: StepRow) -> bool:
+    """Return whether the pass of a step began after the hook, in a closure that the step was given."""
+    for later in (trace.rows[following] for following in range(index + 1, len(trace.rows))):
+        if later.kind == "optimizer_step" and later.optimizer == row.optimizer:
+            return False
+        if later.kind == "seed":
+            return later.pass_id == row.pass_id
+    return False
 
 
 def _find_unwritten(gradients: NoneGradients, index: int, row: StepRow) -> Cause | None:
