@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tools.atlas.atlas_file import FILE, ROOT, find_gaps, merge, read_atlas, write_atlas
-from tools.atlas.differences import find_changes, read_explanations
+from tools.atlas.differences import find_changes, read_explanations, read_surprises
 from tools.atlas.environments import PROGRAMS, observe
 from tools.atlas.observer import read_programs
 
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         print(f"torch {runs[-1]['torch']}: {len(runs[-1]['programs'])} programs", flush=True)
     atlas = merge(read_programs(PROGRAMS), runs, read_atlas() if FILE.exists() else {})
     # The explanations are part of the file, so that it can be read without this checkout.
-    atlas["differences"] = [difference._asdict() for difference in read_explanations()]
+    atlas["differences"] = [difference._asdict() for difference in [*read_explanations(), *read_surprises()]]
     write_atlas(atlas)
     print(f"{FILE.relative_to(ROOT)} has {len(atlas['entries'])} entries, {len(atlas['versions'])} versions of torch.")
     return report_gaps(atlas)

@@ -14,6 +14,8 @@ KINDS = {
     "interface": "What can be called",
     "wording": "Only the words of a message",
 }
+SURPRISE = "surprise"
+"""The kind of what is no difference, but not what one expects either."""
 
 
 class Difference(NamedTuple):
@@ -31,6 +33,12 @@ def read_explanations(path: Path = EXPLANATIONS) -> list[Difference]:
     """Read what is explained."""
     tables = tomllib.loads(path.read_text(encoding="utf-8"))["difference"]
     return [Difference(**{"meaning": "", **table}) for table in tables]
+
+
+def read_surprises(path: Path = EXPLANATIONS) -> list[Difference]:
+    """Read what is surprising although all versions agree."""
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))["surprise"]
+    return [Difference(kind=SURPRISE, meaning="", **table) for table in tables]
 
 
 def find_changes(atlas: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:

@@ -136,7 +136,7 @@ def run_cell(program: Program, cell: Cell) -> list[Event]:
     """Run one situation in a namespace of its own, and return what happened."""
     log = _Log()
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    with contextlib.redirect_stdout(log), _warnings_in(log), _initial_state():  # type: ignore[type-var]
+    with contextlib.redirect_stdout(log), _warnings_in(log), _initial_state():
         exec(compile(program.preamble, str(program.path), "exec"), namespace)
         try:
             # Empty lines put the code where it stands in the file, so that a traceback names the right line.

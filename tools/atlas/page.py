@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.atlas.atlas_file import FILE, read_atlas
-from tools.atlas.differences import KINDS, Difference, boundaries, find_changes
+from tools.atlas.differences import KINDS, SURPRISE, Difference, boundaries, find_changes
 
 GROUPS = {
     "tensors": "Hooks on tensors",
@@ -23,7 +23,8 @@ INTRODUCTION = """\
 
 For each way to register a hook in PyTorch, and for each of the versions {versions}, this page shows when the hook
 fires, with what, what it may change and when it stays silent. Nothing here is quoted from documentation: {programs}
-small programs ran in each version that has what they use (Linux, CPU, Python {python}), and you see what they printed.
+small programs ran in each version that has what they use (Linux, CPU, Python {python}),
+and you see what they printed.
 
 Open a sentence to see its program and its output. The whole table is also a file:
 <a href="atlas.json" download>atlas.json</a> ({size} kB); [how to read it](#the-file).
@@ -39,11 +40,13 @@ entries of the last part, which are about hooks in special places.
 Each of the `situations` has a `question` (`when`, `arguments`, `changes`, `silent` or `also`), a `text`, and its
 `code`, which runs after the `preamble` of the entry. In `results`, versions with the same outcome stand together. Their
 `events` come in the order in which they happened: a line that the program `printed`, a `warning` with its text, or an
-`error` that ended the program. `crash` means that the whole process ended with this signal. Addresses in memory, colours and
-places in torch's C++ files are left out of all texts. Each warning is listed, also one that Python would show once.
+`error` that ended the program. `crash` means that the whole process ended with this signal. Addresses in memory,
+colours and places in torch's C++ files are left out of all texts. Each warning is listed, also one that Python would
+show once.
 
-`differences` explains where versions differ: each names the `places` that show it, as the `key` of the entry, `#`, and
-the `key` of the situation (or `signature`, or `exists`).
+`differences` explains where versions differ, and (of the kind `surprise`) what is surprising although they agree. Each
+names the `places` that show it, as the `key` of the entry, `#`, and the `key` of the situation (or `signature`, or
+`exists`).
 """
 CODE = "```python\n{}\n```"
 OUTPUT = "```{{code-block}} text\n:class: atlas-output\n{}\n```"
@@ -82,21 +85,27 @@ def make_page(atlas: Mapping[str, Any]) -> str:
 
 def _differences(differences: list[Difference], changes: Mapping[str, list[tuple[str, str]]]) -> list[str]:
     parts = ["## Where versions differ\n"]
-    for kind, title in KINDS.items():
+    for kind, title in {**KINDS, SURPRISE: "Surprises in every version"}.items():
         parts.append(f"### {title}\n")
-        for difference in differences:
-            if difference.kind == kind:
-                parts.append(_difference(difference, changes))
+        parts.extend(_difference(difference, changes) for difference in differences if difference.kind == kind)
     return parts
 
 
 def _difference(difference: Difference, changes: Mapping[str, list[tuple[str, str]]]) -> str:
     between = " and ".join(f"between {old} and {new}" for old, new in boundaries(difference, changes))
-    shown = ", ".join(f"[{number}](#{_anchor(place)})" for number, place in enumerate(difference.places, 1))
-    lines = [f"**{difference.title}** (changed {between}; shown by {shown})", "", difference.what.strip()]
+    shown = " · ".join(f"[{_place_name(place)}](#{_anchor(place)})" for place in difference.places)
+    when = f" (changed {between})" if between else ""
+    lines = [f"**{difference.title}**{when}", "", difference.what.strip()]
     if difference.meaning:
         lines += ["", f"*For your hook:* {difference.meaning.strip()}"]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", f"Programs: {shown}", ""])
+
+
+def _place_name(place: str) -> str:
+    """Name a place of the atlas in a link: the way to register, and the situation."""
+    key, _, situation = place.partition("#")
+    words = situation.partition(".")[2].replace("_", " ")
+    return f"`{key.partition('/')[2]}`" + (f" {words}" if words else "")
 
 
 def _anchor(place: str) -> str:
@@ -111,8 +120,8 @@ def _anchor(place: str) -> str:
 
 def _overview(atlas: Mapping[str, Any], versions: list[str], changes: Mapping[str, list[tuple[str, str]]]) -> str:
     rows = [
-        "Each cell compares a version with the one to its left: *same*, or ≠ with the number of situations that differ.\n",
-        "| | " + " | ".join(versions) + " |",
+        "Each cell compares a version with the one to its left: *same*, or ≠ and how many situations differ.\n",
+        "| Way to register | " + " | ".join(versions) + " |",
         "| --- |" + " --- |" * len(versions),
     ]
     for entry in atlas["entries"]:
@@ -135,7 +144,7 @@ def _compare(entry: Mapping[str, Any], old: str | None, new: str, changes: Mappi
 def short_name(entry: Mapping[str, Any]) -> str:
     """Shorten a dotted name to what one types after the usual imports; two ways with one name get their mode."""
     mode = {"multi_grad_all": '(mode="all")', "multi_grad_any": '(mode="any")'}.get(entry["key"].split("/")[1], "")
-    name = entry["api"].removeprefix("torch.")
+    name = str(entry["api"]).removeprefix("torch.")
     for prefix in ("nn.modules.module.", "optim.optimizer.", "autograd.graph.", "_C._autograd.", "nn.", "optim."):
         name = name.removeprefix(prefix)
     return name.removeprefix("autograd.Variable._execution_engine.").removeprefix("utils.checkpoint.") + mode
@@ -156,7 +165,8 @@ def _entry(
     parts.extend(
         f"{difference.title}: {_first_sentence(difference.what)}\n"
         for difference in differences
-        if any(place.startswith(f"{entry['key']}#") for place in difference.places) and difference.kind != "wording"
+        if any(place.startswith(f"{entry['key']}#") for place in difference.places)
+        and difference.kind in ("behaviour", "interface")
     )
     if entry["preamble"] != "import torch":
         parts.append(_details("Each program begins with", [CODE.format(entry["preamble"])]))
@@ -212,9 +222,11 @@ def write_event(event: Mapping[str, str]) -> str:
 
 
 def _details(summary: str, parts: list[str], anchor: str = "") -> str:
-    # A link to a name inside of the details opens them; a link to the details themselves does not.
-    name = f'<span id="{anchor}"></span>' if anchor else ""
-    return "\n\n".join([f'<details class="atlas"><summary>{summary}</summary>{name}', *parts, "</details>\n"])
+    # A link to a place inside of the details opens them; a link to the details themselves does not.
+    target = f"({anchor})=\n" if anchor else ""
+    first, *rest = parts
+    opening = f'<details class="atlas"><summary>{summary}</summary>'
+    return "\n\n".join([opening, f"{target}{first}", *rest, "</details>\n"])
 
 
 def _inline_code(text: str) -> str:

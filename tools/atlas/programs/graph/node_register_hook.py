@@ -55,7 +55,7 @@ c = a * 3
 c.grad_fn.register_hook(lambda inputs, outputs: print("node hook"))
 print(torch.autograd.grad(c * 4, c))
 
-# %% silent new_version
+# %% also new_version
 # An in-place operation gives the tensor a new node; a hook on it does not see the old node, nor the old hook the new
 # one.
 a = torch.tensor(2.0, requires_grad=True)

@@ -43,7 +43,15 @@ a.register_hook(lambda grad: Variable._execution_engine.queue_callback(lambda: a
 (a * 3).backward()
 print("a.grad", a.grad)
 
-# %% silent next_pass
+# %% silent exception
+# When the pass ends with an exception, it is not called.
+a = torch.tensor(2.0, requires_grad=True)
+c = a * 3
+c.register_hook(lambda grad: Variable._execution_engine.queue_callback(lambda: print("callback")))
+a.register_hook(lambda grad: 1 / 0)
+c.backward()
+
+# %% also next_pass
 # It is not called in the next pass.
 a = torch.tensor(2.0, requires_grad=True)
 with a.register_hook(lambda grad: Variable._execution_engine.queue_callback(lambda: print("callback"))):

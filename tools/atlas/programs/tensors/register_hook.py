@@ -158,7 +158,7 @@ c.register_hook(lambda grad: print("after", grad))
 c.backward()
 
 # %% also view_of_changed_base alone
-# The first hook on a view whose base was changed in place after the view was made.
+# The first hook on a view whose base was changed in place after the view was made ends the process.
 base = torch.ones(2, requires_grad=True).clone()
 view = base[0]
 base.mul_(5)
@@ -166,7 +166,7 @@ view.register_hook(lambda grad: print("view", grad))
 view.backward()
 
 # %% also view_read_first
-# The same, but `grad_fn` of the view is read before the hook is registered.
+# The same, but `grad_fn` of the view is read before the hook is registered: all is well.
 base = torch.ones(2, requires_grad=True).clone()
 view = base[0]
 base.mul_(5)
