@@ -137,7 +137,7 @@ def test_hooks_that_are_said_to_be_silent_print_nothing() -> None:
                 loud += [] if quiet else [f"{entry['key']} {situation['key']}"]
                 checked += 1
     assert loud == []
-    assert checked > 100
+    assert checked > 50
 
 
 # -- running a program

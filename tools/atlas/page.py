@@ -1,7 +1,9 @@
 """The page of the atlas: Markdown for the site, made from the file of the atlas."""
 
+import itertools
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -49,8 +51,21 @@ names the `places` that show it, as the `key` of the entry, `#`, and the `key` o
 `exists`).
 """
 CODE = "```python\n{}\n```"
-OUTPUT = "```{{code-block}} text\n:class: atlas-output\n{}\n```"
+OUTPUT = "```{{code-block}} text\n:class: atlas-output\n\n{}\n```"
 NOTHING = "(nothing)"
+EXPLAINED = ("behaviour", "interface")
+"""The kinds of differences that stand in the section of each way to register, too."""
+PREFIXES = (
+    "nn.modules.module.",
+    "optim.optimizer.",
+    "autograd.graph.",
+    "autograd.Variable._execution_engine.",
+    "_C._autograd.",
+    "utils.checkpoint.",
+    "nn.",
+    "optim.",
+)
+"""What one does not type after the usual imports."""
 
 
 def write_page(source: Path) -> None:
@@ -62,46 +77,100 @@ def write_page(source: Path) -> None:
 
 def make_page(atlas: Mapping[str, Any]) -> str:
     """Make the Markdown of the page."""
-    versions = [version["torch"] for version in atlas["versions"]]
-    changes = find_changes(atlas)
-    introduction = INTRODUCTION.format(
-        versions=" · ".join(versions),
-        programs=sum(len(entry["situations"]) for entry in atlas["entries"]),
-        python=atlas["versions"][-1]["python"],
-        size=FILE.stat().st_size // 1000,
-    )
-    differences = [Difference(**table) for table in atlas["differences"]]
-    parts = [introduction, *_differences(differences, changes), "## Overview\n", _overview(atlas, versions, changes)]
-    group = None
-    for entry in atlas["entries"]:
-        if group != (group := entry["key"].partition("/")[0]):
-            parts.append(f"## {GROUPS[group]}\n")
-        parts.extend(_entry(entry, versions, atlas["questions"], changes, differences))
-    return "\n".join([*parts, THE_FILE.format(format=atlas["format"])])
+    return "\n".join(_Page(atlas).parts())
 
 
-# -- differences
+class _Page:
+    def __init__(self, atlas: Mapping[str, Any]) -> None:
+        self.atlas = atlas
+        self.versions = [version["torch"] for version in atlas["versions"]]
+        self.changes = find_changes(atlas)
+        self.differences = [Difference(**table) for table in atlas["differences"]]
+
+    def parts(self) -> Iterator[str]:
+        yield INTRODUCTION.format(
+            versions=" · ".join(self.versions),
+            programs=sum(len(entry["situations"]) for entry in self.atlas["entries"]),
+            python=self.atlas["versions"][-1]["python"],
+            size=FILE.stat().st_size // 1000,
+        )
+        yield "## Where versions differ\n"
+        for kind, title in {**KINDS, SURPRISE: "Surprises in every version"}.items():
+            yield f"### {title}\n"
+            yield from (self.explain(difference) for difference in self.differences if difference.kind == kind)
+        yield from self.overview()
+        for group, entries in itertools.groupby(self.atlas["entries"], lambda entry: entry["key"].partition("/")[0]):
+            yield f"## {GROUPS[group]}\n"
+            for entry in entries:
+                yield from self.section(entry)
+        yield THE_FILE.format(format=self.atlas["format"])
+
+    def explain(self, difference: Difference) -> str:
+        between = " and ".join(f"between {old} and {new}" for old, new in boundaries(difference, self.changes))
+        when = f" (changed {between})" if between else ""
+        shown = " · ".join(f"[{_name_place(place)}](#{_anchor(place)})" for place in difference.places)
+        lines = [f"**{difference.title}**{when}", "", difference.what.strip(), ""]
+        if difference.meaning:
+            lines += [f"*For your hook:* {difference.meaning.strip()}", ""]
+        return "\n".join([*lines, f"Programs: {shown}", ""])
+
+    def overview(self) -> Iterator[str]:
+        yield "## Overview\n"
+        yield "Each cell compares a version with the one to its left: *same*, or ≠ and how many situations differ.\n"
+        yield "| Way to register | " + " | ".join(self.versions) + " |"
+        yield "| --- |" + " --- |" * len(self.versions)
+        for entry in self.atlas["entries"]:
+            first = "present" if self.versions[0] in entry["exists"] else "absent"
+            cells = [first, *(self.compare(entry, *pair) for pair in itertools.pairwise(self.versions))]
+            yield f"| [`{short_name(entry)}`](#{_anchor(entry['key'])}) | " + " | ".join(cells) + " |"
+        yield ""
+
+    def compare(self, entry: Mapping[str, Any], old: str, new: str) -> str:
+        if new not in entry["exists"]:
+            return "absent"
+        if old not in entry["exists"]:
+            return "**new**"
+        own = [pairs for place, pairs in self.changes.items() if place.startswith(f"{entry['key']}#")]
+        count = sum((old, new) in pairs for pairs in own)
+        return f"**≠ {count}**" if count else "same"
+
+    def section(self, entry: Mapping[str, Any]) -> Iterator[str]:
+        yield f"({_anchor(entry['key'])})=\n### `{short_name(entry)}`\n"
+        yield f"{entry['summary']}\n"
+        if entry["registers"]:
+            yield " · ".join([f"`{entry['api']}`", *self.signatures(entry)]) + "\n"
+        for difference in self.differences:
+            if (
+                any(place.startswith(f"{entry['key']}#") for place in difference.places)
+                and difference.kind in EXPLAINED
+            ):
+                yield f"**Versions differ.** {difference.what}"
+        if entry["preamble"] != "import torch":
+            yield _fold("Each program begins with", CODE.format(entry["preamble"]))
+        for question, title in self.atlas["questions"].items():
+            asked = [situation for situation in entry["situations"] if situation["question"] == question]
+            if asked:
+                yield f"**{title}**\n"
+            yield from (self.situation(f"{entry['key']}#{one['key']}", one) for one in asked)
+
+    def signatures(self, entry: Mapping[str, Any]) -> Iterator[str]:
+        for group in entry["signatures"]:
+            where = "" if group["versions"] == entry["exists"] else f" in {', '.join(group['versions'])}"
+            yield f"`{group['text']}`{where}"
+        if entry["exists"] != self.versions:
+            yield f"only in {', '.join(entry['exists'])}"
+
+    def situation(self, place: str, situation: Mapping[str, Any]) -> str:
+        parts = [f"({_anchor(place)})=\n{CODE.format(situation['code'])}"]
+        for group in situation["results"]:
+            every = group["versions"] == self.versions
+            parts.append("In every version:" if every else f"In {', '.join(group['versions'])}:")
+            parts.append(OUTPUT.format("\n".join(map(write_event, group["events"])) or NOTHING))
+        mark = ' <span class="atlas-differs">versions differ</span>' if place in self.changes else ""
+        return _fold(_inline_code(situation["text"]) + mark, *parts)
 
 
-def _differences(differences: list[Difference], changes: Mapping[str, list[tuple[str, str]]]) -> list[str]:
-    parts = ["## Where versions differ\n"]
-    for kind, title in {**KINDS, SURPRISE: "Surprises in every version"}.items():
-        parts.append(f"### {title}\n")
-        parts.extend(_difference(difference, changes) for difference in differences if difference.kind == kind)
-    return parts
-
-
-def _difference(difference: Difference, changes: Mapping[str, list[tuple[str, str]]]) -> str:
-    between = " and ".join(f"between {old} and {new}" for old, new in boundaries(difference, changes))
-    shown = " · ".join(f"[{_place_name(place)}](#{_anchor(place)})" for place in difference.places)
-    when = f" (changed {between})" if between else ""
-    lines = [f"**{difference.title}**{when}", "", difference.what.strip()]
-    if difference.meaning:
-        lines += ["", f"*For your hook:* {difference.meaning.strip()}"]
-    return "\n".join([*lines, "", f"Programs: {shown}", ""])
-
-
-def _place_name(place: str) -> str:
+def _name_place(place: str) -> str:
     """Name a place of the atlas in a link: the way to register, and the situation."""
     key, _, situation = place.partition("#")
     words = situation.partition(".")[2].replace("_", " ")
@@ -112,128 +181,32 @@ def _anchor(place: str) -> str:
     """Name the part of the page that shows a place of the atlas."""
     key, _, situation = place.partition("#")
     name = key if situation in ("exists", "signature") else place
-    return "atlas-" + "-".join(name.replace("#", "/").replace(".", "/").replace("_", "-").split("/"))
-
-
-# -- the table
-
-
-def _overview(atlas: Mapping[str, Any], versions: list[str], changes: Mapping[str, list[tuple[str, str]]]) -> str:
-    rows = [
-        "Each cell compares a version with the one to its left: *same*, or ≠ and how many situations differ.\n",
-        "| Way to register | " + " | ".join(versions) + " |",
-        "| --- |" + " --- |" * len(versions),
-    ]
-    for entry in atlas["entries"]:
-        cells = [_compare(entry, old, new, changes) for old, new in zip([None, *versions], versions, strict=False)]
-        rows.append(f"| [`{short_name(entry)}`](#{_anchor(entry['key'])}) | " + " | ".join(cells) + " |")
-    return "\n".join([*rows, ""])
-
-
-def _compare(entry: Mapping[str, Any], old: str | None, new: str, changes: Mapping[str, list[tuple[str, str]]]) -> str:
-    if new not in entry["exists"]:
-        return "absent"
-    if old is None:
-        return "present"
-    if old not in entry["exists"]:
-        return "**new**"
-    count = sum(key.startswith(f"{entry['key']}#") and (old, new) in pairs for key, pairs in changes.items())
-    return f"**≠ {count}**" if count else "same"
+    return "atlas-" + re.sub(r"[^a-z0-9]", "-", name)
 
 
 def short_name(entry: Mapping[str, Any]) -> str:
     """Shorten a dotted name to what one types after the usual imports; two ways with one name get their mode."""
     mode = {"multi_grad_all": '(mode="all")', "multi_grad_any": '(mode="any")'}.get(entry["key"].split("/")[1], "")
     name = str(entry["api"]).removeprefix("torch.")
-    for prefix in ("nn.modules.module.", "optim.optimizer.", "autograd.graph.", "_C._autograd.", "nn.", "optim."):
+    for prefix in PREFIXES:
         name = name.removeprefix(prefix)
-    return name.removeprefix("autograd.Variable._execution_engine.").removeprefix("utils.checkpoint.") + mode
-
-
-# -- one way to register
-
-
-def _entry(
-    entry: Mapping[str, Any],
-    versions: list[str],
-    questions: Mapping[str, str],
-    changes: Mapping[str, list[tuple[str, str]]],
-    differences: list[Difference],
-) -> list[str]:
-    parts = [f"({_anchor(entry['key'])})=\n### `{short_name(entry)}`\n", f"{entry['summary']}\n"]
-    parts.extend(_signature(entry, versions))
-    parts.extend(
-        f"{difference.title}: {_first_sentence(difference.what)}\n"
-        for difference in differences
-        if any(place.startswith(f"{entry['key']}#") for place in difference.places)
-        and difference.kind in ("behaviour", "interface")
-    )
-    if entry["preamble"] != "import torch":
-        parts.append(_details("Each program begins with", [CODE.format(entry["preamble"])]))
-    for question, title in questions.items():
-        asked = [situation for situation in entry["situations"] if situation["question"] == question]
-        if asked:
-            parts.append(f"**{title}**\n")
-        parts.extend(_situation(entry, situation, versions, changes) for situation in asked)
-    return parts
-
-
-def _first_sentence(text: str) -> str:
-    return " ".join(text.split()).partition(". ")[0].rstrip(".") + "."
-
-
-def _signature(entry: Mapping[str, Any], versions: list[str]) -> list[str]:
-    if not entry["registers"]:
-        return []
-    lines = [f"`{entry['api']}`"]
-    for group in entry["signatures"]:
-        where = "" if group["versions"] == versions else f" in {_join(group['versions'])}"
-        lines.append(f"`{group['text']}`{where}")
-    if entry["exists"] != versions:
-        lines.append(f"only in {_join(entry['exists'])}")
-    return [" · ".join(lines) + "\n"]
-
-
-def _situation(
-    entry: Mapping[str, Any],
-    situation: Mapping[str, Any],
-    versions: list[str],
-    changes: Mapping[str, list[tuple[str, str]]],
-) -> str:
-    place = f"{entry['key']}#{situation['key']}"
-    parts = [CODE.format(situation["code"])]
-    for group in situation["results"]:
-        where = "Every version" if group["versions"] == versions else f"torch {_join(group['versions'])}"
-        parts += [f"{where} prints:\n" if where == "Every version" else f"{where}:\n", _output(group["events"])]
-    mark = ' <span class="atlas-differs">versions differ</span>' if place in changes else ""
-    return _details(_inline_code(situation["text"]) + mark, parts, _anchor(place))
-
-
-def _output(events: list[dict[str, str]]) -> str:
-    return OUTPUT.format("\n".join(map(write_event, events)) or NOTHING)
+    return name + mode
 
 
 def write_event(event: Mapping[str, str]) -> str:
-    """Write what happened as one line of output, or several if torch wrote several."""
+    """Write what happened as a line of output, or several lines if torch wrote several."""
     if "printed" in event:
         return event["printed"]
     (kind, name), (_, text) = event.items()
-    return f"{name}: {text}" if kind != "crash" else f"{name}: {text} ({kind})"
+    return f"{name}: {text}" if kind != "crash" else f"{name}: {text}."
 
 
-def _details(summary: str, parts: list[str], anchor: str = "") -> str:
-    # A link to a place inside of the details opens them; a link to the details themselves does not.
-    target = f"({anchor})=\n" if anchor else ""
-    first, *rest = parts
-    opening = f'<details class="atlas"><summary>{summary}</summary>'
-    return "\n\n".join([opening, f"{target}{first}", *rest, "</details>\n"])
+def _fold(summary: str, *parts: str) -> str:
+    """Make Markdown of what opens with a click."""
+    return "\n\n".join([f'<details class="atlas"><summary>{summary}</summary>', *parts, "</details>\n"])
 
 
 def _inline_code(text: str) -> str:
     """Turn `code` into HTML, as Markdown is not read inside a summary."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
-
-
-def _join(versions: list[str]) -> str:
-    return ", ".join(versions)

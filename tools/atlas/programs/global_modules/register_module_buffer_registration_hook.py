@@ -34,7 +34,7 @@ with register_module_buffer_registration_hook(lambda module, name, value: torch.
 print(layer.w)
 
 # %% changes wrong_type
-# Something else is not checked or refused:
+# Something of another kind is registered without a check.
 layer = torch.nn.Module()
 with register_module_buffer_registration_hook(lambda module, name, value: "no tensor"):
     layer.register_buffer("w", torch.ones(2))
@@ -47,8 +47,8 @@ with register_module_buffer_registration_hook(lambda module, name, value: print(
     layer.w = torch.ones(2)
 print(layer.w)
 
-# %% silent existing
-# Assigning another tensor to a buffer that exists: does it count as a registration?
+# %% also existing
+# Assigning another tensor to a buffer that exists counts as a registration.
 layer = torch.nn.Module()
 layer.register_buffer("w", torch.ones(2))
 with register_module_buffer_registration_hook(lambda module, name, value: print(name)):

@@ -41,7 +41,7 @@ with register_module_full_backward_pre_hook(lambda module, grad_output: print("g
 print("weight.grad", layer.weight.grad)
 
 # %% also removed_early
-# And one that is removed between forward and backward?
+# One that is removed between forward and backward fires all the same.
 layer = make_layer()
 with register_module_full_backward_pre_hook(lambda module, grad_output: print("global")):
     y = layer(torch.ones(1, 1, requires_grad=True))

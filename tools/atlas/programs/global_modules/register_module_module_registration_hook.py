@@ -32,7 +32,7 @@ with register_module_module_registration_hook(lambda module, name, value: torch.
 print(layer.w)
 
 # %% changes wrong_type
-# Something else is not checked or refused:
+# Something of another kind is registered without a check.
 layer = torch.nn.Module()
 with register_module_module_registration_hook(lambda module, name, value: "no module"):
     layer.add_module("w", torch.nn.ReLU())

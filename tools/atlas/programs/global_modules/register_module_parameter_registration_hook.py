@@ -34,7 +34,7 @@ with register_module_parameter_registration_hook(lambda module, name, value: tor
 print(layer.w)
 
 # %% changes wrong_type
-# Something else is not checked or refused:
+# Something of another kind is registered without a check.
 layer = torch.nn.Module()
 with register_module_parameter_registration_hook(lambda module, name, value: torch.ones(2)):
     layer.register_parameter("w", torch.nn.Parameter(torch.ones(2)))

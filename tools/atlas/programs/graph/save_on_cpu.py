@@ -33,7 +33,7 @@ print(isinstance(block, saved_tensors_hooks))
 print(block.pack_hook(torch.ones(2)))
 
 # %% changes version_check
-# A change of the saved tensor in place: is it noticed?
+# A later change of the saved tensor in place is not noticed, and the gradient is that of the new value.
 a = torch.tensor(2.0, requires_grad=True)
 c = a * 1
 with save_on_cpu():

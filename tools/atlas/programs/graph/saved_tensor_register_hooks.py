@@ -29,7 +29,7 @@ print("registered")
 c.backward()
 
 # %% arguments attached
-# Is what `pack` gets attached to the graph?
+# `pack` gets a tensor that is detached from the graph, unlike with a block of `saved_tensors_hooks`.
 a = torch.tensor(2.0, requires_grad=True)
 c = (a * 1).square()
 

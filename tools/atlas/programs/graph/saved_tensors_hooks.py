@@ -51,8 +51,8 @@ with saved_tensors_hooks(keep, unpack):
 print(c.grad_fn._saved_self.item())
 
 # %% arguments kinds
-# `pack` gets the tensor: the very object if it is an input of the operation, another one if it is its output.
-# `unpack` gets what `pack` returned.
+# `pack` gets the tensor that is saved (here the input of `square`, then the output of `exp`), with its graph; `unpack`
+# gets what `pack` returned.
 a = torch.tensor(2.0, requires_grad=True)
 c = a * 1
 
@@ -116,8 +116,7 @@ with saved_tensors_hooks(keep, unpack):
 print("a.grad", a.grad)
 
 # %% also number
-# A number that an operation keeps (here the 3 of `a * 3`) becomes a tensor of zero dimensions: does it go through
-# `pack`?
+# A number that an operation needs (the 3 of `a * 3`) does not go through `pack`.
 a = torch.tensor(2.0, requires_grad=True)
 with saved_tensors_hooks(pack, keep):
     (a * 3).backward()

@@ -148,7 +148,7 @@ layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
 layer(torch.ones(1, 1, requires_grad=True)).relu_()
 
 # %% also no_user_hook_left
-# The hook is removed between forward and backward, and no input requires a gradient.
+# A hook that is removed between forward and backward fires all the same.
 layer = make_layer()
 handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: print("module hook"))
 y = layer(torch.ones(1, 1))

@@ -27,7 +27,7 @@ optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: print("pre-hook
 optimizer.step(lambda: print("closure"))
 
 # %% arguments closure
-# The optimizer, and the positional and the keyword arguments of `step`. Is the optimizer among the positional ones?
+# The optimizer, and the positional and the keyword arguments of `step`; the optimizer is the first positional one.
 w, optimizer = make_optimizer()
 
 
@@ -88,7 +88,7 @@ finally:
     print("w", w.item())
 
 # %% also copied
-# Does a deep copy of the optimizer keep the hook?
+# A deep copy of the optimizer does not have the hook.
 import copy
 
 w, optimizer = make_optimizer()
