@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from copy import deepcopy
@@ -11,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from tools.atlas.atlas_file import FILE, QUESTIONS, find_gaps, merge, observations_of, read_atlas, write_atlas
+from tools.atlas.atlas_file import FILE, QUESTIONS, find_gaps, merge, observations_of, read_atlas
 from tools.atlas.differences import KINDS, boundaries, find_changes, read_explanations, read_surprises
-from tools.atlas.environments import PROGRAMS, observe
+from tools.atlas.environments import PROGRAMS, observe, update_file
 from tools.atlas.observer import Program, find_api, normalize, read_program, read_programs, run_alone, run_cell
 from tools.atlas.page import GROUPS, make_page, short_name, write_page
 
@@ -39,9 +40,12 @@ def events_of(tmp_path: Path, code: str) -> list[dict[str, str]]:
 # -- the committed file
 
 
+@pytest.mark.slow
 def test_the_installed_torch_behaves_as_the_atlas_says() -> None:
-    if INSTALLED not in VERSIONS:
-        pytest.skip(f"the atlas has no observations of torch {INSTALLED}")
+    here = {"torch": INSTALLED, "python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    # Other Pythons word their errors differently, and on other systems a crash has another name.
+    if here not in ATLAS["versions"] or sys.platform != "linux":
+        pytest.skip(f"the atlas has no observations of torch {INSTALLED} with this Python on {sys.platform}")
     seen = observe(Path(sys.executable))
     assert seen["torch"] == INSTALLED
     assert seen["programs"] == observations_of(ATLAS, INSTALLED, READ)
@@ -85,9 +89,10 @@ def test_no_way_to_register_in_torch_is_missing() -> None:
 
 
 def test_file_is_what_the_programs_and_observations_make_of_it(tmp_path: Path) -> None:
-    again = {**merge(READ, [], ATLAS), "differences": ATLAS["differences"]}
-    write_atlas(again, tmp_path / "atlas.json")
-    assert (tmp_path / "atlas.json").read_bytes() == FILE.read_bytes()
+    again = tmp_path / "atlas.json"
+    shutil.copy(FILE, again)
+    update_file([], again)
+    assert again.read_bytes() == FILE.read_bytes()
 
 
 def test_file_names_no_place_of_the_machine_that_made_it() -> None:
@@ -159,6 +164,7 @@ def test_program_leaves_no_global_hook_to_the_next(tmp_path: Path) -> None:
     assert events_of(tmp_path, "print(torch.nn.Identity()(torch.ones(1)))") == [{"printed": "tensor([1.])"}]
 
 
+@pytest.mark.slow
 def test_situation_that_ends_the_process_is_reported(tmp_path: Path) -> None:
     program = write_program(tmp_path, "when it alone\n# It ends.\nimport os\nos.abort()")
     assert program.cells[0].alone

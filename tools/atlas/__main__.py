@@ -3,11 +3,11 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
-from tools.atlas.atlas_file import FILE, ROOT, find_gaps, merge, read_atlas, write_atlas
-from tools.atlas.differences import find_changes, read_explanations, read_surprises
-from tools.atlas.environments import PROGRAMS, observe
-from tools.atlas.observer import read_programs
+from tools.atlas.atlas_file import FILE, ROOT, find_gaps
+from tools.atlas.differences import find_changes, read_explanations
+from tools.atlas.environments import observe, update_file
 
 
 def main(arguments: list[str]) -> int:
@@ -26,15 +26,12 @@ def main(arguments: list[str]) -> int:
     for python in pythons:
         runs.append(observe(python))
         print(f"torch {runs[-1]['torch']}: {len(runs[-1]['programs'])} programs", flush=True)
-    atlas = merge(read_programs(PROGRAMS), runs, read_atlas() if FILE.exists() else {})
-    # The explanations are part of the file, so that it can be read without this checkout.
-    atlas["differences"] = [difference._asdict() for difference in [*read_explanations(), *read_surprises()]]
-    write_atlas(atlas)
+    atlas = update_file(runs)
     print(f"{FILE.relative_to(ROOT)} has {len(atlas['entries'])} entries, {len(atlas['versions'])} versions of torch.")
     return report_gaps(atlas)
 
 
-def report_gaps(atlas: dict[str, object]) -> int:
+def report_gaps(atlas: dict[str, Any]) -> int:
     """Print what the atlas lacks, and return 1 if it lacks anything."""
     gaps = find_gaps(atlas)
     for torch, situations in gaps.items():

@@ -1,12 +1,15 @@
-"""Environments with torch in which the programs run."""
+"""Environments with torch in which the programs run, and the file that is made from what they showed."""
 
 import json
 import os
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tools.atlas import observer
+from tools.atlas.atlas_file import FILE, merge, read_atlas, write_atlas
+from tools.atlas.differences import read_explanations, read_surprises
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -21,3 +24,12 @@ def observe(python: Path) -> dict[str, Any]:
         raise RuntimeError(f"{python} ended with {ended.returncode}:\n{ended.stderr.strip()}")
     observations: dict[str, Any] = json.loads(ended.stdout)
     return observations
+
+
+def update_file(runs: Iterable[Mapping[str, Any]], path: Path = FILE) -> dict[str, Any]:
+    """Write what ``observe`` returned into the file, which keeps its other versions, and return the atlas."""
+    atlas = merge(observer.read_programs(PROGRAMS), runs, read_atlas(path) if path.exists() else {})
+    # The explanations are part of the file, so that it can be read without this checkout.
+    atlas["differences"] = [difference._asdict() for difference in [*read_explanations(), *read_surprises()]]
+    write_atlas(atlas, path)
+    return atlas

@@ -38,7 +38,7 @@ with node_creation_hook(on_node):
 c.backward()
 
 # %% arguments next_functions
-# Is the node complete when the hook gets it?
+# The node is complete: it knows the nodes below it.
 a = torch.tensor(2.0, requires_grad=True)
 c = a * 3
 with node_creation_hook(lambda node: print(node.name(), node.next_functions)):
