@@ -281,6 +281,8 @@ def test_page_has_a_section_for_every_way_to_register_and_links_that_lead_somewh
     page = make_page(ATLAS)
     for entry in ATLAS["entries"]:
         assert f"### `{short_name(entry)}`\n" in page
+    for title in QUESTIONS.values():
+        assert page.count(f"**{title}**") == f"\n{page}".count(f"\n\n**{title}**\n\n") > 0
     names = {line.strip("()=") for line in page.split("\n") if line.startswith("(atlas-")}
     targets = {part.partition(")")[0] for part in page.split("](#")[1:]} - {"the-file"}
     assert targets

@@ -144,7 +144,7 @@ class _Page:
                 any(place.startswith(f"{entry['key']}#") for place in difference.places)
                 and difference.kind in EXPLAINED
             ):
-                yield f"**Versions differ.** {difference.what}"
+                yield f"**Versions differ.** {difference.what.strip()}\n"
         if entry["preamble"] != "import torch":
             yield _fold("Each program begins with", CODE.format(entry["preamble"]))
         for question, title in self.atlas["questions"].items():

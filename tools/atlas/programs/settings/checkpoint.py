@@ -107,3 +107,27 @@ def cut(module, args, output):
 layer.register_forward_hook(cut)
 y = checkpoint(layer, torch.ones(1, 1, requires_grad=True), use_reentrant=False)
 y.sum().backward()
+
+# %% also selective
+# Selective checkpointing keeps the output of `mm`, of shape `[1, 3]`. Saved-tensor hooks around it do not see it.
+from torch.utils.checkpoint import create_selective_checkpoint_contexts
+
+
+def pack(tensor):
+    print("pack", tensor.shape)
+    return tensor
+
+
+def keep(tensor):
+    return tensor
+
+
+def contexts():
+    return create_selective_checkpoint_contexts([torch.ops.aten.mm.default])
+
+
+x = torch.ones(1, 2, requires_grad=True)
+w = torch.ones(2, 3, requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(pack, keep):
+    y = checkpoint(lambda x: (x @ w).exp(), x, use_reentrant=False, context_fn=contexts)
+y.sum().backward()

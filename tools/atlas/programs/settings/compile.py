@@ -134,3 +134,55 @@ hook = torch.nn.modules.module.register_module_forward_hook(print, with_kwargs=T
 hook.remove()
 compiled = torch.compile(make_layer(), backend="eager")
 print(compiled(torch.ones(1, 1)).item())
+
+
+# %% also fullgraph_tensor_hook
+# With `fullgraph=True`, a tensor hook that is registered on an intermediate tensor inside the compiled function.
+@torch.compile(backend="eager", fullgraph=True)
+def function(x):
+    y = x * 3
+    y.register_hook(lambda grad: grad * 10)
+    return y * 4
+
+
+x = torch.tensor(2.0, requires_grad=True)
+function(x).backward()
+print("x.grad", x.grad)
+
+# %% also global_hook
+# A hook on all modules fires for the compiled module and for the one inside of it.
+compiled = torch.compile(make_layer(), backend="eager")
+with torch.nn.modules.module.register_module_forward_hook(lambda module, args, output: output + 1):
+    print(compiled(torch.ones(1, 1)).item())
+
+# %% also registered_inside
+# A forward hook that is registered inside the compiled function fires.
+layer = make_layer()
+
+
+@torch.compile(backend="eager")
+def function(x):
+    layer.register_forward_hook(lambda module, args, output: output * 10)
+    return layer(x)
+
+
+print(function(torch.ones(1, 1)).item())
+
+# %% also backward_pre_hook_after
+# A full backward pre-hook that is added to a module after the first call of the compiled function that uses it stays
+# silent: the gradient is the one without the hook.
+layer = make_layer()
+function = torch.compile(lambda x: layer(x), backend="eager")
+function(torch.ones(1, 1))
+layer.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 10,))
+function(torch.ones(1, 1)).sum().backward()
+print("weight.grad", layer.weight.grad)
+
+# %% also saved_tensors_hooks_around
+# Saved-tensor hooks around the call of a compiled function act as they do without `torch.compile`.
+function = torch.compile(torch.square, backend="eager")
+x = torch.tensor(2.0, requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor * 100, lambda tensor: tensor):
+    y = function(x)
+y.backward()
+print("x.grad", x.grad)
