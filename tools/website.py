@@ -13,6 +13,7 @@ from typing import Any
 import nbformat
 
 from hookviz.course.article_index import read_index
+from tools.atlas.page import write_page
 from tools.handouts import make_pages
 from tools.lesson_pages import link_cells, make_page, markdown_cell, read_facts
 from tools.lessons import PAGE
@@ -88,6 +89,7 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
             (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8").replace("[solutions/](solutions)", "`solutions/`")
         )
         (source / "notebooks" / f"{name}.md").write_text(link_cells(table), encoding="utf-8")
+    write_page(source)
     (source / "map.md").write_text(write_overview(ran), encoding="utf-8")
     player = runpy.run_path(str(SOURCE / "player.py"))["first_player"]()
     (source / "player.html").write_text(player, encoding="utf-8")
@@ -117,7 +119,7 @@ def write_overview(ran: Mapping[Path, Any]) -> str:
     cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
     menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
     menus["Project"] = [f"notebooks/{path.stem}" for path in ran if path.stem == PROJECT]
-    menus["Look up"] = [*look_up, *(f"notebooks/{name}" for name in TABLES)]
+    menus["Look up"] = [*look_up, *(f"notebooks/{name}" for name in TABLES), "atlas"]
     menus["In your project"] = ["recipes"]
     menus["Lecturers"] = ["lecturer", "teaching", "concept_test"]
     return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])

@@ -16,7 +16,7 @@ from tests.browser.test_page import horizontal_overflow
 from tests.requirements import require_site
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["index", "notebooks/README", "notebooks/glossary", "lecturer", "teaching", "search"]
+PAGES = ["index", "notebooks/README", "notebooks/glossary", "atlas", "lecturer", "teaching", "search"]
 LESSONS = [f"notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
 LOADED_URL = re.compile(r"<(?:script|img|link|iframe|source|embed|object|image)\b[^>]*?\b(?:src|href|data)=\"([^\"]+)")
 """URLs that a page loads by itself, which excludes links."""

@@ -38,7 +38,7 @@ def test_overview_has_a_card_for_each_lesson_and_the_menu_has_every_page() -> No
     menus = dict(re.findall(r":caption: (.+?)\n\n(.*?)\n```", overview, re.DOTALL))
     assert menus["Lessons"].split() == ["notebooks/01_the_graph"]
     assert menus["Project"].split() == ["notebooks/final_project"]
-    look_up = ["notebooks/what_articles_say", "notebooks/README", "notebooks/glossary"]
+    look_up = ["notebooks/what_articles_say", "notebooks/README", "notebooks/glossary", "atlas"]
     assert menus["Look up"].split() == look_up
     assert menus["In your project"].split() == ["recipes"]
     assert menus["Lecturers"].split() == ["lecturer", "teaching", "concept_test"]
