@@ -72,7 +72,7 @@ bundle: ready
 	@$(VENV_PYTHON) tools/javascript.py bundle
 
 lessons: ready
-	@$(VENV_PYTHON) tools/lessons.py
+	@$(VENV_PYTHON) -m tools.lessons
 
 site: ready-site
 	@$(VENV_PYTHON) -m tools.website
