@@ -1,4 +1,4 @@
-"""A lesson starts with a quiet cell that installs hookviz where it is missing, and with badges once it has an address."""
+"""A lesson starts with a quiet cell that installs hookviz where it is missing, and with badges if it has an address."""
 
 import importlib.util
 from collections.abc import Callable
