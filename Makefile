@@ -15,8 +15,8 @@ export PYTHONDONTWRITEBYTECODE =
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench peers clean \
-    python ready ready-site ready-peers
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench peers classic clean \
+    python ready ready-site ready-peers ready-classic
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
@@ -31,6 +31,7 @@ help:
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
+	@echo "make classic  test the players in the classic notebook with ipywidgets 7.7.1, the version on Colab"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12"
 
@@ -92,8 +93,11 @@ bench: ready
 peers: ready-peers
 	@.venv-peers/bin/python -m benchmarks.peers $(PEERS_ARGS)
 
+classic: ready-classic
+	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q tests/browser/test_classic_notebook.py
+
 clean:
-	rm -rf .venv .venv-peers node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-peers .venv-classic node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
@@ -107,6 +111,10 @@ ready: python
 
 ready-site: python
 	@"$(PYTHON)" tools/setup.py lab test site
+
+# It sees the packages of .venv, and gets the few that differ.
+ready-classic: ready-site
+	@$(VENV_PYTHON) tools/classic_environment.py
 
 ready-peers: python
 	@"$(PYTHON)" tools/setup.py peers
