@@ -16,14 +16,20 @@ COLAB_PICTURE = "https://colab.research.google.com/assets/colab-badge.svg"
 BINDER_PICTURE = "https://mybinder.org/badge_logo.svg"
 INSTALL_SOURCE = """\
 # @title Installs hookviz where it is missing
+import subprocess
+import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 
 if find_spec("hookviz") is None:
     print("pip installs hookviz, and keeps the torch and ipywidgets that are here.")
     kept = [f"{{name}}=={{version(name)}}" for name in ("torch", "ipywidgets") if find_spec(name)]
-    %pip install -q --upgrade-strategy only-if-needed {{" ".join(kept)}} "{requirement}\""""
-"""pip refuses to replace a package whose installed version is among its requirements."""
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--upgrade-strategy", "only-if-needed"]
+    subprocess.run([*pip, *kept, "{requirement}"], check=True)"""
+"""pip refuses to replace a package whose installed version is among its requirements.
+
+Not %pip: marimo does not run a cell with a magic command in a block.
+"""
 COLLAPSED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
 """The marks of a collapsed cell for Colab, JupyterLab and Jupyter Book."""
 

@@ -1,6 +1,8 @@
 """A lesson starts with a quiet cell that installs hookviz where it is missing, and with badges if it has an address."""
 
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -8,7 +10,6 @@ from typing import Any
 
 import nbformat
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from tools.lesson_start import (
     BADGES_ID,
@@ -23,7 +24,8 @@ from tools.lessons import NOTEBOOKS, make_solution
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 ADDRESS = "https://github.com/example/hooks"
-Runner = Callable[[str], list[str]]
+QUIETLY = ["-q", "--upgrade-strategy", "only-if-needed"]
+Runner = Callable[[str], list[list[str]]]
 
 
 def read(path: Path) -> Any:
@@ -32,16 +34,14 @@ def read(path: Path) -> Any:
 
 @pytest.fixture
 def run_cell(monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """Run a cell in a shell whose %pip only notes what it is called with."""
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell()
-    shell.history_manager.enabled = False
-    calls: list[str] = []
-    shell.register_magic_function(calls.append, magic_name="pip")
+    """Run a cell where programs are not started; return the options of each call of pip."""
 
-    def run(source: str) -> list[str]:
-        shell.run_cell(source).raise_error()
-        return calls
+    def run(source: str) -> list[list[str]]:
+        calls: list[list[str]] = []
+        monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append(command))
+        exec(source, {})
+        assert all(command[:4] == [sys.executable, "-m", "pip", "install"] for command in calls)
+        return [command[4:] for command in calls]
 
     return run
 
@@ -61,9 +61,8 @@ def test_cell_installs_hookviz_and_keeps_the_versions_of_torch_and_ipywidgets(
     run_cell: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hide(monkeypatch, "hookviz")
-    kept = f"torch=={version('torch')} ipywidgets=={version('ipywidgets')}"
-    options = "install -q --upgrade-strategy only-if-needed"
-    assert run_cell(make_install_source("")) == [f'{options} {kept} "hookviz[lessons]"']
+    kept = [f"torch=={version('torch')}", f"ipywidgets=={version('ipywidgets')}"]
+    assert run_cell(make_install_source("")) == [[*QUIETLY, *kept, "hookviz[lessons]"]]
     assert capsys.readouterr().out.count("\n") == 1
 
 
@@ -71,8 +70,7 @@ def test_cell_installs_from_the_repository_and_asks_for_nothing_that_is_missing(
     run_cell: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hide(monkeypatch, "hookviz", "torch", "ipywidgets")
-    [call] = run_cell(make_install_source(ADDRESS))
-    assert call.split("only-if-needed")[1].strip() == f'"hookviz[lessons] @ git+{ADDRESS}"'
+    assert run_cell(make_install_source(ADDRESS)) == [[*QUIETLY, f"hookviz[lessons] @ git+{ADDRESS}"]]
 
 
 def test_badges_open_the_lesson_on_colab_and_binder() -> None:
