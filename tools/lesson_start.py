@@ -25,7 +25,8 @@ if find_spec("hookviz") is None:
     print("pip installs hookviz, and keeps the torch and ipywidgets that are here.")
     kept = [f"{{name}}=={{version(name)}}" for name in ("torch", "ipywidgets") if find_spec(name)]
     pip = [sys.executable, "-m", "pip", "install", "-q", "--upgrade-strategy", "only-if-needed"]
-    subprocess.run([*pip, *kept, "{requirement}"], check=True)"""
+    done = subprocess.run([*pip, *kept, "{requirement}"], capture_output=True, text=True)
+    print(done.stderr or "hookviz is installed.")"""
 """pip refuses to replace a package whose installed version is among its requirements.
 
 Not %pip: marimo does not run a cell with a magic command in a block.

@@ -34,11 +34,16 @@ def read(path: Path) -> Any:
 
 @pytest.fixture
 def run_cell(monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """Run a cell where programs are not started; return the options of each call of pip."""
+    """Run a cell where pip only writes a warning; return the options of each call of pip."""
 
     def run(source: str) -> list[list[str]]:
         calls: list[list[str]] = []
-        monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append(command))
+
+        def note_call(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+            calls.append(command)
+            return subprocess.CompletedProcess(command, 0, "", "pip's own words")
+
+        monkeypatch.setattr(subprocess, "run", note_call)
         exec(source, {})
         assert all(command[:4] == [sys.executable, "-m", "pip", "install"] for command in calls)
         return [command[4:] for command in calls]
@@ -63,7 +68,8 @@ def test_cell_installs_hookviz_and_keeps_the_versions_of_torch_and_ipywidgets(
     hide(monkeypatch, "hookviz")
     kept = [f"torch=={version('torch')}", f"ipywidgets=={version('ipywidgets')}"]
     assert run_cell(make_install_source("")) == [[*QUIETLY, *kept, "hookviz[lessons]"]]
-    assert capsys.readouterr().out.count("\n") == 1
+    said = "pip installs hookviz, and keeps the torch and ipywidgets that are here.\npip's own words\n"
+    assert capsys.readouterr() == (said, "")
 
 
 def test_cell_installs_from_the_repository_and_asks_for_nothing_that_is_missing(
