@@ -181,6 +181,11 @@ def test_frame_as_high_as_its_output_settles_and_shows_the_controls_on_one_scree
     assert 350 < bar <= HEIGHT
 
 
+def test_player_on_a_page_in_a_frame_is_limited_by_the_frame(open_frame: Callable[..., Frame]) -> None:
+    frame = open_frame(f"<main>{output('large')}</main>")
+    assert frame.locator(".hv-player").evaluate("player => player.style.getPropertyValue('--hv-window')") == ""
+
+
 @pytest.mark.parametrize("system", ["light", "dark"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_player_follows_the_theme_of_the_frame_and_not_of_the_system(
