@@ -17,8 +17,8 @@ export PYTHONDONTWRITEBYTECODE =
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench matrix peers dist clean \
-    python ready ready-site ready-peers
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench matrix peers dist classic clean \
+    python ready ready-site ready-peers ready-classic
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
@@ -35,6 +35,7 @@ help:
 	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
 	@echo "make dist     build the wheel and the sdist, and try both in empty environments"
+	@echo "make classic  test the players in the classic notebook with ipywidgets 7.7.1, the version on Colab"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12"
 
@@ -76,7 +77,7 @@ bundle: ready
 	@$(VENV_PYTHON) tools/javascript.py bundle
 
 lessons: ready
-	@$(VENV_PYTHON) tools/lessons.py
+	@$(VENV_PYTHON) -m tools.lessons
 
 site: ready-site
 	@$(VENV_PYTHON) -m tools.website
@@ -102,8 +103,11 @@ peers: ready-peers
 dist: python
 	@"$(PYTHON)" -m tools.release_check $(DIST_ARGS)
 
+classic: ready-classic
+	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q tests/browser/test_classic_notebook.py
+
 clean:
-	rm -rf .venv .venv-peers node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-peers .venv-classic node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
@@ -117,6 +121,10 @@ ready: python
 
 ready-site: python
 	@"$(PYTHON)" tools/setup.py lab test site recipes
+
+# It sees the packages of .venv, and gets the few that differ.
+ready-classic: ready-site
+	@$(VENV_PYTHON) tools/classic_environment.py
 
 ready-peers: python
 	@"$(PYTHON)" tools/setup.py peers

@@ -18,7 +18,7 @@ NEEDED_NODE = (20, 19)
 """From this version on, Node detects that a ``.js`` file is a module."""
 ENTRIES = {
     # anywidget loads a module; a page has a plain script, which works where a notebook runs the scripts of an output.
-    "player.js": ("widget.js", "--format=esm"),
+    "player.js": ("anywidget.js", "--format=esm"),
     "page.js": ("page.js", "--format=iife"),
     "loader.js": ("loader.js", "--format=iife"),
     "player.css": ("index.css",),

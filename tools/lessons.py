@@ -1,4 +1,4 @@
-"""Make the students' lessons in notebooks/ from the ones with solutions in notebooks/solutions/."""
+"""Make the students' lessons in notebooks/ from the ones with solutions in notebooks/solutions/, and their start."""
 
 import copy
 import itertools
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+
+from tools.lesson_start import add_start, read_repository
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 PAGE = "what_your_article_says.ipynb"
@@ -83,15 +85,25 @@ def _links_to_lesson(number: str, cell_ids: set[str], rows: list[list[str]]) -> 
 
 def make_student_notebook(path: Path) -> Any:
     """Make the student's notebook from the solution at ``path``."""
-    notebook = remove_solutions(nbformat.read(path, as_version=nbformat.NO_CONVERT))  # type: ignore[no-untyped-call]
+    notebook = remove_solutions(_read(path))
     if path.name == PAGE:
-        return link_lessons(notebook, (NOTEBOOKS / "README.md").read_text(encoding="utf-8"))
-    return notebook
+        notebook = link_lessons(notebook, (NOTEBOOKS / "README.md").read_text(encoding="utf-8"))
+    return add_start(notebook, f"notebooks/{path.name}", read_repository())
+
+
+def make_solution(path: Path) -> Any:
+    """Make the solution at ``path`` anew, with the start that every lesson has."""
+    return add_start(_read(path), f"notebooks/solutions/{path.name}", read_repository())
+
+
+def _read(path: Path) -> Any:
+    return nbformat.read(path, as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
 
 
 def main() -> None:
-    """Write the student's notebook for every solution."""
+    """Write the start of every solution, and the student's notebook for it."""
     for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb")):
+        nbformat.write(make_solution(path), path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
         nbformat.write(make_student_notebook(path), NOTEBOOKS / path.name, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
 
 

@@ -3,7 +3,6 @@
 Each exercise becomes a cell for the answer, and a locked cell with its points: the result of ``hv.check(...).score``.
 """
 
-import copy
 import re
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import nbformat
 
+from tools.lesson_start import remove_start
 from tools.lessons import HIDDEN_TESTS
 from tools.notebook_runs import NOTEBOOKS
 
@@ -50,8 +50,11 @@ def make_assignments(solutions: list[Path], target: Path) -> list[Path]:
 
 
 def make_source(solution: Any) -> Any:
-    """Make the notebook of an assignment from a lesson with solutions; its checks of the lesson itself are left out."""
-    cells = [made for cell in copy.deepcopy(solution.cells) for made in _make_cells(cell)]
+    """Make the notebook of an assignment from a lesson with solutions; its checks of the lesson itself are left out.
+
+    So are its badges and the cell that installs hookviz: where nbgrader runs, a lecturer has installed it.
+    """
+    cells = [made for cell in remove_start(solution).cells for made in _make_cells(cell)]
     return nbformat.v4.new_notebook(cells=cells, metadata=solution.metadata)  # type: ignore[no-untyped-call]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+from tools.lesson_start import remove_start
 from tools.lessons import remove_solutions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,7 +24,8 @@ QUIET = ["--IPKernelApp.log_level=ERROR"]
 def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
     """Run notebooks two at a time, unless their results are in ``cache``; return each with its outputs.
 
-    Of a lesson, the notebook with the solutions is run: what it returns has all outputs, and no solutions.
+    Of a lesson, the notebook with the solutions is run: what it returns has all outputs, no solutions, and no cell that
+    installs hookviz.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised.
@@ -50,7 +52,8 @@ def _exclusive(lock: Path) -> Iterator[None]:
 
 def _read_or_run(path: Path, cache: Path, copy: Path) -> Any:
     if not copy.exists():
-        notebook = run_cells(nbformat.read(_with_solutions(path), as_version=4), path.parent)  # type: ignore[no-untyped-call]
+        lesson = remove_start(nbformat.read(_with_solutions(path), as_version=4))  # type: ignore[no-untyped-call]
+        notebook = run_cells(lesson, path.parent)
         notebook = remove_solutions(notebook)
         for old in cache.glob(f"{path.stem}-*.ipynb"):
             old.unlink()

@@ -107,18 +107,23 @@ class Lab:
     def __enter__(self) -> "Lab":
         self.set_theme("light")
         self._log = (self.home / "server.log").open("w")
+        self._server = subprocess.Popen(self._command(), env=self._environment(), stdout=self._log, stderr=self._log)
+        self._wait()
+        return self
+
+    def _command(self) -> list[str]:
         arguments = [
             f"--ServerApp.port={self.port}",
+            f"--ServerApp.root_dir={self.folder}",
             f"--IdentityProvider.token={TOKEN}",
             "--no-browser",
             "--allow-root",
-            f"--LabApp.app_settings_dir={TOOLS}",
-            "--LabApp.expose_app_in_browser=True",
         ]
-        command = [sys.executable, "-m", self.app, *arguments, f"--ServerApp.root_dir={self.folder}"]
-        self._server = subprocess.Popen(command, env=self._environment(), stdout=self._log, stderr=self._log)
-        self._wait()
-        return self
+        return [*self._program(), *arguments]
+
+    def _program(self) -> list[str]:
+        options = [f"--LabApp.app_settings_dir={TOOLS}", "--LabApp.expose_app_in_browser=True"]
+        return [sys.executable, "-m", self.app, *options]
 
     def _environment(self) -> dict[str, str]:
         own = {

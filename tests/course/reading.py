@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import nbformat
 
+from tools.lesson_start import remove_start
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 PAGE = "what_your_article_says.ipynb"
 CELL_LINK = re.compile(r'\[(\d\d|page), "(.+?)"\]\(([\w.]+)#cell-id=([\w-]+)\)')
@@ -27,7 +29,8 @@ def links_to_cells(text: str) -> list[Link]:
 
 
 def read_notebook(file: str) -> Any:
-    return nbformat.read(FOLDER / file, as_version=4)
+    """Read a notebook of a student, without the cell that installs hookviz."""
+    return remove_start(nbformat.read(FOLDER / file, as_version=4))
 
 
 def headings(cell: Any) -> list[str]:
@@ -55,7 +58,7 @@ def has_assertion(source: str) -> bool:
 def read_solution(file: str) -> Any:
     """Read the notebook from which a student's notebook is made: it also has the checks of what the lesson says."""
     path = FOLDER / "solutions" / file
-    return nbformat.read(path if path.exists() else FOLDER / file, as_version=4)
+    return remove_start(nbformat.read(path if path.exists() else FOLDER / file, as_version=4))
 
 
 def code_with_checks(file: str, cell_id: str) -> str:

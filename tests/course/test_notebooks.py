@@ -15,6 +15,7 @@ from hookviz.course.exercises import JUDGES
 from hookviz.player.compression import unpack
 from tests.waiting import PATIENCE
 from tools.lesson_pages import MAP
+from tools.lesson_start import INSTALL_ID, remove_start
 from tools.lessons import YOUR_LINES
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -55,7 +56,8 @@ HANDED_IN = re.compile(r'hv\.check\("\d\d\.\d", (\w+)\)')
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
 def lesson(request: pytest.FixtureRequest) -> Any:
-    return nbformat.read(request.param, as_version=4)
+    """A lesson without the cell that installs hookviz."""
+    return remove_start(nbformat.read(request.param, as_version=4))
 
 
 @pytest.fixture(scope="module", params=LESSONS, ids=lambda path: path.stem)
@@ -129,7 +131,12 @@ def test_lessons_with_random_weights_show_the_same_players_in_every_run(
 
 
 def test_one_of_the_first_three_cells_shows_a_picture(lesson_run: tuple[Any, float]) -> None:
-    assert any(shows_picture(cell) for cell in lesson_run[0].cells[:3])
+    assert any(shows_picture(cell) for cell in remove_start(lesson_run[0]).cells[:3])
+
+
+def test_cell_that_installs_hookviz_shows_nothing_where_it_is_installed(lesson_run: tuple[Any, float]) -> None:
+    [cell] = [cell for cell in lesson_run[0].cells if cell.id == INSTALL_ID]
+    assert cell.execution_count == 1 and cell.outputs == []
 
 
 def test_every_answer_in_the_solution_is_right(lesson_run: tuple[Any, float], request: pytest.FixtureRequest) -> None:
@@ -203,7 +210,7 @@ def test_lesson_has_at_least_two_exercises(lesson: Any) -> None:
 def test_every_number_in_the_prose_is_asserted_by_a_cell_of_the_solution(
     lesson: Any, request: pytest.FixtureRequest
 ) -> None:
-    solution = nbformat.read(FOLDER / "solutions" / f"{request.node.callspec.id}.ipynb", as_version=4)
+    solution = remove_start(nbformat.read(FOLDER / "solutions" / f"{request.node.callspec.id}.ipynb", as_version=4))
     claimed = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", NOT_A_CLAIM.sub(" ", prose(lesson))))
     assert len(claimed) > 5
     assert sorted(claimed - asserted_numbers(solution)) == []

@@ -24,7 +24,7 @@ def test_each_student_notebook_has_its_solution() -> None:
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_lesson_is_generated_from_its_solution(path: Path) -> None:
-    assert read(NOTEBOOKS / path.name) == make_student_notebook(path), "run: python tools/lessons.py"
+    assert read(NOTEBOOKS / path.name) == make_student_notebook(path), "run: make lessons"
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)

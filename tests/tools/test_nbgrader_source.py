@@ -6,6 +6,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from tools.lesson_start import INSTALL_ID
 from tools.nbgrader_source import make_assignments, make_source
 from tools.notebook_runs import NOTEBOOKS
 
@@ -41,3 +42,4 @@ def test_the_assignment_of_a_lesson_gives_a_point_for_each_exercise(path: Path, 
     assert len({entry.grade_id for entry in graded}) == len(graded)
     assert sum(entry.grade for entry in graded) == sum("hv.check(" in cell.source for cell in solution.cells) > 3
     assert "HIDDEN TESTS" not in written.read_text(encoding="utf-8")
+    assert INSTALL_ID not in [cell.id for cell in source.cells]

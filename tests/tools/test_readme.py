@@ -23,6 +23,7 @@ from hookviz.support import progress
 from hookviz.support.messages import select_texts
 from hookviz.what_if import combinations
 from tests.course.test_notebooks import LESSONS
+from tools.classic_environment import PACKAGES
 from tools.lesson_pages import read_facts
 from tools.setup import NEEDED_GB, NEEDED_PYTHON
 
@@ -110,10 +111,12 @@ def test_readme_states_the_number_of_formulas() -> None:
 
 
 def test_versions_in_the_readme_match_the_constraints() -> None:
-    environments = re.search(r"\| where \|.+?\n\n", README, re.DOTALL)
+    environments = re.search(r"\| place \|.+?\n\n", README, re.DOTALL)
     assert environments
     versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", environments[0]))
-    assert versions == {PINS[name] for name in ("jupyterlab", "notebook", "nbconvert", "marimo")}
+    classic = dict(requirement.split("==") for requirement in PACKAGES)
+    expected = {PINS[name] for name in ("jupyterlab", "notebook", "nbconvert", "marimo", "anywidget")}
+    assert versions == expected | {classic[name] for name in ("nbclassic", "ipywidgets")}
 
 
 def test_lesson_table_of_the_readme_is_complete() -> None:

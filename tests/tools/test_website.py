@@ -11,6 +11,7 @@ from tests.browser.lab import write_notebook
 from tests.course.reading import headings
 from tests.course.test_notebooks import CUDA_MEGABYTES, MEGABYTES, USUAL_MEGABYTES
 from tools.lesson_pages import read_facts
+from tools.lesson_start import add_start
 from tools.notebook_runs import NOTEBOOKS, run_all
 from tools.website import SOURCE, is_lesson, link_lessons, write_overview
 
@@ -63,6 +64,15 @@ def test_erased_progress_bar_leaves_no_output(tmp_path: Path) -> None:
     write_notebook(tmp_path / "bar.ipynb", f"{code}bar.update({{}}, raw=True)\n3")
     (executed,) = run_all([tmp_path / "bar.ipynb"], tmp_path / "kept").values()
     assert [output.data for output in executed.cells[0].outputs] == [{"text/plain": "3"}]
+
+
+def test_badges_and_the_cell_that_installs_hookviz_are_left_out(tmp_path: Path) -> None:
+    title = nbformat.v4.new_markdown_cell("# Title")
+    lesson = nbformat.v4.new_notebook(cells=[title, nbformat.v4.new_code_cell("1 + 1")])
+    nbformat.write(add_start(lesson, "one.ipynb", "https://github.com/example/hooks"), tmp_path / "one.ipynb")
+    (executed,) = run_all([tmp_path / "one.ipynb"], tmp_path / "kept").values()
+    assert [(cell.cell_type, cell.source) for cell in executed.cells] == [("markdown", "# Title"), ("code", "1 + 1")]
+    assert executed.cells[1].execution_count == 1
 
 
 def test_notebook_runs_again_only_if_its_source_has_changed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import { isFullScreen } from "./full_screen.js";
 /** @import { Actions, Context } from "./types" */
 
 /** Programs around a player that have keys of their own. */
-const HOSTS = ".jp-Notebook, .jp-NotebookPanel, .notebook_app, .reveal";
+export const HOSTS = ".jp-Notebook, .jp-NotebookPanel, .notebook_app, .reveal";
 
 const STEPS = ["next", "previous", "nextHook", "previousHook"];
 

@@ -2,6 +2,7 @@
 
 import { unpack } from "./compression.js";
 import { makeElement } from "./dom.js";
+import { dropNotebookStyles, measureOutputAgain } from "./notebook_output.js";
 import { showStartFailure } from "./start_failure.js";
 import { livePlayers, render } from "./widget.js";
 
@@ -81,9 +82,7 @@ async function replaceStaticPicture(still) {
   const data = /** @type {HTMLElement | null} */ (root?.querySelector(".hv-state"));
   if (!root || !data) return;
   handOverToLivePlayer(root);
-  // Jupyter's class styles tables, code and pictures of an output; the player has its own styles.
-  const jupyterClasses = root.closest(".jp-RenderedHTMLCommon")?.classList;
-  jupyterClasses?.remove("jp-RenderedHTMLCommon");
+  const restoreStyles = dropNotebookStyles(root);
   // Set before anything is awaited: the script of another output must not start this player again.
   root.classList.add("hv-starts");
   const live = makeElement("div", "hv-live");
@@ -91,11 +90,12 @@ async function replaceStaticPicture(still) {
     await startPlayer(still, live, await unpack(data.textContent ?? ""));
   } catch (error) {
     live.remove();
-    jupyterClasses?.add("jp-RenderedHTMLCommon");
+    restoreStyles();
     showStartFailure(still, data, error);
     return;
   }
   root.classList.add("hv-plays");
+  measureOutputAgain(root);
   const player = live.firstElementChild;
   // In a page of its own the player gets the focus, unless another element has it.
   if (root.matches("main") && isKeyboardFree() && player instanceof HTMLElement) player.focus({ preventScroll: true });

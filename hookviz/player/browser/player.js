@@ -8,6 +8,7 @@ import { findElement, focusedElement, makeElement, onAbort, reportFailure } from
 import { MOVEMENTS, makeDriver } from "./driver.js";
 import { makeFindings, makeNotes } from "./findings.js";
 import { makeFiringsTable } from "./firings_table.js";
+import { limitHeightInFrame } from "./frame_height.js";
 import { makeHelpDialog } from "./help_dialog.js";
 import { handleKeys, makeEscape } from "./keyboard_focus.js";
 import { Language } from "./language.js";
@@ -48,6 +49,7 @@ export function showPlayer(model, el) {
   const root = makeRoot(model);
   followTheme(root, life.signal);
   el.replaceChildren(root);
+  limitHeightInFrame(root, life.signal);
   let filling = loadPlayer(root, model);
   const refill = batch(() => {
     if (life.signal.aborted) return;

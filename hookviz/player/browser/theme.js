@@ -4,12 +4,13 @@ import { listen, onAbort } from "./dom.js";
 
 /**
  * Returns whether the page is dark: Jupyter's setting counts first, then VS Code's, Colab's, Furo's (the theme of our site), then
- * the system's.
- * @param {{ jupyter?: string, editor?: string, colab?: string | null, furo?: string, system: boolean }} page
+ * the system's. The classic notebook, whose body has the class notebook_app, is always light.
+ * @param {{ jupyter?: string, classes?: string, colab?: string | null, furo?: string, system: boolean }} page
  */
-export function isDark({ jupyter, editor = "", colab, furo = "auto", system }) {
+export function isDark({ jupyter, classes = "", colab, furo = "auto", system }) {
   if (jupyter) return jupyter === "false";
-  if (/\bvscode-(dark|light|high-contrast)/.test(editor)) return !editor.includes("light");
+  if (/\bnotebook_app\b/.test(classes)) return false;
+  if (/\bvscode-(dark|light|high-contrast)/.test(classes)) return !classes.includes("light");
   if (colab) return colab === "dark";
   return furo === "auto" ? system : furo === "dark";
 }
@@ -24,7 +25,7 @@ export function followTheme(root, signal) {
   const { body, documentElement } = document;
   const paint = () => root.classList.toggle("hv-dark", isDark({
     jupyter: body.dataset.jpThemeLight,
-    editor: body.className,
+    classes: body.className,
     colab: documentElement.getAttribute("theme"),
     furo: body.dataset.theme,
     system: system.matches,

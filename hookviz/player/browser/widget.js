@@ -1,11 +1,11 @@
-// The player as an anywidget.
+// The player of a model, in an element of the page.
 
 import { showPlayer } from "./player.js";
 
 /** @import { Model } from "./types" */
 
 /**
- * The entry point of anywidget: shows the model in an element, and returns a function that removes it.
+ * Shows the model in an element, and returns a function that removes it.
  * @param {{ model: Model, el: HTMLElement }} view
  */
 export function render({ model, el }) {
@@ -47,5 +47,3 @@ function takeOverTwins(root, twin) {
     for (const [element, before] of replaced) element.replaceChildren(...before);
   };
 }
-
-export default { render };

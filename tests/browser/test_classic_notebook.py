@@ -1,0 +1,165 @@
+"""The classic notebook with ipywidgets 7.7.1, the version on Colab: players and sliders work, and keep their keys.
+
+``make classic`` makes the environment for these tests.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import SCRIPT, note_errors, press
+from tests.browser.lab import TOKEN, Lab, write_notebook
+from tests.requirements import skip_or_fail
+from tools.classic_environment import FOLDER, PACKAGES
+
+LESSON = Path(__file__).parents[2] / "notebooks" / "01_the_graph.ipynb"
+SLIDERS = (
+    "import ipywidgets, torch, hookviz as hv\ndef run(a=2.0):\n    a = torch.tensor(a, requires_grad=True)\n"
+    "    a.register_hook(lambda grad: grad * 10)\n    (a * a).backward()",
+    "hv.whatif(run, a=(-3, 3))",
+    "print(ipywidgets.__version__)",
+)
+NO_WIDGETS = 'Failed to fetch ipywidgets through the "jupyter.widget.control" comm channel'
+"""ipywidgets 7 writes this to the console if the kernel of the notebook has no widgets yet."""
+HAS_RUN = """() => window.Jupyter.notebook.get_cells().every((cell) => cell.cell_type !== "code"
+  || !cell.get_text().trim() || Number.isInteger(cell.input_prompt_number))"""
+
+
+class ClassicNotebook(Lab):
+    """A server of the classic notebook over ``folder``."""
+
+    def _program(self) -> list[str]:
+        # The notebook extensions are named in nbconfig, where Notebook 6 looked for them.
+        return [str(FOLDER / "bin" / "python"), "-m", "nbclassic", "--ConfigManager.config_dir_name=nbconfig"]
+
+    def show(self, page: Page, notebook: str) -> None:
+        """Open ``notebook``, and wait until it has asked its kernel for widgets: what runs earlier shows none."""
+        with page.expect_console_message(lambda message: NO_WIDGETS in message.text):
+            page.goto(f"http://127.0.0.1:{self.port}/nbclassic/notebooks/{notebook}?token={TOKEN}")
+
+    def run_all(self, page: Page) -> None:
+        """Run every cell, and wait until all have run."""
+        page.evaluate("window.Jupyter.notebook.execute_all_cells()")
+        page.wait_for_function(HAS_RUN)
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClassicNotebook]:
+    if not FOLDER.exists():
+        skip_or_fail("classic", f"{FOLDER.name} is missing: make classic makes it")
+    folder = tmp_path_factory.mktemp("notebooks")
+    write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
+    write_notebook(folder / "sliders.ipynb", *SLIDERS)
+    lesson = nbformat.read(LESSON, as_version=4)
+    last = next(n for n, cell in enumerate(lesson.cells) if "hv.whatif(" in cell.source)
+    lesson.cells = lesson.cells[: last + 1]
+    nbformat.write(lesson, folder / "lesson.ipynb")
+    with ClassicNotebook(folder, tmp_path_factory.mktemp("home"), "nbclassic") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def open_notebook(chrome: Browser, notebook: ClassicNotebook) -> Iterator[Callable[[str], Page]]:
+    """Open a notebook, run all of its cells, and wait for the last player; the same page is returned again."""
+    pages: dict[str, Page] = {}
+
+    def open_it(name: str) -> Page:
+        if name in pages:
+            return pages[name]
+        # The classic notebook is light, whatever the system is.
+        page = pages[name] = chrome.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark")
+        note_errors(page)
+        notebook.show(page, f"{name}.ipynb")
+        notebook.run_all(page)
+        expect(page.locator(".hv-player .hv-picture").last).to_be_visible()
+        return page
+
+    yield open_it
+    for page in pages.values():
+        page.close()
+
+
+@pytest.fixture(params=["output", "widget"])
+def player(request: pytest.FixtureRequest, open_notebook: Callable[[str], Page]) -> Locator:
+    """The player of an output, and the widget with the same steps."""
+    page = open_notebook("a_to_e")
+    expect(page.locator(".hv-player")).to_have_count(2)
+    return page.locator(".hv-player").nth(["output", "widget"].index(request.param))
+
+
+def cell_texts(page: Page) -> list[str]:
+    texts: list[str] = page.evaluate("window.Jupyter.notebook.get_cells().map((cell) => cell.get_text())")
+    return texts
+
+
+def is_at(player: Locator, step: int) -> None:
+    expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16")
+
+
+def test_player_steps_by_keys_and_by_its_button(player: Locator) -> None:
+    page, before = player.page, cell_texts(player.page)
+    player.locator(".hv-panel").click()
+    press(page, "Home", "ArrowRight")
+    is_at(player, 2)
+    player.get_by_role("button", name="Next step").click()
+    is_at(player, 3)
+    # In its command mode the notebook would delete, cut and insert cells by these keys.
+    press(page, "d", "d", "x", "b", "b", "m", "End")
+    is_at(player, 16)
+    assert cell_texts(page) == before
+    # Esc, pressed twice, gives the keys back: B inserts a cell below.
+    press(page, "Escape", "Escape", "b")
+    assert len(cell_texts(page)) == len(before) + 1
+    press(page, "d", "d")
+    assert cell_texts(page) == before
+
+
+def test_prediction_is_typed_and_judged(player: Locator) -> None:
+    player.focus()
+    press(player.page, "Home", "p", "ArrowRight")
+    expect(player.locator(".hv-ask")).to_contain_text("What comes out?")
+    player.page.keyboard.type("2")
+    press(player.page, "Enter")
+    expect(player.locator(".hv-score")).to_contain_text("1 of 1")
+    press(player.page, "p")
+
+
+def test_player_has_its_own_sizes_and_the_light_theme(player: Locator) -> None:
+    assert player.locator(".hv-timeline .hv-tick").first.evaluate("e => e.clientHeight") == 18
+    assert player.locator(".hv-code-arrow").first.evaluate("e => e.clientHeight") == 20
+    expect(player.locator(".hv-legend")).to_have_css("padding-left", "0px")
+    expect(player.locator(".hv-more summary").first).to_have_css("display", "list-item")
+    expect(player).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(player).to_have_css("color", "rgb(15, 23, 42)")
+
+
+def test_slider_records_again_and_a_hook_is_switched_off(open_notebook: Callable[[str], Page]) -> None:
+    page = open_notebook("sliders")
+    expect(page.locator(".output_area").last).to_have_text(PACKAGES[0].partition("==")[2])
+    player = page.locator(".hv-player")
+    expect(player.locator(".hv-picture")).to_contain_text("= 2")
+    slider = page.locator(".ui-slider-handle")
+    slider.focus()
+    press(page, "End")
+    expect(page.locator(".widget-readout")).to_have_text("3.000")
+    expect(player.locator(".hv-picture")).to_contain_text("= 2 3")
+    player.focus()
+    press(page, "1")
+    expect(player.locator(".hv-panel")).to_contain_text("a.grad is 6 instead of 60.")
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_first_players_of_lesson_01_are_shown_whole(open_notebook: Callable[[str], Page]) -> None:
+    page = open_notebook("lesson")
+    assert page.locator(".hv-player").count() >= 2
+    # The notebook puts an output of more than 100 lines into a box that scrolls.
+    expect(page.locator(".output_scroll")).to_have_count(0)
+    expect(page.locator(".output_error, .output_stderr")).to_have_count(0)
+    for player in page.locator(".hv-player").all():
+        player.press("End")
+        expect(player.locator(".hv-count")).to_have_text(re.compile(r"Step (\d+) of \1$"))
+    assert page.errors == []  # type: ignore[attr-defined]
