@@ -1,9 +1,11 @@
 """Optional requirements of tests: a test without them is skipped, or fails where they are mandatory."""
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 
 import pytest
+import torch
 
 from hookviz.autograd.torch_internals import SAVED_TENSORS_SHOW_THEIR_HOOKS
 
@@ -11,6 +13,13 @@ needs_saved_tensors = pytest.mark.skipif(
     not SAVED_TENSORS_SHOW_THEIR_HOOKS, reason="what nodes saved, and so values of formulas, need PyTorch 2.10"
 )
 """Marks a test of a feature that an older PyTorch does not have; a screen says so in its place."""
+
+
+def warns_of_early_hook() -> AbstractContextManager[object]:
+    """Expect torch's warning that a full backward hook runs early since no input requires a gradient; 2.6 has none."""
+    if torch.__version__ < "2.8":
+        return nullcontext()
+    return pytest.warns(UserWarning, match="Full backward hook is firing .* no inputs require gradients")
 
 
 def skip_or_fail(part: str, reason: str) -> None:

@@ -387,7 +387,8 @@ def retain(machine: Machine, step: Hook, number: int, value: Any) -> None:
 
 def run_nested_pass(machine: Machine, step: Hook, number: int, value: Any) -> None:
     """Run another pass inside the pass, once."""
-    if machine.nested:
+    # In torch 2.6, a pass in a post-accumulate hook waits forever if it reaches the same leaf.
+    if machine.nested or (step.place == "post_accumulate" and torch.__version__ < "2.8"):
         return
     machine.nested = True
     root = pick(machine.tensors_with_grad(), step.other)

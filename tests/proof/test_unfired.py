@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from hookviz import Trace
 from hookviz.support.messages import load_texts
@@ -17,6 +18,9 @@ def test_cause_is_the_one_in_the_program(program: Program) -> None:
     trace = program.run()
     rows = [row for row in trace.unfired if row.name == "lost"]
     expected = (program.cause, program.on, program.is_proven)
+    if program.cause == "undefined.grad" and torch.__version__ < "2.8":
+        # Torch 2.6 calls no post-accumulate hook where no gradient arrived, and its hook never fired.
+        expected = ("unknown.tensor", program.on, False)
     assert [(row.cause, row.on, row.is_proven) for row in rows] == [expected], trace.notes
 
 

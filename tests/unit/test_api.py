@@ -15,7 +15,6 @@ from torch import nn
 from torch.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 import hookviz as hv
-from tests.requirements import needs_saved_tensors
 
 # -- tensors
 
@@ -317,9 +316,7 @@ def kept(tensor: torch.Tensor) -> torch.Tensor:
 REASON = r"hookviz does not observe them: torch runs only the pair"
 
 
-@pytest.mark.parametrize(
-    "where", ["around everything", pytest.param("around forward", marks=needs_saved_tensors), "around backward"]
-)
+@pytest.mark.parametrize("where", ["around everything", "around forward", "around backward"])
 @pytest.mark.parametrize(
     ("make", "name"),
     [(lambda: saved_tensors_hooks(kept, kept), "kept"), (save_on_cpu, "pack_to_cpu|unpack_from_cpu")],

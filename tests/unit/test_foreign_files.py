@@ -366,7 +366,8 @@ def test_gradients_that_torch_cannot_add_up_are_not_explained(tmp_path: Path) ->
         value[1] = "float8_e4m3fn"
     trace = load_data(data, tmp_path)
     notes = {reason.note for index in range(len(trace.rows)) for reason in trace.why(index)}
-    assert any("NotImplementedError" in note for note in notes)
+    # Torch 2.6 raises a RuntimeError, later ones NotImplementedError, which is one, too.
+    assert any(re.search(r"\((NotImplemented|Runtime)Error\)", note) for note in notes)
 
 
 @pytest.mark.parametrize("reading", ["9 ** 9 ** 9", "-" * 5_000 + "grad", "__import__('os')", "grad * 2", ""])

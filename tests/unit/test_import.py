@@ -47,7 +47,8 @@ def test_importing_hookviz_loads_no_other_package_and_two_small_modules() -> Non
 @pytest.mark.slow
 def test_recording_needs_no_package_beyond_those_of_torch() -> None:
     modules = loaded_modules("import torch; before = set(sys.modules); import hookviz; hookviz.record")
-    assert third_party_packages(modules) == {"hookviz"}
+    # Torch 2.6 loads its compiler, with sympy, only when that is first used.
+    assert third_party_packages(modules) - {"torch", "sympy", "mpmath"} == {"hookviz"}
     assert not {name for name in modules if name.startswith(("hookviz.autograd.formulas", "hookviz.course"))}
 
 

@@ -384,7 +384,8 @@ def test_recording_does_not_change_torchs_warnings() -> None:
                 net(torch.ones(1)).backward()
         return [str(warning.message) for warning in caught]
 
-    assert run(False) == run(True) != []
+    assert run(False) == run(True)
+    assert run(True) or torch.__version__ < "2.8"  # 2.6 does not warn
 
 
 @pytest.mark.parametrize("other_hooks", [0, 1])

@@ -17,7 +17,7 @@ from hookviz.analysis.questions.prediction import MAX_NUMBERS, MAX_QUESTIONS, Qu
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.trace import HOOK_KINDS
 from hookviz.trace.values import Value
-from tests.requirements import needs_saved_tensors
+from tests.requirements import needs_saved_tensors, warns_of_early_hook
 from tests.unit.test_whatif import a_to_e
 
 
@@ -235,7 +235,7 @@ def _double_in_place(grad: torch.Tensor) -> None:
 def test_none_is_the_answer_if_a_modules_grad_input_is_none() -> None:
     net = Net()
     net.l1.register_full_backward_hook(silent("look"))
-    with pytest.warns(UserWarning, match="Full backward hook is firing"), hv.record(net) as trace:
+    with warns_of_early_hook(), hv.record(net) as trace:
         net(torch.tensor(1.0)).backward()
     question = only_question(trace)
     assert question["answer"] == "None"

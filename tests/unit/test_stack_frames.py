@@ -354,7 +354,7 @@ import warnings
 warnings.simplefilter("ignore")
 import torch, hookviz as hv
 net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
-with hv.record() as trace:
+with hv.record(net) as trace:
     made = torch.export.export(net, (torch.ones(1, 2),), strict=True).module()
     ours = net(torch.ones(1, 2))
 assert torch.equal(made(torch.ones(1, 2)), ours)

@@ -21,6 +21,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 import hookviz as hv
+from hookviz.autograd.torch_internals import saved_tensor_hooks
 from hookviz.recorder.hook_observer import Observer
 
 # -- copies
@@ -174,7 +175,7 @@ def process_state() -> dict[str, Any]:
     return {
         "random": (torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[1].tolist()),
         "grad": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_anomaly_enabled()),
-        "dtype": (torch.get_default_dtype(), torch.get_default_device()),
+        "dtype": (torch.get_default_dtype(), torch.empty(0).device),
         "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
         "functions": torch._C._is_torch_function_enabled(),
         "autocast": torch.is_autocast_enabled("cpu"),
@@ -182,7 +183,7 @@ def process_state() -> dict[str, Any]:
         "switches": (sys.getswitchinterval(), sys.getrecursionlimit(), sys.gettrace(), sys.getprofile()),
         "threads": threading.active_count(),
         "fast path": torch.backends.mha.get_fastpath_enabled(),
-        "saved": torch._C._autograd._top_saved_tensors_default_hooks(True),
+        "saved": saved_tensor_hooks(True),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "sequence": None,
         "functions of torch": [
