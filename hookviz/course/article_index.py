@@ -51,10 +51,13 @@ class Entry:
     """An entry of the look-up page."""
 
     id: str
+    """The name of the entry in a link to it."""
     heading: str
     """The code in its heading, between backquotes."""
     says: str
+    """What articles say."""
     today: str
+    """What PyTorch does today."""
     patterns: tuple[tuple[str, ...], ...]
     """The tokens of each piece of code that belongs to the entry."""
 
@@ -69,6 +72,7 @@ class FoundEntries:
     """The entries of the look-up page that fit a line of code best, the best first."""
 
     entries: tuple[Entry, ...]
+    """At most three entries."""
 
     def __repr__(self) -> str:
         if not self.entries:

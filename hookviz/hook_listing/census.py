@@ -58,6 +58,7 @@ class Change:
     change: str
     """``left``: registered since the earlier census; ``gone``: removed since."""
     hook: Hook
+    """The hook, with its owner and the dict that holds it or held it."""
 
 
 class Census(Table[Hook]):

@@ -35,8 +35,11 @@ class WhatIf(Displayable):
     """
 
     def __init__(self, function: Callable[..., Any], ranges: Mapping[str, Range], values: Mapping[str, float]) -> None:
-        self._function, self.ranges = function, dict(ranges)
+        self._function = function
+        self.ranges = dict(ranges)
+        """Argument that has a slider → the smallest and the largest number."""
         self.values = dict(values)
+        """Argument of the function → the number with which the passes were recorded."""
         self.notes: list[str] = []
         """Sentences about what the switches cannot show, and why."""
         self._hook_ids: list[HookId] = []
