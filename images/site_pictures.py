@@ -21,7 +21,6 @@ from tests.browser.lab import browser  # noqa: E402
 
 THEMES = {"light": "", "dark": "_dark"}
 """Theme → what it adds to the name of a picture."""
-CARD = (600, 340)
 PREVIEW = (1200, 630)
 
 
@@ -50,21 +49,32 @@ def press(page: Page, *keys: str) -> None:
     page.wait_for_timeout(500)
 
 
-def record_silent_hooks() -> hv.Trace:
-    """Record a pass with two hooks that do not fire, for different reasons."""
-    encoder, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+def take(page: Page, part: str, name: str) -> None:
+    """Take a picture of a part of the player, without the ring of the focus."""
+    page.evaluate("document.activeElement.blur()")
+    page.locator(f".hv-live {part}").screenshot(path=HERE / name)
+
+
+def ask_room(page: Page) -> None:
+    """Ask the room about c_hook, type the votes, and reveal the answer."""
+    press(page, "p", "r")
+    for votes in ("3", "9", "17"):
+        page.keyboard.type(votes)
+        press(page, "Enter")
+    press(page, "Enter")
+    page.evaluate("document.activeElement.blur()")
+
+
+def record_silent_hook() -> hv.Trace:
+    """Record a pass with a hook that does not fire, since the code calls ``forward`` instead of the module."""
+    head = torch.nn.Linear(2, 1)
 
     def keep_features(module, args, output):
         return None
 
-    def watch_gradient(module, grad_input, grad_output):
-        return None
-
     with hv.record() as trace:
-        encoder.register_full_backward_hook(watch_gradient)
         head.register_forward_hook(keep_features)
-        features = encoder(torch.ones(1, 2))
-        head.forward(features.detach()).sum().backward()
+        head.forward(torch.ones(1, 2)).sum().backward()
     return trace
 
 
@@ -72,14 +82,21 @@ def main() -> None:
     """Take all pictures into ``images/``."""
     with browser() as chrome:
         for theme, suffix in THEMES.items():
-            with play(chrome, record_pass(), (1000, 640), theme) as page:
+            with play(chrome, record_pass(), (920, 520), theme) as page:
                 press(page, "Home", *["ArrowRight"] * 5)
-                page.locator(".hv-live .hv-graph").screenshot(path=HERE / f"person_student{suffix}.png")
-            with play(chrome, record_pass(), (1000, 640), theme) as page:
-                press(page, "p", "r")
+                take(page, ".hv-graph", f"person_student{suffix}.png")
+            with play(chrome, record_pass(), (720, 480), theme) as page:
+                ask_room(page)
                 page.screenshot(path=HERE / f"person_lecturer{suffix}.png")
-            with play(chrome, record_silent_hooks(), (1000, 900), theme) as page:
-                page.locator(".hv-live .hv-unfired").screenshot(path=HERE / f"person_engineer{suffix}.png")
+            with play(chrome, record_silent_hook(), (390, 900), theme, scale=1.5) as page:
+                take(page, ".hv-unfired", f"person_engineer{suffix}.png")
+        with play(chrome, record_pass(), (1000, 640), scale=1.5) as page:
+            ask_room(page)
+            page.screenshot(path=HERE / "room.png")
+        with play(chrome, record_pass(), PREVIEW) as page:
+            press(page, "Home", *["ArrowRight"] * 5)
+            page.evaluate("document.activeElement.blur()")
+            page.screenshot(path=HERE / "preview.png")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ html_theme = "furo"
 html_title = "hookviz"
 # Where the site will be, if pyproject.toml says so: links to the picture of a preview are absolute then.
 html_baseurl = read_url("Documentation")
+templates_path = ["templates"]
 html_static_path = ["static", "images/preview.png"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
@@ -63,6 +64,12 @@ def level(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: 
     context["furo_navigation_tree"] = menu.replace('role="heading"', 'role="heading" aria-level="2"')
 
 
+def unmark_corners(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Make the empty corner of a table a cell like any other: it is the heading of nothing."""
+    context["body"] = context.get("body", "").replace('<th class="head"><p></p></th>', "<td></td>")
+
+
 def setup(app: Sphinx) -> None:
     """Run after Furo, which makes the menu."""
     app.connect("html-page-context", level, priority=900)
+    app.connect("html-page-context", unmark_corners)

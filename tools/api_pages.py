@@ -32,12 +32,16 @@ GROUPS: Mapping[str, Sequence[str]] = {
 """Task → the public names, and the members of ``Trace``, that serve it."""
 PAGES = {"Check your code": "pytest_plugin", "Save": "command_line"}
 """Task → another page of the reference that serves it."""
+MANY_MEMBERS = 8
+"""A type with so many members gets a table of them at the top of its page."""
 INDEX_HEAD = """\
 API
 ===
 
 .. meta::
    :description: Every public function and type of hookviz, sorted by what you want to do.
+
+.. currentmodule:: hookviz
 
 Everything public, sorted by what you want to do: each name has a page with its arguments, what it raises, and an
 example. ``import hookviz as hv`` gives you the functions; the types are what these return. In Python, steps, passes
@@ -92,6 +96,10 @@ def write_page(public: PublicName, names: Mapping[str, PublicName]) -> str:
     bases = [names[base.__name__] for base in public.what.__mro__[1:] if _is_named(base, names)]
     inherited = {member for base in bases for member in base.members}
     own = [member for member in public.members if member not in inherited]
+    if len(own) >= MANY_MEMBERS:
+        module = public.address.removesuffix(f".{public.name}")
+        lines += [f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
+        lines += [*(f"   ~{public.name}.{member}" for member in own), ""]
     lines += [f".. autoclass:: {public.address}", *([f"   :members: {', '.join(own)}"] if own else []), ""]
     lines += [f"It also has everything that a :py:class:`~{base.address}` has." for base in bases[:1]]
     return "\n".join([*lines, ""])
@@ -118,8 +126,8 @@ def write_index(names: Mapping[str, PublicName]) -> str:
         parts += [task, "-" * len(task), "", ".. autosummary::", "   :nosignatures:", ""]
         parts += [f"   {_address(member, by_name)}" for member in members]
         parts += ["", *([f"See also: :doc:`{PAGES[task]}`.", ""] if task in PAGES else [])]
-    pages = [page_name(by_name[name]) for members in GROUPS.values() for name in members if name in by_name]
-    menu = [*sorted(pages, key=lambda page: page.casefold()), "command_line", "pytest_plugin"]
+    listed = sorted(by_name, key=lambda name: (by_name[name].is_type, "." in name, name.casefold()))
+    menu = [*(f"{name} <{page_name(by_name[name])}>" for name in listed), "command_line", "pytest_plugin"]
     return "\n".join([*parts, ".. toctree::", "   :hidden:", "", *(f"   {page}" for page in menu), ""])
 
 
@@ -129,10 +137,10 @@ def _short(public: PublicName) -> str:
 
 
 def _address(member: str, names: Mapping[str, PublicName]) -> str:
-    """Where autosummary finds a name of a group; with ``~`` where it shall show the last part alone."""
-    if member not in names:
-        return f"hookviz.{member}"
-    return f"~{names[member].address}" if names[member].is_type else names[member].address
+    """Where autosummary finds a name of a group from ``hookviz``; ``~`` makes it show the last part alone."""
+    if member not in names or not names[member].is_type:
+        return member
+    return f"~{names[member].address.removeprefix('hookviz.')}"
 
 
 def write_commands(parser: argparse.ArgumentParser) -> str:

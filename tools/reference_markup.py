@@ -1,5 +1,6 @@
 """What the API reference changes of docstrings and signatures on their way to a page."""
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -9,6 +10,8 @@ from sphinx.environment import BuildEnvironment
 
 SHOWN_AS = {"hookviz.trace.trace.TraceData": "hookviz.Trace", "TraceData": "hookviz.Trace"}
 """A type in an annotation → the public one that a user has."""
+SIGNATURE = re.compile(r'<dl>\s*<dd>(?=<em class="sig-param">)')
+"""The beginning of the arguments of a signature that takes several lines."""
 COLON = "\ue000"
 """Stands for a colon while napoleon reads a docstring."""
 
@@ -41,10 +44,16 @@ def link_public_type(
     return domain.resolve_xref(environment, node["refdoc"], app.builder, "class", target, node, label)  # type: ignore[arg-type]
 
 
+def mark_signatures(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Say that the arguments of a long signature, a list with no terms in it, are only laid out as a list."""
+    context["body"] = SIGNATURE.sub(r'<dl role="presentation">\n<dd>', context.get("body", ""))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the changes to the build; Sphinx calls this."""
     app.connect("autodoc-process-signature", drop_constructor)
     app.connect("autodoc-process-docstring", hide_colons, priority=400)
     app.connect("autodoc-process-docstring", show_colons, priority=600)
     app.connect("missing-reference", link_public_type)
+    app.connect("html-page-context", mark_signatures)
     return {"parallel_read_safe": True}

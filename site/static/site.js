@@ -1,3 +1,10 @@
+// From disk, a browser reads no other page, so the search shows titles without the text around what it found.
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
+// A screen reader lists the two side bars by their names.
+document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "Pages");
+document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
+
 // What scrolls sideways can be scrolled with the keyboard, too.
 function reach() {
   for (const box of document.querySelectorAll(".highlight pre, .table-wrapper, .output, section > table")) {
