@@ -33,9 +33,9 @@ def manual_player() -> str:
     c.register_hook(c_hook)
     d.register_hook(lambda grad: grad + 100)
     unused = a * d
-    unused.register_hook(lambda grad: grad * 0)
     e = c * d
     with hv.record() as trace:
+        unused.register_hook(lambda grad: grad * 0)
         e.backward()
     return render_output(trace.content())
 

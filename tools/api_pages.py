@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -99,10 +100,16 @@ def write_page(public: PublicName, names: Mapping[str, PublicName]) -> str:
     if len(own) >= MANY_MEMBERS:
         module = public.address.removesuffix(f".{public.name}")
         lines += [f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
-        lines += [*(f"   ~{public.name}.{member}" for member in own), ""]
+        lines += [*(f"   ~{public.name}.{member}" for member in _sort_by_task(public.name, own)), ""]
     lines += [f".. autoclass:: {public.address}", *([f"   :members: {', '.join(own)}"] if own else []), ""]
     lines += [f"It also has everything that a :py:class:`~{base.address}` has." for base in bases[:1]]
     return "\n".join([*lines, ""])
+
+
+def _sort_by_task(owner: str, members: Sequence[str]) -> list[str]:
+    """Sort members as the index does, which lists those of ``Trace``; those that it does not list come last."""
+    listed = [name for names in GROUPS.values() for name in names]
+    return sorted(members, key=lambda member: listed.index(name) if (name := f"{owner}.{member}") in listed else 999)
 
 
 def _is_named(base: type, names: Mapping[str, PublicName]) -> bool:
@@ -159,7 +166,7 @@ def _command(parser: argparse.ArgumentParser) -> Iterator[str]:
             yield from (f".. option:: {_name_option(action)}", "")
             yield from (f"   {_sentence(parser._get_formatter()._expand_help(action))}", "")
     if parser.epilog:
-        yield from (parser.epilog, "")
+        yield from (_sentence(parser.epilog), "")
 
 
 def _name_option(action: argparse.Action) -> str:
@@ -173,4 +180,5 @@ def _name_option(action: argparse.Action) -> str:
 
 def _sentence(text: str) -> str:
     """Write a line of help, which begins in lower case, as a sentence of a page."""
+    text = re.sub(r"(?<![\w-])--?[a-z][\w-]*", r"``\g<0>``", text)
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."

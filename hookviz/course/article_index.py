@@ -100,10 +100,11 @@ def look_up(code: str) -> FoundEntries:
     Returns:
         Up to three entries of the page, the best first. A notebook shows them as links.
 
-    >>> look_up("my_maps.append(result.detach().cpu())")
+    >>> import hookviz as hv
+    >>> hv.look_up("my_maps.append(result.detach().cpu())")
     Look here, the best fit first:
     - `output.detach().cpu()`: ... → not on a CPU: `detach().clone()`
-    >>> look_up("print('hello')")
+    >>> hv.look_up("print('hello')")
     No entry of this page has to do with this code. Paste a line with the name of a function or an attribute in it.
     """
     tokens = split_code(code, _usual_names())

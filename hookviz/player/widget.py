@@ -22,9 +22,14 @@ class Player(anywidget.AnyWidget):
     Its traits can be set, observed, and linked to other widgets:
     ``ipywidgets.jslink((player, "step"), (slider, "value"))``.
 
-    >>> from hookviz import Trace
-    >>> Player.of(Trace()).steps
-    0
+    >>> import torch, hookviz as hv
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with hv.record() as trace:
+    ...     (x * x).backward()
+    >>> player = trace.player()
+    >>> player.step = 3
+    >>> player.step, player.steps
+    (3, 4)
     """
 
     _esm = traitlets.Unicode().tag(sync=True)
