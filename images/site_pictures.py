@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from playwright.sync_api import Browser, FloatRect, Page
+from playwright.sync_api import Browser, Page
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -18,6 +18,7 @@ sys.path.insert(0, str(HERE.parent))
 import hookviz as hv  # noqa: E402
 from images.film_strip import record_pass  # noqa: E402
 from tests.browser.lab import browser  # noqa: E402
+from tools.handouts import find_browser  # noqa: E402
 
 THEMES = {"light": "", "dark": "_dark"}
 """Theme → what it adds to the name of a picture."""
@@ -25,7 +26,9 @@ PREVIEW = (1200, 630)
 
 
 @contextmanager
-def play(chrome: Browser, trace: hv.Trace, size: tuple[int, int], theme: str = "light", scale: float = 1) -> Iterator[Page]:
+def play(
+    chrome: Browser, trace: hv.Trace, size: tuple[int, int], theme: str = "light", scale: float = 1
+) -> Iterator[Page]:
     """Open the page of a trace, with its player in focus."""
     with tempfile.TemporaryDirectory() as folder:
         trace.to_html(Path(folder, "trace.html"))
@@ -80,6 +83,9 @@ def record_silent_hook() -> hv.Trace:
 
 def main() -> None:
     """Take all pictures into ``images/``."""
+    if find_browser() is None:
+        print("The pictures of the site are left as they are: no Chromium is here.")
+        return
     with browser() as chrome:
         for theme, suffix in THEMES.items():
             with play(chrome, record_pass(), (920, 520), theme) as page:

@@ -1,4 +1,4 @@
-"""The players of the site: a what-if with two hooks for the first page, and a pass with one silent hook for the manual."""
+"""The players of the site: a what-if with two hooks on the first page, and a pass with a silent hook in the manual."""
 
 import torch
 

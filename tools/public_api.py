@@ -99,7 +99,9 @@ def _own_bases(kind: type) -> list[type]:
 
 def _is_public(kind: type, name: str) -> bool:
     """Whether a member of a type is public: no class of it hides the name."""
-    hides_rows = any(base.__name__ == TABLES and (name in vars(base) or _has_field(base, name)) for base in kind.__mro__)
+    hides_rows = any(
+        base.__name__ == TABLES and (name in vars(base) or _has_field(base, name)) for base in kind.__mro__
+    )
     is_hidden = any(name in INTERNAL.get(base.__name__, ()) for base in kind.__mro__)
     return not name.startswith("_") and not is_hidden and (not hides_rows or name in PUBLIC_OF_TABLES)
 
@@ -114,8 +116,7 @@ def _find_instance_attributes(base: type) -> Iterator[str]:
     if not isinstance(method, FunctionType) or not method.__code__.co_filename.endswith(".py"):
         return  # a dataclass has its annotations
     for node in ast.walk(ast.parse(dedent(inspect.getsource(method)))):
-        is_attribute = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-        if is_attribute and ast.unparse(node.value) == "self":
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
             yield node.attr
 
 
@@ -130,9 +131,7 @@ def _find_returned_types(public: PublicName) -> Iterator[tuple[str, type]]:
     for base in _own_bases(public.what):
         own_fields = SimpleNamespace(__module__=base.__module__, __annotations__=vars(base).get("__annotations__", {}))
         methods = {
-            name: method
-            for name, method in _find_methods(base)
-            if name in OPERATORS or _is_public(public.what, name)
+            name: method for name, method in _find_methods(base) if name in OPERATORS or _is_public(public.what, name)
         }
         hints = read_hints(own_fields) | {name: read_hints(method).get("return") for name, method in methods.items()}
         for name, hint in hints.items():

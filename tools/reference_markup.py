@@ -41,7 +41,7 @@ def link_public_type(
         return None
     label = nodes.Text(target.rpartition(".")[2])
     domain = environment.get_domain("py")
-    return domain.resolve_xref(environment, node["refdoc"], app.builder, "class", target, node, label)  # type: ignore[arg-type]
+    return domain.resolve_xref(environment, node["refdoc"], app.builder, "class", target, node, label)
 
 
 def mark_signatures(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:

@@ -4,9 +4,9 @@ import functools
 import http.server
 import os
 import re
-import threading
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import unescape
@@ -192,7 +192,9 @@ def test_every_page_has_a_title_a_description_and_a_picture_for_links(folder: Pa
 @pytest.mark.parametrize("public", PUBLIC_NAMES.values(), ids=PUBLIC_NAMES)
 def test_page_of_a_public_name_describes_it_and_its_members(folder: Path, public: PublicName) -> None:
     text = (folder / "api" / f"{page_name(public)}.html").read_text(encoding="utf-8")
-    entries = dict(re.findall(r'<dt class="sig sig-object py" id="([\w.]+)">.*?</dt>\s*<dd>(.*?)</dd>', text, re.DOTALL))
+    entries = dict(
+        re.findall(r'<dt class="sig sig-object py" id="([\w.]+)">.*?</dt>\s*<dd>(.*?)</dd>', text, re.DOTALL)
+    )
     assert public.address in entries and "<p>" in entries[public.address]
     inherited = {member for other in PUBLIC_NAMES.values() if is_base(other, public) for member in other.members}
     members = {f"{public.address}.{member}" for member in public.members if member not in inherited}
@@ -213,12 +215,24 @@ def test_menu_leads_to_lessons_player_reference_look_up_and_lecturers(open_file:
         assert entry.is_visible() and (entry.bounding_box() or {"y": 999})["y"] < 720
 
 
+def test_wide_table_fades_where_it_goes_on_until_it_is_scrolled_to_its_end(open_file: Opener) -> None:
+    page = open_file("teaching", 390)
+    table = page.locator(".table-wrapper.goes-on").first
+    expect(table).to_be_visible()
+    box = page.locator(".table-wrapper[tabindex='0']").first
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    expect(box).not_to_have_class(re.compile("goes-on"))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    expect(page.locator(".goes-on")).to_have_count(0)
+
+
 # -- the search
 
 
 @pytest.mark.parametrize("from_disk", [True, False])
 @pytest.mark.parametrize(
-    ("query", "found"), [("breakpoint", "The player"), ("to_html", "hookviz.Trace.to_html"), ("AccumulateGrad", "graph")]
+    ("query", "found"),
+    [("breakpoint", "The player"), ("to_html", "hookviz.Trace.to_html"), ("AccumulateGrad", "graph")],
 )
 def test_search_finds_words_and_names_without_errors(
     chrome: Browser, folder: Path, address: str, from_disk: bool, query: str, found: str
@@ -320,7 +334,9 @@ def test_first_screen_of_the_first_page_has_the_player_with_all_its_buttons(open
     for button in buttons.all():
         box = button.bounding_box()
         assert box and box["y"] > 0 and box["y"] + box["height"] <= 720 - SHORT_OF_A_SCREEN
-    sentences = page.locator("article section > p").filter(has=page.locator("xpath=following-sibling::*//*[contains(@class, 'hv-player')]"))
+    sentences = page.locator("article section > p").filter(
+        has=page.locator("xpath=following-sibling::*//*[contains(@class, 'hv-player')]")
+    )
     assert sentences.count() == 1
 
 

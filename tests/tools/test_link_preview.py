@@ -20,7 +20,9 @@ def make_tags(page: str, base: str = "", *paragraphs: str) -> dict[str, str]:
     tree = utils.new_document("page")
     for text in paragraphs:
         tree += nodes.paragraph(text, text)
-    config = SimpleNamespace(html_baseurl=base, html_title="hookviz", preview_description="All.", preview_alt="A picture")
+    config = SimpleNamespace(
+        html_baseurl=base, html_title="hookviz", preview_description="All.", preview_alt="A picture"
+    )
     app: Any = SimpleNamespace(
         config=config,
         builder=SimpleNamespace(get_target_uri=lambda name: f"{name}.html"),

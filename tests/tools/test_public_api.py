@@ -14,7 +14,18 @@ from tools.public_api import INTERNAL, PUBLIC_OF_TABLES, find_members, find_publ
 
 NAMES = find_public_names()
 RETURNED = {
-    *("Table", "Comparison", "Difference", "Census", "Change", "Player", "Quiz", "QuizQuestion", "RecordBlock", "Steps"),
+    *(
+        "Table",
+        "Comparison",
+        "Difference",
+        "Census",
+        "Change",
+        "Player",
+        "Quiz",
+        "QuizQuestion",
+        "RecordBlock",
+        "Steps",
+    ),
     *("UnfiredHook", "MissingGradient", "Reason", "HookCount", "StaticFinding", "AnswerFile", "Review", "Rendered"),
 }
 """Types that no module exports and that a user meets: a program finds them, and this list checks the program."""
