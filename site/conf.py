@@ -27,6 +27,7 @@ autodoc_preserve_defaults = True
 autosummary_generate = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
+strip_signature_backslash = True  # with it, napoleon keeps the last _ of a name
 toc_object_entries_show_parents = "hide"
 napoleon_use_rtype = False
 
@@ -45,6 +46,7 @@ html_title = "hookviz"
 # Where the site will be, if pyproject.toml says so: links to the picture of a preview are absolute then.
 html_baseurl = read_url("Documentation")
 templates_path = ["templates"]
+html_favicon = "static/favicon.svg"
 html_static_path = ["static", "images/preview.png"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]

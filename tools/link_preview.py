@@ -20,7 +20,7 @@ def add_tags(app: Sphinx, page: str, template: str, context: dict[str, Any], tre
     will be, the picture's address is relative to the page, and most chats then show no picture.
     """
     base, address = app.config.html_baseurl, app.builder.get_target_uri(page)
-    title = app.env.titles[page].astext() if page in app.env.titles else str(context.get("title", ""))
+    title = app.env.titles[page].astext() if page in app.env.titles else str(context.get("title") or page.capitalize())
     written = find_description(tree)
     description = written or find_first_paragraph(tree) or app.config.preview_description
     root = base or posixpath.relpath(".", posixpath.dirname(address) or ".")

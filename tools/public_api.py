@@ -127,7 +127,7 @@ def _find_returned_types(public: PublicName) -> Iterator[tuple[str, type]]:
             yield public.address, kind
         return
     for rows in (row for base in getattr(public.what, "__orig_bases__", ()) for row in typing.get_args(base)):
-        yield from ((public.address, kind) for kind in _find_types(rows))
+        yield from ((f"{public.address}.__getitem__", kind) for kind in _find_types(rows))
     for base in _own_bases(public.what):
         own_fields = SimpleNamespace(__module__=base.__module__, __annotations__=vars(base).get("__annotations__", {}))
         methods = {
@@ -137,7 +137,7 @@ def _find_returned_types(public: PublicName) -> Iterator[tuple[str, type]]:
         for name, hint in hints.items():
             if name in methods or _is_public(public.what, name):
                 source = f"{public.address}.{name}"
-                yield from ((source, kind) for kind in _find_types(hint) if kind is not public.what)
+                yield from ((source, kind) for kind in _find_types(hint) if kind not in public.what.__mro__)
 
 
 def _find_methods(base: type) -> Iterator[tuple[str, FunctionType]]:

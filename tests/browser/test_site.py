@@ -192,19 +192,13 @@ def test_every_page_has_a_title_a_description_and_a_picture_for_links(folder: Pa
 @pytest.mark.parametrize("public", PUBLIC_NAMES.values(), ids=PUBLIC_NAMES)
 def test_page_of_a_public_name_describes_it_and_its_members(folder: Path, public: PublicName) -> None:
     text = (folder / "api" / f"{page_name(public)}.html").read_text(encoding="utf-8")
-    entries = dict(
-        re.findall(r'<dt class="sig sig-object py" id="([\w.]+)">.*?</dt>\s*<dd>(.*?)</dd>', text, re.DOTALL)
-    )
-    assert public.address in entries and "<p>" in entries[public.address]
-    inherited = {member for other in PUBLIC_NAMES.values() if is_base(other, public) for member in other.members}
-    members = {f"{public.address}.{member}" for member in public.members if member not in inherited}
-    assert {name for name in entries if name != public.address} == members
-    assert [name for name in members if "<p>" not in entries[name]] == []
-    assert "&lt;" not in text.partition("<article")[2].partition("</article>")[0] or "object at 0x" not in text
-
-
-def is_base(other: PublicName, public: PublicName) -> bool:
-    return other.is_type and public.is_type and other is not public and issubclass(public.what, other.what)
+    _, *parts = re.split(r'<dt class="sig sig-object py" id="([\w.]+)">', text.partition("</article>")[0])
+    entries = dict(zip(parts[::2], parts[1::2], strict=True))
+    bases = [other for other in PUBLIC_NAMES.values() if other.what in getattr(public.what, "__mro__", ())[1:]]
+    inherited = {member for base in bases for member in base.members}
+    assert entries.keys() == {public.address, *(f"{public.address}.{name}" for name in {*public.members} - inherited)}
+    assert [name for name, entry in entries.items() if "<p>" not in entry] == [], "each says what it is"
+    assert "object at 0x" not in text
 
 
 def test_menu_leads_to_lessons_player_reference_look_up_and_lecturers(open_file: Opener) -> None:
@@ -330,7 +324,7 @@ def test_first_screen_of_the_first_page_has_the_player_with_all_its_buttons(open
     page = open_file("index")
     page.set_viewport_size({"width": 1280, "height": 720})
     buttons = page.locator(".hv-player .hv-controls button:visible")
-    assert buttons.count() >= 8
+    assert buttons.count() >= 7
     for button in buttons.all():
         box = button.bounding_box()
         assert box and box["y"] > 0 and box["y"] + box["height"] <= 720 - SHORT_OF_A_SCREEN
