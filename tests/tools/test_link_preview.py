@@ -5,16 +5,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
+from tests.requirements import require_site
 from tools.project_urls import read_url, write_launch_links
-
-nodes = pytest.importorskip("docutils.nodes")
-utils = pytest.importorskip("docutils.utils")
-pytest.importorskip("sphinx")
 
 
 def make_tags(page: str, base: str = "", *paragraphs: str) -> dict[str, str]:
+    require_site()
+    from docutils import nodes, utils
+
     from tools.link_preview import add_tags
 
     tree = utils.new_document("page")
