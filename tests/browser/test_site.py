@@ -20,6 +20,7 @@ from tests.browser.conftest import SIZES, note_errors, press
 from tests.browser.test_page import horizontal_overflow
 from tests.requirements import require_site
 from tools.api_pages import page_name
+from tools.project_urls import read_url, write_launch_links
 from tools.public_api import PublicName, find_public_names
 
 ROOT = Path(__file__).parents[2]
@@ -348,9 +349,10 @@ def test_first_page_has_a_card_with_a_picture_for_students_lecturers_and_enginee
         assert picture.evaluate("picture => picture.naturalWidth") > 500 and picture.get_attribute("alt")
 
 
-def test_pages_name_no_host_while_the_project_has_no_address(folder: Path) -> None:
+def test_first_page_links_to_binder_and_colab_only_if_the_project_has_an_address(folder: Path) -> None:
     text = (folder / "index.html").read_text(encoding="utf-8")
-    assert not re.search(r"mybinder|colab\.research", text)
+    hosts = set(re.findall(r"mybinder\.org|colab\.research", text))
+    assert len(hosts) == (2 if write_launch_links(read_url("Repository")) else 0)
 
 
 @pytest.mark.parametrize("width", SIZES)
