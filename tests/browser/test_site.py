@@ -34,6 +34,8 @@ REFERENCE = [*("api/index", "api/command_line", "api/pytest_plugin")]
 REFERENCE += [f"api/{page_name(public)}" for public in PUBLIC_NAMES.values()]
 WIDTHS = {1280: 720, 820: 1180, 390: 844}
 """A small projector, a tablet and a phone: width and height."""
+AFTER_RESIZE = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+"""Waits until the page has handled that its window has another size."""
 SHORT_OF_A_SCREEN = 4
 """Pixels that the buttons of the first page's player may stand above the end of the screen, at the least."""
 LOADED_URL = re.compile(r"<(?:script|img|link|iframe|source|embed|object|image)\b[^>]*?\b(?:src|href|data)=\"([^\"]+)")
@@ -81,6 +83,7 @@ def overflows(page: Page) -> dict[int, int]:
     found = {}
     for width, height in WIDTHS.items():
         page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(AFTER_RESIZE)
         if (pixels := horizontal_overflow(page)) > 0:
             found[width] = pixels
     return found
