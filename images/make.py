@@ -90,7 +90,9 @@ if __name__ == "__main__":
     for name, svg in pictures().items():
         (HERE / f"{name}.svg").write_text(svg, encoding="utf-8")
     import shots
+    import site_pictures
     import word_pictures
 
     word_pictures.main()
     shots.main(None)
+    site_pictures.main()

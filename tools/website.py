@@ -13,17 +13,18 @@ from typing import Any
 import nbformat
 
 from hookviz.course.article_index import read_index
+from tools.api_pages import write_api_pages
 from tools.atlas.page import write_page
 from tools.handouts import make_pages
 from tools.lesson_pages import link_cells, make_page, markdown_cell, read_facts
 from tools.lessons import PAGE
 from tools.notebook_runs import NOTEBOOKS, ROOT, run_all
+from tools.project_urls import read_url, write_launch_links
 
 SOURCE = ROOT / "site"
 BUILD = Path("build") / "site"
 TABLES = ("README", "glossary")
 """Markdown files in the folder of the notebooks that are also pages of the site."""
-PROJECT = "final_project"
 CARD = """\
 :::{{container}} lesson
 **[{title}](notebooks/{name}.ipynb)**
@@ -77,7 +78,8 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
     make_pages(source / "extra" / "handouts")
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
-        page.write_text(link_lessons(page.read_text(encoding="utf-8"), names), encoding="utf-8")
+        text = page.read_text(encoding="utf-8").replace("](../images/", "](images/")
+        page.write_text(link_lessons(text, names), encoding="utf-8")
     for path, notebook in ran.items():
         made = make_page(notebook, path.name)
         if path.name == PAGE:
@@ -91,8 +93,10 @@ def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
         (source / "notebooks" / f"{name}.md").write_text(link_cells(table), encoding="utf-8")
     write_page(source)
     (source / "map.md").write_text(write_overview(ran), encoding="utf-8")
-    player = runpy.run_path(str(SOURCE / "player.py"))["first_player"]()
-    (source / "player.html").write_text(player, encoding="utf-8")
+    (source / "launch.md").write_text(write_launch_links(read_url("Repository")), encoding="utf-8")
+    write_api_pages(source / "api")
+    for name, make in runpy.run_path(str(SOURCE / "player.py"))["PAGES"].items():
+        (source / name).write_text(make(), encoding="utf-8")
 
 
 def make_search_box() -> str:
@@ -113,25 +117,15 @@ def link_lessons(text: str, names: Mapping[str, str]) -> str:
 
 
 def write_overview(ran: Mapping[Path, Any]) -> str:
-    """Write the overview of the lessons, with the menu of the site."""
+    """Write the cards of the lessons."""
     lessons = {path.stem: read_facts(notebook) for path, notebook in ran.items() if is_lesson(path)}
-    look_up = [f"notebooks/{path.stem}" for path in ran if not is_lesson(path) and path.stem != PROJECT]
     cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
-    menus = {"Lessons": [f"notebooks/{name}" for name in lessons]}
-    menus["Project"] = [f"notebooks/{path.stem}" for path in ran if path.stem == PROJECT]
-    menus["Look up"] = [*look_up, *(f"notebooks/{name}" for name in TABLES), "atlas"]
-    menus["In your project"] = ["recipes"]
-    menus["Lecturers"] = ["lecturer", "teaching", "concept_test"]
-    return "\n".join([":::::{container} lessons", *cards, ":::::", "", *map(_menu, menus, menus.values())])
+    return "\n".join([":::::{container} lessons", *cards, ":::::", ""])
 
 
 def is_lesson(path: Path) -> bool:
     """Whether a notebook is a numbered lesson, not another page of the course."""
     return path.name[:2].isdigit()
-
-
-def _menu(caption: str, pages: list[str]) -> str:
-    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ class HookCount:
     """A hook of a recording, and how often it fired."""
 
     hook: Hook
+    """The hook, with its owner and the place of its source."""
     fired: int
     """How often it fired in the passes that the trace holds."""
     passes: tuple[int, ...]

@@ -18,5 +18,15 @@ def load(path: str | Path) -> Trace:
         TypeError: ``path`` is not a path.
         ValueError: the file does not hold a trace; or the trace is damaged or of a newer version; or the file is larger
             than 512 MB, or not a regular file. The message says which.
+
+    >>> import tempfile, torch, hookviz as hv
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with hv.record() as trace:
+    ...     (x * x).backward()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trace.save(f"{folder}/pass.json")
+    ...     loaded = hv.load(f"{folder}/pass.json")
+    >>> loaded.steps[-1].sentence == trace.steps[-1].sentence
+    True
     """
     return read_trace(path, Trace)

@@ -24,6 +24,13 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
 
     ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.
     Jupyter shows a trace as the player. The code that shows a trace is imported when it is first needed.
+
+    >>> import torch, hookviz as hv
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with x.register_hook(lambda grad: grad * 10), hv.record() as trace:
+    ...     (x * x).backward()
+    >>> len(trace.steps), trace.firings[0].sentence
+    (5, 'λ grad * 10 on x replaced the gradient: 6 → 60.')
     """
 
     def figure(self, step: int | None = None, *, tensors: bool = False) -> "Figure":

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["page", "nowhere.json"])
     2
     """
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     command: Command = options.run
     try:
         status = int(command(options))
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(ExitStatus.FAILED)
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of all commands; the page of the command line in the reference is made from it, too."""
     parser = argparse.ArgumentParser(prog="python -m hookviz", description=say("cli.about"))
     commands = parser.add_subparsers(required=True, metavar="command")
     add_run_command(commands.add_parser)

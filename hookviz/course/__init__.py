@@ -26,7 +26,8 @@ def check(exercise: str, answer: Any) -> Verdict:
     Raises:
         ValueError: there is no such exercise.
 
-    >>> check("02.1", 8)
+    >>> import hookviz as hv
+    >>> hv.check("02.1", 8)
     Exercise 02.1, not yet: That is what arrives at c. Two hooks of c then work on it, before it is kept.
     """
     from hookviz.course.exercises import judge_answer
@@ -48,9 +49,10 @@ def review(lesson: str) -> "Review":
     Raises:
         ValueError: there is no such lesson, or it is lesson 01, which has no earlier ones.
 
-    >>> [question.lesson for question in review("05").questions]
+    >>> import hookviz as hv
+    >>> [question.lesson for question in hv.review("05").questions]
     ['04', '02', '03']
-    >>> print(review("05").questions[0].ask)
+    >>> print(hv.review("05").questions[0].ask)
     A layer returns `{"scores": y}`, a dict. It has a full backward hook. What happens in the backward pass?
     """
     from hookviz.course.question_bank import make_review
@@ -75,10 +77,10 @@ def report(path: "str | Path", name: str | None = None) -> "AnswerFile":
         ValueError: the file exists and is not a file of answers; it stays unchanged.
         OSError: the file cannot be read or written.
 
-    >>> import tempfile
-    >>> verdict = check("01.1", 12)
+    >>> import tempfile, hookviz as hv
+    >>> verdict = hv.check("01.1", 12)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     written = report(f"{folder}/answers.json")
+    ...     written = hv.report(f"{folder}/answers.json")
     >>> written.exercises["01.1"]["score"]
     1.0
     """

@@ -41,7 +41,9 @@ class AnswerFile:
     """What ``hookviz.report`` wrote: the file, and its record of each exercise."""
 
     path: Path
+    """The file."""
     exercises: Mapping[str, Record]
+    """Number of an exercise → its ``score``, its ``tries``, and the first and the last answer with their times."""
 
     @property
     def score(self) -> float:

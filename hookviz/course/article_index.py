@@ -51,10 +51,13 @@ class Entry:
     """An entry of the look-up page."""
 
     id: str
+    """The name of the entry in a link to it."""
     heading: str
     """The code in its heading, between backquotes."""
     says: str
+    """What articles say."""
     today: str
+    """What PyTorch does today."""
     patterns: tuple[tuple[str, ...], ...]
     """The tokens of each piece of code that belongs to the entry."""
 
@@ -69,6 +72,7 @@ class FoundEntries:
     """The entries of the look-up page that fit a line of code best, the best first."""
 
     entries: tuple[Entry, ...]
+    """At most three entries."""
 
     def __repr__(self) -> str:
         if not self.entries:
@@ -96,10 +100,11 @@ def look_up(code: str) -> FoundEntries:
     Returns:
         Up to three entries of the page, the best first. A notebook shows them as links.
 
-    >>> look_up("my_maps.append(result.detach().cpu())")
+    >>> import hookviz as hv
+    >>> hv.look_up("my_maps.append(result.detach().cpu())")
     Look here, the best fit first:
     - `output.detach().cpu()`: ... → not on a CPU: `detach().clone()`
-    >>> look_up("print('hello')")
+    >>> hv.look_up("print('hello')")
     No entry of this page has to do with this code. Paste a line with the name of a function or an attribute in it.
     """
     tokens = split_code(code, _usual_names())

@@ -20,7 +20,9 @@ class Choice:
     """One of the answers that a question offers."""
 
     text: str
+    """What it says."""
     right: bool
+    """Whether it is the right one."""
     reason: str
     """Why it is right or wrong."""
     chosen: str = ""
@@ -32,9 +34,13 @@ class Question:
     """A multiple-choice question about a lesson. One choice is right; their order is the same for everybody."""
 
     key: str
+    """The number of the question in the bank: that of its lesson, a dot, and its place."""
     lesson: str
+    """The number of the lesson, such as ``04``."""
     ask: str
+    """The question."""
     choices: tuple[Choice, ...]
+    """What one can answer, in the order in which it is shown."""
 
     @property
     def letter(self) -> str:
@@ -51,7 +57,9 @@ class Review:
     """Questions before a lesson. In a notebook each choice opens and says whether it is right; this needs no kernel."""
 
     lesson: str
+    """The number of the lesson that comes next."""
     questions: tuple[Question, ...]
+    """Three questions from earlier lessons."""
 
     @property
     def answers(self) -> str:

@@ -58,6 +58,7 @@ class Change:
     change: str
     """``left``: registered since the earlier census; ``gone``: removed since."""
     hook: Hook
+    """The hook, with its owner and the dict that holds it or held it."""
 
 
 class Census(Table[Hook]):
@@ -66,10 +67,11 @@ class Census(Table[Hook]):
     It keeps no tensor, module, optimizer or function alive. ``before - after`` has the hooks that were registered or
     removed in between; the order of the two does not matter.
 
+    >>> import torch, hookviz as hv
     >>> layer = torch.nn.Linear(1, 1)
-    >>> before = hooks(layer)
+    >>> before = hv.hooks(layer)
     >>> handle = layer.register_forward_hook(print)
-    >>> print(before - hooks(layer))
+    >>> print(before - hv.hooks(layer))
     change       on     hook   kind          kept in               place  where
     left behind  layer  print  forward hook  layer._forward_hooks  1/1
     """
@@ -139,10 +141,11 @@ def hooks(
         TypeError: a thing is not a tensor, node, module or optimizer, or ``trace`` is not a trace.
         ValueError: a graph is too deep to be held.
 
+    >>> import torch, hookviz as hv
     >>> a = torch.tensor(2.0, requires_grad=True)
     >>> c = a * 3
     >>> handle = c.register_hook(print)
-    >>> [(hook.on, hook.name, hook.kept_in) for hook in hooks(c)]
+    >>> [(hook.on, hook.name, hook.kept_in) for hook in hv.hooks(c)]
     [('c', 'print', 'c._backward_hooks')]
     """
     require_internals()

@@ -28,9 +28,10 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, na
         TypeError: ``root`` is not a tensor, or ``most`` is not an int.
         ValueError: ``root`` has no history, or its graph is too deep to be held; ``most`` is less than 1.
 
+    >>> import torch, hookviz as hv
     >>> a = torch.tensor(2.0, requires_grad=True)
     >>> c = a * 3
-    >>> "MulBackward0" in draw(c).source
+    >>> "MulBackward0" in hv.draw(c).source
     True
     """
     require_internals()

@@ -85,9 +85,10 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     Raises:
         TypeError: ``drawing`` is not a ``graphviz.Digraph``.
 
+    >>> import graphviz, hookviz as hv
     >>> drawing = graphviz.Digraph()
     >>> drawing.edge("loss", "weight")
-    >>> b"weight" in render(drawing).pipe("svg")
+    >>> b"weight" in hv.render(drawing).pipe("svg")
     True
     """
     if not isinstance(drawing, graphviz.Digraph):

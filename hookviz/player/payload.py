@@ -234,8 +234,11 @@ class HookText(TypedDict):
     """A hook: its name, location and source."""
 
     name: str
+    """``c_hook``; ``λ`` and its body for a lambda."""
     where: Message
+    """The file and the line of its source, as a text or as the key of a text with its arguments."""
     source: str | None
+    """The text of its source."""
     no_source: Message | None
     """Why there is no source; None if there is."""
     first_line: int | None

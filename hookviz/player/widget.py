@@ -17,16 +17,19 @@ from hookviz.trace import TraceData
 
 
 class Player(anywidget.AnyWidget):
-    """Steps through a trace.
+    """The widget that steps through a trace.
 
-    These traits can be set and linked: ``ipywidgets.jslink((player, "step"), (slider, "value"))``. ``step`` counts
-    from 0, ``speed`` is in steps per 1.2 s. With ``predict`` the player asks questions; ``right`` of ``asked`` is the
-    score. ``breakpoints`` are indices of ``hooks``. ``large``, ``tensors``, ``nodes`` and ``norms`` (which colours
-    boxes) change what is shown.
+    Its traits can be set, observed, and linked to other widgets:
+    ``ipywidgets.jslink((player, "step"), (slider, "value"))``.
 
-    >>> from hookviz import Trace
-    >>> Player.of(Trace()).steps
-    0
+    >>> import torch, hookviz as hv
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with hv.record() as trace:
+    ...     (x * x).backward()
+    >>> player = trace.player()
+    >>> player.step = 3
+    >>> player.step, player.steps
+    (3, 4)
     """
 
     _esm = traitlets.Unicode().tag(sync=True)
@@ -34,21 +37,35 @@ class Player(anywidget.AnyWidget):
     content = traitlets.Dict().tag(sync=True)
     """What the player shows: a ``payload.Content``."""
     steps = traitlets.Int(0).tag(sync=True)
+    """The number of steps."""
     step = traitlets.Int(INITIAL["step"]).tag(sync=True)
+    """The step that is shown, counted from 0."""
     playing = traitlets.Bool(INITIAL["playing"]).tag(sync=True)
+    """Whether the player goes on by itself."""
     speed = traitlets.Float(INITIAL["speed"]).tag(sync=True)
+    """How fast it plays, in steps per 1.2 seconds."""
     predict = traitlets.Bool(INITIAL["predict"]).tag(sync=True)
+    """Whether the player asks what a hook does before it shows it."""
     answered = traitlets.Dict(default_value=INITIAL["answered"]).tag(sync=True)
     asked = traitlets.Int(INITIAL["asked"]).tag(sync=True)
+    """The number of questions that were answered or skipped."""
     right = traitlets.Int(INITIAL["right"]).tag(sync=True)
+    """The number of questions that were answered right: the score."""
     breakpoints = traitlets.List(traitlets.Int(), default_value=INITIAL["breakpoints"]).tag(sync=True)
+    """The hooks at which playing stops, as indexes of ``hooks``."""
     large = traitlets.Bool(INITIAL["large"]).tag(sync=True)
+    """Whether the text is larger, for a projector."""
     tensors = traitlets.Bool(INITIAL["tensors"]).tag(sync=True)
+    """Whether the Python tensors are shown on their nodes."""
     nodes = traitlets.Bool(INITIAL["nodes"]).tag(sync=True)
+    """Whether the nodes show their lists of pre-hooks."""
     norms = traitlets.Bool(INITIAL["norms"]).tag(sync=True)
+    """Whether the colours of the boxes show the norms of their gradients."""
     shown = traitlets.Int(INITIAL["shown"]).tag(sync=True)
+    """In a what-if or a comparison: which run is shown, counted from 0."""
     flipped = traitlets.Bool(INITIAL["flipped"]).tag(sync=True)
     split = traitlets.Bool(INITIAL["split"]).tag(sync=True)
+    """In a what-if or a comparison: whether two runs are shown side by side."""
     twin = traitlets.Unicode(INITIAL["twin"]).tag(sync=True)
 
     _own_layout: ipywidgets.Layout | None = None

@@ -105,9 +105,10 @@ def record(
             ``only``, or a pattern in ``only`` matches no module (the message lists similar names).
         FileNotFoundError: the folder of ``on_trouble`` does not exist.
 
+    >>> import torch, hookviz as hv
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
-    >>> with record() as trace:
+    >>> with hv.record() as trace:
     ...     (x * x).backward()
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']

@@ -59,12 +59,12 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
     Raises:
         TypeError: ``thing`` is neither a module nor a function.
 
+    >>> import torch, hookviz as hv
     >>> def double(grad):
     ...     grad *= 2
-    >>> [(finding.severity, finding.kind) for finding in doctor(double)]
+    >>> [(finding.severity, finding.kind) for finding in hv.doctor(double)]
     [('warning', 'edits.gradient')]
-    >>> import torch
-    >>> len(doctor(torch.nn.Linear(2, 2)))
+    >>> len(hv.doctor(torch.nn.Linear(2, 2)))
     0
     """
     require_internals()

@@ -35,6 +35,8 @@ def assert_gradients_reach(model: Module, loss: torch.Tensor, *, except_: str | 
         TypeError: ``model`` is not a module, ``loss`` is not a tensor, or a pattern is not a text.
         ValueError: a pattern matches no parameter, or the graph is too deep to be walked.
 
+    >>> import torch
+    >>> from hookviz.testing import assert_gradients_reach
     >>> model = torch.nn.ModuleDict({"body": torch.nn.Linear(2, 2), "head": torch.nn.Linear(2, 1)})
     >>> loss = model["head"](model["body"](torch.ones(1, 2)).detach()).sum()
     >>> assert_gradients_reach(model, loss, except_="body.*")
@@ -79,6 +81,8 @@ def assert_hooks_fire(model: Module, run: Callable[[], object], *, except_: str 
         ValueError: a pattern matches no hook.
         Exception: what ``run`` raises.
 
+    >>> import torch
+    >>> from hookviz.testing import assert_hooks_fire
     >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
     >>> handle = model[0].register_forward_hook(lambda module, args, output: None)
     >>> assert_hooks_fire(model, lambda: model(torch.ones(1, 2)))

@@ -11,12 +11,16 @@ class Hook:
     """A registered hook: its owner (``on``), the dict that holds it, its place there, and its source location."""
 
     on: str
+    """The name of the tensor, node, module or optimizer that has the hook."""
     kind: str
+    """How it was registered: ``tensor_hook``, ``post_accumulate_hook``, ``forward_hook``, … as in ``Step.kind``."""
     source_: Source
     kept_in: str
+    """The dict of PyTorch that holds it, such as ``c._backward_hooks``."""
     place: int
     """Its position among the hooks of its dict, counted from 0, in the order in which they run."""
     total: int
+    """How many hooks its dict holds."""
     flags: tuple[str, ...] = ()
     """How it was registered: ``with_kwargs``, ``always_call``, ``global``."""
 

@@ -14,7 +14,9 @@ class Part(NamedTuple):
     """The contribution of one edge to an arriving gradient: its source node (or the seed), and its value."""
 
     source: str
+    """The name of the node that sends it; empty for the seed."""
     value: Value | None
+    """The gradient that it sends; None if that is no gradient."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,13 @@ class Step:
     """One event of a recording. Steps are counted from 0 in Python, and from 1 on screen."""
 
     index: int
+    """Its place in ``Trace.steps``, counted from 0."""
     kind: StepKind
     """What happened: one of the texts in ``hookviz.trace.StepKind``."""
     on: str
     """The name of the tensor, node, module call or optimizer that the step is about."""
     hook: Hook | None
+    """The hook that ran; None in a step without one."""
     before: Values
     """What the step began with: a ``Value``, a tuple of them for several tensors, or None."""
     after: Values

@@ -43,6 +43,7 @@ class TraceTables:
     rank: int | None = None
     """The rank of this process among ``ranks`` processes of ``torch.distributed``; None without it."""
     ranks: int | None = None
+    """The number of these processes; None without ``torch.distributed``."""
     scales: list[ScaleRow] = field(default_factory=list)
     hook_rows: list[HookRow] = field(default_factory=list)
     values: list[ValueRow] = field(default_factory=ValueRows)

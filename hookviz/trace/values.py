@@ -37,8 +37,11 @@ class Value:
     """
 
     shape: tuple[int, ...]
+    """The sizes of the dimensions; ``()`` for a tensor with a single number and no dimension."""
     dtype: str
+    """The type of the numbers, such as ``float32``."""
     device: str
+    """Where the tensor was, such as ``cpu`` or ``cuda:0``."""
     _numbers: NestedNumbers = None
     _statistics: Statistics | None = None
     _note: Note | None = None

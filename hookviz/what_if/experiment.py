@@ -35,8 +35,11 @@ class WhatIf(Displayable):
     """
 
     def __init__(self, function: Callable[..., Any], ranges: Mapping[str, Range], values: Mapping[str, float]) -> None:
-        self._function, self.ranges = function, dict(ranges)
+        self._function = function
+        self.ranges = dict(ranges)
+        """Argument that has a slider → the smallest and the largest number."""
         self.values = dict(values)
+        """Argument of the function → the number with which the passes were recorded."""
         self.notes: list[str] = []
         """Sentences about what the switches cannot show, and why."""
         self._hook_ids: list[HookId] = []
@@ -261,12 +264,12 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
         TypeError: ``run`` is not callable, has no such argument, or requires one for which there is no number.
         ValueError: a range is not a pair (smaller, larger) of numbers; or ``run`` ran no module and no backward pass.
 
-    >>> import torch
+    >>> import torch, hookviz as hv
     >>> def run(x=3.0):
     ...     x = torch.tensor(x, requires_grad=True)
     ...     x.register_hook(lambda grad: grad * 10)
     ...     (x * x).backward()
-    >>> both = whatif(run, x=(-5, 5))
+    >>> both = hv.whatif(run, x=(-5, 5))
     >>> both.traces[frozenset()].steps[-1].after.tolist(), both.without(0).steps[-1].after.tolist()
     (60.0, 6.0)
     """

@@ -1,23 +1,43 @@
-"""The built site: every page from disk, offline, at two widths and in both themes."""
+"""The built site: every page from disk, offline, at three widths; from a server; and in both themes."""
 
+import functools
+import http.server
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import SIZES, press
+from tests.browser.conftest import SIZES, note_errors, press
 from tests.browser.test_page import horizontal_overflow
 from tests.requirements import require_site
+from tools.api_pages import page_name
+from tools.project_urls import read_url, write_launch_links
+from tools.public_api import PublicName, find_public_names
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["index", "notebooks/README", "notebooks/glossary", "atlas", "lecturer", "teaching", "search"]
+PAGES = [
+    *("index", "lessons", "player", "look_up", "lecturers", "lecturer", "teaching", "concept_test", "polls", "exam"),
+    *("notebooks/README", "notebooks/glossary", "atlas", "recipes", "search"),
+]
 LESSONS = [f"notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+PUBLIC_NAMES = find_public_names()
+REFERENCE = [*("api/index", "api/command_line", "api/pytest_plugin")]
+REFERENCE += [f"api/{page_name(public)}" for public in PUBLIC_NAMES.values()]
+WIDTHS = {1280: 720, 820: 1180, 390: 844}
+"""A small projector, a tablet and a phone: width and height."""
+AFTER_RESIZE = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+"""Waits until the page has handled that its window has another size."""
+SHORT_OF_A_SCREEN = 4
+"""Pixels that the buttons of the first page's player may stand above the end of the screen, at the least."""
 LOADED_URL = re.compile(r"<(?:script|img|link|iframe|source|embed|object|image)\b[^>]*?\b(?:src|href|data)=\"([^\"]+)")
 """URLs that a page loads by itself, which excludes links."""
 URL_IN_STYLESHEET = re.compile(r"(?:url\(|@import )[\"']?([^\"')]+)")
@@ -45,14 +65,53 @@ def children_cpu() -> float:
     return times.children_user + times.children_system
 
 
-def serious_violations(page: Page, excluded: str = "") -> list[tuple[str, str, str]]:
-    """The serious violations that axe-core finds outside of ``excluded``; each player takes axe-core seconds."""
+def violations(page: Page, excluded: str = "", impacts: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
+    """The violations that axe-core finds outside of ``excluded``: those with these impacts, or all.
+
+    Each player takes axe-core seconds.
+    """
     found = Axe().run(page, context={"exclude": [[excluded]]} if excluded else None).response["violations"]
     return [
         (rule["id"], rule["help"], rule["nodes"][0]["html"][:200])
         for rule in found
-        if rule["impact"] in ("serious", "critical")
+        if not impacts or rule["impact"] in impacts
     ]
+
+
+def overflows(page: Page) -> dict[int, int]:
+    """Width of the window → pixels by which the page is wider, for those at which it is."""
+    found = {}
+    for width, height in WIDTHS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(AFTER_RESIZE)
+        if (pixels := horizontal_overflow(page)) > 0:
+            found[width] = pixels
+    return found
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """The site's address on a server of this machine."""
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Write no line for each request."""
+
+
+@contextmanager
+def served_page(chrome: Browser) -> Iterator[Page]:
+    """Open an empty page that may reach a server; the pages of the other tests are offline."""
+    context = chrome.new_context()
+    page = context.new_page()
+    note_errors(page)
+    yield page
+    context.close()
 
 
 # -- all pages
@@ -91,12 +150,102 @@ def test_every_internal_link_has_a_target(folder: Path) -> None:
 def test_every_page_works_offline(open_file: Opener, name: str) -> None:
     page = open_file(name)
     expect(page.locator(".hv-output:not(:has(.hv-player))")).to_have_count(0)
-    for width, height in SIZES.items():
-        page.set_viewport_size({"width": width, "height": height})
-        assert horizontal_overflow(page) == 0
+    assert overflows(page) == {}
     assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []  # type: ignore[attr-defined]
     assert page.errors == []  # type: ignore[attr-defined]
-    assert serious_violations(page, excluded=".hv-player") == []  # itself it asks for what a page of files may not have
+    assert violations(page, excluded=".hv-player") == []  # axe-core reads stylesheets, which a page of files may not
+
+
+def test_every_page_of_the_reference_works_offline(open_file: Opener, folder: Path) -> None:
+    page = open_file(REFERENCE[0])
+    for name in REFERENCE:
+        page.errors.clear()  # type: ignore[attr-defined]
+        page.goto((folder / f"{name}.html").as_uri())
+        # Errors of axe-core, which reads stylesheets, may come late.
+        errors = [error for error in page.errors if ".css" not in error and "ERR_FAILED" not in error]  # type: ignore[attr-defined]
+        assert (name, overflows(page), errors, violations(page)) == (name, {}, [], [])
+
+
+def test_every_page_from_a_server_has_no_console_errors(chrome: Browser, address: str) -> None:
+    with served_page(chrome) as page:
+        for name in [*PAGES, *LESSONS, *REFERENCE]:
+            response = page.goto(f"{address}/{name}.html")
+            assert response and response.ok, name
+            assert (name, page.errors) == (name, [])  # type: ignore[attr-defined]
+
+
+# -- what a link to a page shows
+
+
+def test_every_page_has_a_title_a_description_and_a_picture_for_links(folder: Path) -> None:
+    described: dict[str, list[str]] = {}
+    for name in [*PAGES, *LESSONS, *REFERENCE]:
+        text = (folder / f"{name}.html").read_text(encoding="utf-8")
+        tags = dict(re.findall(r'<meta (?:property|name)="([\w:]+)" content="([^"]*)"', text))
+        assert tags["og:title"] and len(tags["og:description"]) > 20, name
+        assert tags["twitter:card"] == "summary_large_image"
+        assert (folder / f"{name}.html").parent.joinpath(tags["og:image"]).is_file(), name
+        assert len(re.findall(r'<meta [^>]*name="description"', text)) == 1, name
+        described.setdefault(unescape(tags["og:title"]), []).append(name)
+    assert {title: names for title, names in described.items() if len(names) > 1} == {}
+
+
+# -- the reference
+
+
+@pytest.mark.parametrize("public", PUBLIC_NAMES.values(), ids=PUBLIC_NAMES)
+def test_page_of_a_public_name_describes_it_and_its_members(folder: Path, public: PublicName) -> None:
+    text = (folder / "api" / f"{page_name(public)}.html").read_text(encoding="utf-8")
+    _, *parts = re.split(r'<dt class="sig sig-object py" id="([\w.]+)">', text.partition("</article>")[0])
+    entries = dict(zip(parts[::2], parts[1::2], strict=True))
+    bases = [other for other in PUBLIC_NAMES.values() if other.what in getattr(public.what, "__mro__", ())[1:]]
+    inherited = {member for base in bases for member in base.members}
+    assert entries.keys() == {public.address, *(f"{public.address}.{name}" for name in {*public.members} - inherited)}
+    assert [name for name, entry in entries.items() if "<p>" not in entry] == [], "each says what it is"
+    assert "object at 0x" not in text
+
+
+def test_menu_leads_to_lessons_player_reference_look_up_and_lecturers(open_file: Opener) -> None:
+    page = open_file("index")
+    menu = page.locator(".sidebar-tree > ul > li > a")
+    assert menu.all_inner_texts() == ["Lessons", "The player", "API", "Look up", "For lecturers"]
+    for entry in menu.all():
+        assert entry.is_visible() and (entry.bounding_box() or {"y": 999})["y"] < 720
+
+
+def test_wide_table_fades_where_it_goes_on_until_it_is_scrolled_to_its_end(open_file: Opener) -> None:
+    page = open_file("teaching", 390)
+    table = page.locator(".table-wrapper.goes-on").first
+    expect(table).to_be_visible()
+    box = page.locator(".table-wrapper[tabindex='0']").first
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    expect(box).not_to_have_class(re.compile("goes-on"))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    expect(page.locator(".goes-on")).to_have_count(0)
+
+
+# -- the search
+
+
+@pytest.mark.parametrize("from_disk", [True, False])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("breakpoint", "The player"), ("to_html", "hookviz.Trace.to_html"), ("AccumulateGrad", "graph")],
+)
+def test_search_finds_words_and_names_without_errors(
+    chrome: Browser, folder: Path, address: str, from_disk: bool, query: str, found: str
+) -> None:
+    root = folder.as_uri() if from_disk else address
+    with served_page(chrome) as page:
+        page.goto(f"{root}/index.html")
+        page.get_by_placeholder("Search").first.fill(query)
+        page.keyboard.press("Enter")
+        expect(page.locator("#search-results li a").filter(has_text=found).first).to_be_visible()
+        expect(page.locator("#search-results")).to_contain_text("Search finished")
+        page.wait_for_load_state("networkidle")
+        assert page.errors == []  # type: ignore[attr-defined]
+        # The text around what was found needs a server.
+        assert (page.locator("#search-results li p.context").count() == 0) == from_disk
 
 
 # -- a lesson
@@ -166,20 +315,47 @@ def test_players_and_pictures_follow_the_theme_of_the_site(open_file: Opener) ->
     assert picture.evaluate("image => getComputedStyle(image).colorScheme") == "dark"
 
 
-def test_site_search_works_from_disk(open_file: Opener) -> None:
-    page = open_file("index")
-    page.get_by_placeholder("Search").first.fill("AccumulateGrad")
-    page.keyboard.press("Enter")
-    expect(page.locator("#search-results a").first).to_be_visible()
-    expect(page.locator("#search-results")).to_contain_text("The graph")
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_reports_no_serious_violation_in_a_lesson_with_players(open_file: Opener, theme: str) -> None:
-    assert serious_violations(open_file("notebooks/05_handles_and_lifetimes", color_scheme=theme)) == []
+    page = open_file("notebooks/05_handles_and_lifetimes", color_scheme=theme)
+    assert violations(page, impacts=("serious", "critical")) == []
 
 
 # -- the first page
+
+
+def test_first_screen_of_the_first_page_has_the_player_with_all_its_buttons(open_file: Opener) -> None:
+    page = open_file("index")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    buttons = page.locator(".hv-player .hv-controls button:visible")
+    assert buttons.count() >= 7
+    for button in buttons.all():
+        box = button.bounding_box()
+        assert box and box["y"] > 0 and box["y"] + box["height"] <= 720 - SHORT_OF_A_SCREEN
+    sentences = page.locator("article section > p").filter(
+        has=page.locator("xpath=following-sibling::*//*[contains(@class, 'hv-player')]")
+    )
+    assert sentences.count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_first_page_has_a_card_with_a_picture_for_students_lecturers_and_engineers(
+    open_file: Opener, theme: str
+) -> None:
+    page = open_file("index", color_scheme=theme)
+    cards = page.locator(".person")
+    links = [card.locator("a").first.get_attribute("href") for card in cards.all()]
+    assert links == ["notebooks/01_the_graph.html", "lecturers.html", "api/index.html"]
+    for card in cards.all():
+        picture = card.locator("img:visible")
+        expect(picture).to_have_count(1)
+        assert picture.evaluate("picture => picture.naturalWidth") > 500 and picture.get_attribute("alt")
+
+
+def test_first_page_links_to_binder_and_colab_only_if_the_project_has_an_address(folder: Path) -> None:
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    hosts = set(re.findall(r"mybinder\.org|colab\.research", text))
+    assert len(hosts) == (2 if write_launch_links(read_url("Repository")) else 0)
 
 
 @pytest.mark.parametrize("width", SIZES)

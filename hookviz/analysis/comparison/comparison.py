@@ -32,6 +32,7 @@ class Difference:
     """A gradient that differs between two traces."""
 
     on: str
+    """The name of the tensor or node that has the gradient."""
     kind: str
     """The kind of the step that holds the gradient."""
     before: Value | None

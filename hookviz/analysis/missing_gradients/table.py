@@ -32,6 +32,7 @@ class MissingGradient:
     step: int | None
     """The step to look at, counted from 0; None if their module was not called."""
     file: str | None
+    """The file of ``line``, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line: int | None
     """The line of code that cuts, if only one can."""
 

@@ -11,7 +11,9 @@ class Verdict:
     """Whether an answer is right, and the reason."""
 
     exercise: str
+    """The number of the exercise, such as ``02.1``, or of the question of a quiz."""
     right: bool
+    """Whether the answer is right."""
     reason: str
     """The reason in a sentence or two, which never gives the answer away."""
     of_quiz: bool = False

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 
 class QuizQuestion(NamedTuple):
-    """A question: its number (from 1), the step before which it is asked (from 0), its text and its choices, if any."""
+    """A question of a quiz."""
 
     number: int
+    """Its number, counted from 1."""
     step: int
+    """The step before which the player asks it, counted from 0."""
     text: str
+    """What is asked."""
     choices: tuple[str, ...]
+    """What one can answer; empty if the answer is a number or several."""
 
 
 class Quiz(Table[QuizQuestion]):

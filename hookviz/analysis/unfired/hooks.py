@@ -23,10 +23,11 @@ class UnfiredHook:
     """
 
     hook: Hook
+    """The hook, with its owner and the place of its source."""
     fired: int
     """How often it fired in the whole recording."""
     cause: str
-    """A name of the cause, such as ``frozen``; README lists them."""
+    """A name of the cause, such as ``frozen``. README lists all causes."""
     sentence: str
     """Why it did not fire."""
     advice: str
@@ -42,6 +43,7 @@ class UnfiredHook:
     cut: str = ""
     """Where the graph is cut, as a sentence, which is a part of ``sentence``; empty if that is not the cause."""
     file: str | None = None
+    """The file of the line that cuts the graph, relative to the working directory, or ``In [4]`` for a cell."""
     line: int | None = None
     """The line of your code that cuts the graph, if only one can."""
 

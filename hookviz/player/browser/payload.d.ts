@@ -204,8 +204,11 @@ export interface RunContent {
 
 /** A hook: its name, location and source. */
 export interface HookText {
+  /** ``c_hook``; ``λ`` and its body for a lambda. */
   name: string;
+  /** The file and the line of its source, as a text or as the key of a text with its arguments. */
   where: Message;
+  /** The text of its source. */
   source: string | null;
   /** Why there is no source; None if there is. */
   no_source: Message | null;
