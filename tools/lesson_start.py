@@ -1,19 +1,18 @@
 """The start of a lesson: badges that open it elsewhere, and a cell that installs hookviz where it is missing."""
 
 import copy
-import tomllib
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 import nbformat
 
-PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
+from tools.project_urls import launch_addresses
+
 BADGES_ID, INSTALL_ID = "badges", "install"
-BRANCH = "main"
 BADGE = "[![{title}]({picture})]({address})"
-COLAB_PICTURE = "https://colab.research.google.com/assets/colab-badge.svg"
-BINDER_PICTURE = "https://mybinder.org/badge_logo.svg"
+PICTURES = {
+    "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
+    "Binder": "https://mybinder.org/badge_logo.svg",
+}
 INSTALL_SOURCE = """\
 # @title Installs hookviz where it is missing
 import subprocess
@@ -33,12 +32,6 @@ Not %pip: marimo does not run a cell with a magic command in a block.
 """
 COLLAPSED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
 """The marks of a collapsed cell for Colab, JupyterLab and Jupyter Book."""
-
-
-def read_repository(pyproject: Path = PYPROJECT) -> str:
-    """Read the address of the public repository; empty if none is set."""
-    urls = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"].get("urls", {})
-    return str(urls.get("Repository", "")).removesuffix("/").removesuffix(".git")
 
 
 def add_start(notebook: Any, path: str, repository: str) -> Any:
@@ -65,21 +58,12 @@ def remove_start(notebook: Any) -> Any:
 
 
 def make_badges(repository: str, path: str) -> str:
-    """Make the badges that open a notebook on Colab and on Binder; empty without a repository.
-
-    Colab opens notebooks of GitHub only, Binder those of any repository.
-    """
-    if not repository:
-        return ""
-    host, name = urlsplit(repository).hostname, urlsplit(repository).path.strip("/")
-    is_github = host == "github.com"
-    source = f"gh/{name}" if is_github else f"git/{quote(repository, safe='')}"
-    binder = f"https://mybinder.org/v2/{source}/{BRANCH}?labpath={quote(path, safe='')}"
-    badges = [BADGE.format(title="Open on Binder", picture=BINDER_PICTURE, address=binder)]
-    if is_github:
-        colab = f"https://colab.research.google.com/github/{name}/blob/{BRANCH}/{quote(path)}"
-        badges.insert(0, BADGE.format(title="Open in Colab", picture=COLAB_PICTURE, address=colab))
-    return " ".join(badges)
+    """Make the badges that open a notebook on Colab and on Binder; empty without a repository."""
+    addresses = launch_addresses(repository, path)
+    return " ".join(
+        BADGE.format(title=f"Open on {place}", picture=PICTURES[place], address=address)
+        for place, address in addresses.items()
+    )
 
 
 def make_install_source(repository: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import nbformat
 
-from tools.lesson_start import add_start, read_repository
+from tools.lesson_start import add_start
+from tools.project_urls import read_url
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 PAGE = "what_your_article_says.ipynb"
@@ -88,12 +89,12 @@ def make_student_notebook(path: Path) -> Any:
     notebook = remove_solutions(_read(path))
     if path.name == PAGE:
         notebook = link_lessons(notebook, (NOTEBOOKS / "README.md").read_text(encoding="utf-8"))
-    return add_start(notebook, f"notebooks/{path.name}", read_repository())
+    return add_start(notebook, f"notebooks/{path.name}", read_url("Repository"))
 
 
 def make_solution(path: Path) -> Any:
     """Make the solution at ``path`` anew, with the start that every lesson has."""
-    return add_start(_read(path), f"notebooks/solutions/{path.name}", read_repository())
+    return add_start(_read(path), f"notebooks/solutions/{path.name}", read_url("Repository"))
 
 
 def _read(path: Path) -> Any:

@@ -1,15 +1,12 @@
-"""Read the addresses of the project from ``[project.urls]`` in pyproject.toml. None is known unless it stands there."""
+"""The addresses of the project: `[project.urls]` in pyproject.toml holds them, and none is known unless it stands there."""
 
-import re
 import tomllib
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 FIRST_LESSON = "notebooks/01_the_graph.ipynb"
-LAUNCH = """\
-Nothing to install: open lesson 01 [on Binder](https://mybinder.org/v2/gh/{name}/HEAD?labpath={lesson}) or
-[in Colab](https://colab.research.google.com/github/{name}/blob/HEAD/{lesson}).
-"""
+BRANCH = "main"
 
 
 def read_url(label: str, file: Path = PYPROJECT) -> str:
@@ -18,11 +15,23 @@ def read_url(label: str, file: Path = PYPROJECT) -> str:
     return str(urls.get(label, ""))
 
 
-def write_launch_links(repository: str) -> str:
-    """Write the links that open lesson 01 on Binder and in Colab; empty if the repository is not on GitHub.
+def launch_addresses(repository: str, path: str) -> dict[str, str]:
+    """Make the addresses that open a notebook of the repository on Colab and on Binder; none without a repository.
 
-    >>> write_launch_links("")
-    ''
+    Colab opens notebooks of GitHub only, Binder those of any repository.
     """
-    on_github = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)(?:\.git)?/?", repository)
-    return LAUNCH.format(name=on_github[1], lesson=FIRST_LESSON) if on_github else ""
+    if not repository:
+        return {}
+    repository = repository.removesuffix("/").removesuffix(".git")
+    host, name = urlsplit(repository).hostname, urlsplit(repository).path.strip("/")
+    is_github = host == "github.com"
+    source = f"gh/{name}" if is_github else f"git/{quote(repository, safe='')}"
+    binder = f"https://mybinder.org/v2/{source}/{BRANCH}?labpath={quote(path, safe='')}"
+    colab = f"https://colab.research.google.com/github/{name}/blob/{BRANCH}/{quote(path)}"
+    return {"Colab": colab, "Binder": binder} if is_github else {"Binder": binder}
+
+
+def write_launch_links(repository: str) -> str:
+    """Write the links that open lesson 01 elsewhere; empty without a repository."""
+    links = [f"[{place}]({address})" for place, address in launch_addresses(repository, FIRST_LESSON).items()]
+    return f"Nothing to install: open lesson 01 on {' or on '.join(links)}.\n" if links else ""

@@ -20,7 +20,7 @@ from tests.browser.conftest import SIZES, note_errors, press
 from tests.browser.test_page import horizontal_overflow
 from tests.requirements import require_site
 from tools.api_pages import page_name
-from tools.project_urls import read_url, write_launch_links
+from tools.project_urls import FIRST_LESSON, launch_addresses, read_url
 from tools.public_api import PublicName, find_public_names
 
 ROOT = Path(__file__).parents[2]
@@ -354,8 +354,8 @@ def test_first_page_has_a_card_with_a_picture_for_students_lecturers_and_enginee
 
 def test_first_page_links_to_binder_and_colab_only_if_the_project_has_an_address(folder: Path) -> None:
     text = (folder / "index.html").read_text(encoding="utf-8")
-    hosts = set(re.findall(r"mybinder\.org|colab\.research", text))
-    assert len(hosts) == (2 if write_launch_links(read_url("Repository")) else 0)
+    addresses = launch_addresses(read_url("Repository"), FIRST_LESSON)
+    assert set(re.findall(r"https://(?:mybinder\.org|colab\.research)[^\"]*", text)) == set(addresses.values())
 
 
 @pytest.mark.parametrize("width", SIZES)

@@ -17,7 +17,6 @@ from tools.lesson_start import (
     add_start,
     make_badges,
     make_install_source,
-    read_repository,
     remove_start,
 )
 from tools.lessons import NOTEBOOKS, make_solution
@@ -80,7 +79,8 @@ def test_cell_installs_from_the_repository_and_asks_for_nothing_that_is_missing(
 
 
 def test_badges_open_the_lesson_on_colab_and_binder() -> None:
-    badges = make_badges(ADDRESS, "notebooks/01_the_graph.ipynb")
+    badges = make_badges(f"{ADDRESS}.git", "notebooks/01_the_graph.ipynb")
+    assert make_badges("", "notebooks/01_the_graph.ipynb") == ""
     assert "(https://colab.research.google.com/github/example/hooks/blob/main/notebooks/01_the_graph.ipynb)" in badges
     assert "(https://mybinder.org/v2/gh/example/hooks/main?labpath=notebooks%2F01_the_graph.ipynb)" in badges
 
@@ -98,13 +98,6 @@ def test_start_is_below_the_title_once_and_can_be_removed() -> None:
     assert [cell.id for cell in started.cells[:4]] == ["c01", BADGES_ID, INSTALL_ID, lesson.cells[1].id]
     assert "new.ipynb" in started.cells[1].source and "old.ipynb" not in started.cells[1].source
     assert remove_start(started) == lesson
-
-
-@pytest.mark.parametrize("address", ["", f'Repository = "{ADDRESS}.git"'])
-def test_address_is_read_from_the_settings_of_the_project(address: str, tmp_path: Path) -> None:
-    settings = tmp_path / "pyproject.toml"
-    settings.write_text(f"[project]\n[project.urls]\n{address}\n", encoding="utf-8")
-    assert read_repository(settings) == (ADDRESS if address else "")
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)

@@ -59,8 +59,9 @@ def test_address_of_the_project_is_read_from_one_setting(tmp_path: Path) -> None
     assert read_url("Repository", file) == "https://github.com/a/b"
 
 
-def test_there_are_links_to_binder_and_colab_only_for_a_repository_on_github() -> None:
-    assert write_launch_links("") == write_launch_links("https://git.example/a/b") == ""
+def test_there_are_links_to_binder_and_colab_only_if_there_is_a_repository() -> None:
+    assert write_launch_links("") == ""
+    assert "colab" not in write_launch_links("https://git.example/a/b").lower()
     text = write_launch_links("https://github.com/a/b.git")
-    assert "https://mybinder.org/v2/gh/a/b/HEAD?labpath=notebooks/01_the_graph.ipynb" in text
-    assert "https://colab.research.google.com/github/a/b/blob/HEAD/notebooks/01_the_graph.ipynb" in text
+    assert "https://mybinder.org/v2/gh/a/b/main?labpath=notebooks%2F01_the_graph.ipynb" in text
+    assert "https://colab.research.google.com/github/a/b/blob/main/notebooks/01_the_graph.ipynb" in text

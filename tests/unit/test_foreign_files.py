@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
