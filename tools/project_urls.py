@@ -1,4 +1,4 @@
-"""The addresses of the project: `[project.urls]` in pyproject.toml holds them, and none is known unless it stands there."""
+"""The addresses of the project: they stand in `[project.urls]` in pyproject.toml, or are not known."""
 
 import tomllib
 from pathlib import Path
