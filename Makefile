@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE =
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench matrix peers dist classic clean \
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench atlas matrix peers dist classic clean \
     python ready ready-site ready-peers ready-classic
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
+	@echo "make atlas    run the programs of the atlas of hooks with each release of PyTorch  (RELEASES='2.6 newest')"
 	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
 	@echo "make dist     build the wheel and the sdist, and try both in empty environments"
@@ -93,6 +94,9 @@ images: ready
 
 bench: ready
 	@$(VENV_PYTHON) -m benchmarks
+
+atlas: ready
+	@$(VENV_PYTHON) -m tools.atlas --releases $(or $(RELEASES),2.6 2.8 2.11 newest)
 
 matrix: ready
 	@$(VENV_PYTHON) -m tools.matrix $(RELEASES)

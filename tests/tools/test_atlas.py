@@ -5,6 +5,8 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from typing import Any
 import pytest
 import torch
 
+from tools.atlas.__main__ import list_pythons
 from tools.atlas.atlas_file import FILE, QUESTIONS, find_gaps, merge, observations_of, read_atlas
 from tools.atlas.differences import KINDS, boundaries, find_changes, read_explanations, read_surprises
 from tools.atlas.environments import PROGRAMS, observe, update_file
 from tools.atlas.observer import Program, find_api, normalize, read_program, read_programs, run_alone, run_cell
 from tools.atlas.page import GROUPS, make_page, short_name, write_page
+from tools.torch_versions import Release
 
 ATLAS = read_atlas()
 READ = read_programs(PROGRAMS)
@@ -309,3 +313,18 @@ def test_page_and_file_are_written_where_the_site_serves_them(tmp_path: Path) ->
 def test_command_explains_itself() -> None:
     ran = subprocess.run([sys.executable, "-m", "tools.atlas", "--help"], capture_output=True, text=True, check=True)
     assert "--python PATH" in ran.stdout
+
+
+def test_an_environment_for_each_release_goes_before_the_next_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    there: list[str] = []
+
+    @contextmanager
+    def make(release: Release) -> Iterator[Path]:
+        there.append(release.torch)
+        yield Path(release.torch)
+        there.remove(release.torch)
+
+    monkeypatch.setattr("tools.atlas.__main__.make_environment", make)
+    seen = [(python, list(there)) for python in list_pythons([Path("given")], ["2.6", "newest"])]
+    assert seen[:2] == [(Path(sys.executable), []), (Path("given"), [])]
+    assert seen[2:] == [(Path("2.6"), ["2.6"]), (Path("newest"), ["newest"])] and there == []

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from tools import matrix, torch_versions
@@ -29,6 +30,12 @@ def test_the_oldest_release_is_the_one_that_pyproject_declares() -> None:
     assert declared["torch"] == f">={RELEASES[0].torch}"
     assert all(release.ipywidgets == NEWEST or release.ipywidgets in Requirement(f"x{declared['ipywidgets']}").specifier
                for release in RELEASES)  # fmt: skip
+
+
+def test_the_workflow_tries_the_same_releases() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
+    tried = workflow["jobs"]["versions"]["strategy"]["matrix"]["torch"]
+    assert [version.removesuffix(".0") for version in tried] == [release.torch for release in RELEASES]
 
 
 def test_an_environment_is_removed_even_if_a_program_in_it_fails(
