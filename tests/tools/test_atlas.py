@@ -164,7 +164,7 @@ def test_output_warnings_and_errors_come_in_their_order(tmp_path: Path) -> None:
 
 def test_program_leaves_no_global_hook_to_the_next(tmp_path: Path) -> None:
     code = "torch.nn.modules.module.register_module_forward_hook(lambda *given: print('global'), with_kwargs=True)"
-    events_of(tmp_path, f"{code}\ntorch.optim.optimizer = None")
+    events_of(tmp_path, code)
     assert events_of(tmp_path, "print(torch.nn.Identity()(torch.ones(1)))") == [{"printed": "tensor([1.])"}]
 
 
