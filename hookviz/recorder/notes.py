@@ -4,7 +4,10 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
+from torch.autograd.graph import saved_tensors_hooks
+
 from hookviz.autograd.torch_internals import (
+    SAVED_TENSORS_SHOW_THEIR_HOOKS,
     functorch_level,
     saved_tensor_hooks,
     saved_tensor_hooks_allowed,
@@ -55,6 +58,11 @@ class Notes:
             self.add_packing_hook(pair[0])
         if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func itself forbids them
             self.say("note.saved.disabled", message=why_saved_tensor_hooks_are_forbidden())
+
+    def add_hooks_that_begin(self, hooks: saved_tensors_hooks) -> None:
+        """Note saved-tensor hooks that begin now, if torch does not show later for which nodes they packed."""
+        if not SAVED_TENSORS_SHOW_THEIR_HOOKS:
+            self.add_packing_hook(hooks.pack_hook)
 
     def add_packing_hook(self, hook: Any) -> None:
         """Note a saved-tensor hook of the user's. Checkpointing's own are left out, since its calls are marked."""

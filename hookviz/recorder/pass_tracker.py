@@ -37,6 +37,13 @@ from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note
 
 
+def _describe_unobserved(error: Exception) -> Note:
+    """Return the note about a pass that runs unobserved because of this exception."""
+    if isinstance(error, graph.TooDeep):
+        return Note.of("trace.deep", deepest=f"{graph.MAX_DEPTH:,}")
+    return Note.of("trace.trouble", error=f"{type(error).__name__}: {error}")
+
+
 class PassTracker:
     """Observes each backward pass from begin to end. None of its methods may raise."""
 
@@ -113,13 +120,9 @@ class PassTracker:
         try:
             with DisableTorchFunction(), hidden_from_tools(), self._gc_paused_if_large(running_pass):
                 self._observe_graph(running_pass, roots, gradients, inputs)
-        except graph.TooDeep:
-            self.end(running_pass)
-            self.session.report_unobserved(Note.of("trace.deep", deepest=f"{graph.MAX_DEPTH:,}"))
-            return None
         except Exception as error:
             self.end(running_pass)
-            self.session.report_unobserved(Note.of("trace.trouble", error=f"{type(error).__name__}: {error}"))
+            self.session.report_unobserved(_describe_unobserved(error))
             return None
         except BaseException:
             self.end(running_pass)

@@ -12,7 +12,6 @@ import torch.autograd.graph
 import torch.autograd.profiler as profiler
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
-from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.modules.module import Module
 from torch.utils.hooks import RemovableHandle
 
@@ -22,7 +21,6 @@ from hookviz.autograd.torch_internals import (
     GLOBAL_STEP_HOOKS,
     NODE_REGISTRATION,
     OPTIMIZER_HOOKS,
-    SAVED_TENSORS_SHOW_THEIR_HOOKS,
     begin_saving,
     call_module,
     global_step_post_hooks,
@@ -260,12 +258,11 @@ class _PassiveWatcher:
 class _SavingWatcher(_PassiveWatcher):
     """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
 
-    def enter(self, hooks: saved_tensors_hooks) -> None:
+    def enter(self, hooks: Any) -> None:
         """Handle the begin of ``saved_tensors_hooks``."""
         for recording in tuple(_open_recordings):
             recording.passes.packs_saved_tensors = True
-            if not SAVED_TENSORS_SHOW_THEIR_HOOKS:  # otherwise the nodes that they pack for tell, and only those
-                recording.guard(recording.session.notes.add_packing_hook, hooks.pack_hook)
+            recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
 
 
 class _RemovalWatcher(_PassiveWatcher):

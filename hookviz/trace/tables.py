@@ -118,10 +118,9 @@ class TraceTables:
 
         ``record(keep=...)`` drops passes and ``record(every=...)`` skips them; the others keep their numbers.
         """
-        known = len(self.pass_numbers)
-        if pass_id < known:
+        if pass_id < len(self.pass_numbers):
             return self.pass_numbers[pass_id]
-        return pass_id + 1 + (self.pass_numbers[-1] - known if known else self.dropped)
+        return pass_id + 1 + (self.pass_numbers[-1] - len(self.pass_numbers) if self.pass_numbers else self.dropped)
 
     @property
     def lacks_passes(self) -> bool:
