@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from hookviz.autograd.torch_internals import TESTED
+from hookviz.support.messages import say
 from tools import matrix, torch_versions
 from tools.matrix import ReleaseResult, SuiteResult
 from tools.torch_versions import NEWEST, RELEASES, Release
@@ -36,6 +39,15 @@ def test_the_workflow_tries_the_same_releases() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
     tried = workflow["jobs"]["versions"]["strategy"]["matrix"]["torch"]
     assert [version.removesuffix(".0") for version in tried] == [release.torch for release in RELEASES]
+
+
+def test_the_readme_has_a_row_for_each_release_and_quotes_the_screen() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first, last = TESTED
+    assert f"supports {first} to {last}," in text
+    assert RELEASES[-1].torch == "newest" and f"| {last}." in text
+    assert all(f"| {release.torch}." in text for release in RELEASES[:-1])
+    assert re.search(r'the player says "(.+?)"', text)[1] in say("why.torch")  # type: ignore[index]
 
 
 def test_an_environment_is_removed_even_if_a_program_in_it_fails(

@@ -225,7 +225,7 @@ def test_mode_of_the_user_keeps_its_place_around_compiled_code() -> None:
 
 
 @pytest.mark.parametrize("make", [torch.jit.script, lambda net: torch.jit.trace(net, torch.ones(1, 2))])
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:`torch.jit:FutureWarning")
 def test_scripted_module_runs_unchanged(make: Any) -> None:
     net = make(nn.Linear(2, 2))
     x = torch.ones(1, 2)
@@ -235,6 +235,8 @@ def test_scripted_module_runs_unchanged(make: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# Torch scripts functions itself for a hessian, and warns of that from 2.14 on.
+@pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning")
 def test_transforms_of_torch_func_give_the_same() -> None:
     net, x = nn.Linear(2, 1), torch.randn(3, 2)
     parameters = dict(net.named_parameters())
