@@ -33,6 +33,10 @@ def torch_is_unpatched() -> Iterator[None]:
     assert len(trace.steps) > 2, "the next recording sees nothing"
 
 
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.11"),
+    reason="PyTorch 2.11 crashes now and then in a backward pass, also without hookviz, once a thread has compiled",
+)
 @pytest.mark.usefixtures("compiler")
 def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
     blocker = Blocker()

@@ -169,6 +169,8 @@ def test_a_dispatch_mode_sees_only_operations_of_the_program(
     assert actual.operations == expected.operations
 
 
+# Torch 2.11 says so once, wherever a profiler is used for the first time.
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
 @pytest.mark.parametrize("program", [many_numbers, gradient_of_a_gradient, train_once])
 @pytest.mark.parametrize("observer_outside", [False, True])
 def test_a_profiler_sees_only_operations_of_the_program(program: Callable[[], Any], observer_outside: bool) -> None:
