@@ -16,6 +16,7 @@ from torch.backends import mha
 import hookviz as hv
 from hookviz.autograd import deferred_values, graph, tensor_statistics
 from hookviz.recorder import torch_patches
+from tests.requirements import needs_threads_that_compile
 from tests.scenes import Blocker, leaf
 from tests.waiting import PATIENCE
 
@@ -33,10 +34,7 @@ def torch_is_unpatched() -> Iterator[None]:
     assert len(trace.steps) > 2, "the next recording sees nothing"
 
 
-@pytest.mark.skipif(
-    torch.__version__.startswith("2.11"),
-    reason="PyTorch 2.11 crashes now and then in a backward pass, also without hookviz, once a thread has compiled",
-)
+@needs_threads_that_compile
 @pytest.mark.usefixtures("compiler")
 def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
     blocker = Blocker()

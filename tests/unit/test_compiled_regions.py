@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
+from tests.requirements import needs_threads_that_compile
 from tests.waiting import PATIENCE
 
 BACKENDS = ("eager", "aot_eager")
@@ -551,6 +552,7 @@ assert call.__code__ is code
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@needs_threads_that_compile
 def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_gets_a_note() -> None:
     net = Net()
     blocker = Blocker()
@@ -571,6 +573,7 @@ def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_get
     ]
 
 
+@needs_threads_that_compile
 def test_a_compiled_region_started_before_the_recording_hides_nothing() -> None:
     blocker = Blocker()
     fast = torch.compile(nn.Tanh(), backend=blocker.backend)

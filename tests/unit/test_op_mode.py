@@ -209,7 +209,7 @@ def test_code_that_is_compiled_in_the_block_is_compiled_as_without_it() -> None:
     assert graphs[0] == graphs[1]
 
 
-# It was seen in 2.6, 2.8 and 2.11. The attempt leaves that compiler in a state in which tensors of later passes stay alive.
+# It was seen in 2.6, 2.8 and 2.11. The attempt leaves that compiler in a state in which later passes keep tensors.
 @pytest.mark.skipif(torch.__version__ < "2.12", reason="the compiler of this PyTorch refuses a mode of the user")
 def test_mode_of_the_user_keeps_its_place_around_compiled_code() -> None:
     torch._dynamo.reset()
