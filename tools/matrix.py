@@ -24,6 +24,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tools.release_check import ten_lines
 from tools.torch_versions import FOLDER, RELEASES, Release, clean_environ, find_release, install, make_environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,11 +143,9 @@ def read_versions(python: Path) -> dict[str, str]:
 
 def run_ten_lines(python: Path, folder: Path) -> bool:
     """Whether the first example of the README runs and prints what stands there."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"## Ten lines\n\n```python\n(.+?)```", readme, re.DOTALL)
-    assert block, "README.md has its first example under 'Ten lines'"
-    examples = doctest.DocTestParser().get_examples(block[1])
-    (folder / "ten_lines.txt").write_text(block[1], encoding="utf-8")
+    example = ten_lines((ROOT / "README.md").read_text(encoding="utf-8"))
+    examples = doctest.DocTestParser().get_examples(example)
+    (folder / "ten_lines.txt").write_text(example, encoding="utf-8")
     done = run(python, "-m", "doctest", "-v", "ten_lines.txt", folder=folder)
     return report(done, f"{len(examples)} passed" in done.stdout)
 

@@ -1,7 +1,6 @@
 """Environments with torch in which the programs run, and the file that is made from what they showed."""
 
 import json
-import os
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from tools.atlas import observer
 from tools.atlas.atlas_file import FILE, merge, read_atlas, write_atlas
 from tools.atlas.differences import read_explanations, read_surprises
+from tools.torch_versions import clean_environ
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -18,8 +18,8 @@ def observe(python: Path) -> dict[str, Any]:
     """Run all programs with the torch of another Python, and return what they showed; RuntimeError if that fails."""
     command = [str(python), observer.__file__, str(PROGRAMS)]
     # The environment needs torch alone, so nothing of this checkout may reach it.
-    surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    ended = subprocess.run(command, capture_output=True, encoding="utf-8", env={**surroundings, "OMP_NUM_THREADS": "1"})
+    surroundings = clean_environ() | {"OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(command, capture_output=True, encoding="utf-8", env=surroundings)
     if ended.returncode:
         raise RuntimeError(f"{python} ended with {ended.returncode}:\n{ended.stderr.strip()}")
     observations: dict[str, Any] = json.loads(ended.stdout)
