@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hookviz.picture import Figure, render
     from hookviz.recorder import record
     from hookviz.static_checks import doctor
+    from hookviz.support.language_choice import language
     from hookviz.support.warning import HookvizWarning
     from hookviz.trace import Hook, Step
     from hookviz.trace.values import Value
@@ -38,6 +39,7 @@ __all__ = [
     "doctor",
     "draw",
     "hooks",
+    "language",
     "load",
     "look_up",
     "record",
@@ -66,6 +68,7 @@ _WITHOUT_TORCH = {
     "Trace": "hookviz.api.trace",
     "Value": "hookviz.trace.values",
     "Verdict": "hookviz.analysis.questions.answer_verdict",
+    "language": "hookviz.support.language_choice",
     "load": "hookviz.api.loading",
     "look_up": "hookviz.course.article_index",
     "render": "hookviz.picture",

@@ -92,6 +92,6 @@ def _describe_counts(passes: tuple[int, ...]) -> str:
     ('1, 0, 2', 'in 50 of 50')
     """
     if len(passes) <= MAX_PASSES:
-        return join("join.list", [str(count) for count in passes])
+        return join("join.values", [str(count) for count in passes])
     fired = sum(map(bool, passes))
     return say("table.passes.some", count=f"{fired:,}", total=f"{len(passes):,}")

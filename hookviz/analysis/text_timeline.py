@@ -1,11 +1,11 @@
 """A trace as plain text for consoles and logs: one line per step, with a heading above each pass."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from hookviz.support.columns import count_columns, pad, truncate, wrap
 from hookviz.support.messages import join, say
-from hookviz.support.printable import describe_type, make_printable, truncate
+from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.terminal import find_terminal_width
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import format_pass_number, format_scale
@@ -75,13 +75,13 @@ def make_timeline(trace: TraceData, steps: Iterable[int] | None, width: int | No
     """
     chosen, columns = _check_steps(trace, steps), _check_width(width)
     if not trace.rows:
-        return [TextLine(line, "title") for line in textwrap.wrap(repr(trace), columns)]
+        return [TextLine(line, "title") for line in wrap(repr(trace), columns)]
     writer = _Writer(trace, chosen, columns)
     lines = [*_write_title(trace, columns), *writer.write_table()]
     hints = [hint] if len(chosen) < len(trace.rows) else []
     if writer.has_shortened:
         hints.append(say("timeline.shortened", width=columns, more=2 * columns))
-    return lines + [TextLine(line, "hint") for text in hints for line in textwrap.wrap(text, columns)]
+    return lines + [TextLine(line, "hint") for text in hints for line in wrap(text, columns)]
 
 
 def _check_steps(trace: TraceData, steps: object) -> Sequence[int]:
@@ -108,7 +108,7 @@ def _write_title(trace: TraceData, width: int) -> list[TextLine]:
     """Write what the trace holds, and its notes on what could not be observed."""
     counts = {"steps": f"{len(trace.rows):,}", "hooked": f"{sum(map(involves_hook, trace.rows)):,}"}
     texts = [say("timeline.title", passes=f"{len(trace.roots):,}", **counts), *map(make_printable, trace.notes)]
-    return [TextLine(line, "title") for text in texts for line in textwrap.wrap(text, width)]
+    return [TextLine(line, "title") for text in texts for line in wrap(text, width)]
 
 
 class _Writer:
@@ -211,7 +211,7 @@ class _Writer:
         The place of a hook is shortened first, since its end says most; then the wider one of name and change.
         """
         columns = zip(self._head, *(row.cells for row in self._rows), strict=True)
-        widths = [min(max(map(len, column)), self._width) for column in columns]
+        widths = [min(max(map(count_columns, column)), self._width) for column in columns]
         name, change, where = range(len(widths) - 3, len(widths))
         surplus = sum(widths) + len(_GAP) * (len(widths) - 1) - self._width
         while surplus > 0:
@@ -227,10 +227,10 @@ class _Writer:
         number, *others, where = cells
         first, *middle, last = widths
         texts = [number.rjust(first)]
-        texts += [truncate(text, width).ljust(width) for text, width in zip(others, middle, strict=True)]
+        texts += [pad(truncate(text, width), width) for text, width in zip(others, middle, strict=True)]
         if len(where) > last:
             where = f"…{where[1 - last :]}"  # the end of a path says more than its start
-        self.has_shortened |= any(len(cell) > width for cell, width in zip(cells, widths, strict=True))
+        self.has_shortened |= any(count_columns(cell) > width for cell, width in zip(cells, widths, strict=True))
         return _GAP.join([*texts, where]).rstrip()
 
 

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookviz.support.atomic_files import write_atomically
+from hookviz.support.language_choice import language
 
 if TYPE_CHECKING:
+    from hookviz.player.editions import Languages
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
 
@@ -21,23 +23,27 @@ class Displayable:
         """The widget; its traits, such as ``step`` and ``shown``, can be linked to other widgets."""
         from hookviz.player.widget import Player
 
-        return Player.showing(self.content())
+        return Player.showing(self.content(), self.content)
 
-    def to_html(self, path: str | Path, title: str | None = None) -> None:
+    def to_html(self, path: str | Path, title: str | None = None, *, languages: "Languages" = None) -> None:
         """Write an HTML page with the player: a single file that needs no Python, server or network.
 
         Args:
             path: the file, such as ``lesson.html``; an existing file stays unchanged if writing fails.
             title: the heading of the page.
+            languages: the language of the page, or several, such as ``("en", "zh")``: the page opens in the reader's
+                language if it is one of them, else in the first, and has a switch. None is the current language.
 
         Raises:
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is not a path.
-            ValueError: ``path`` contains a null character.
+            ValueError: ``path`` contains a null character, or hookviz does not have a language.
         """
+        from hookviz.player.editions import check_languages, make_editions
         from hookviz.player.html_page import render_page
 
-        write_atomically(render_page(self.content(), title), path)
+        content = make_editions(self.content, check_languages(languages) or [language()])
+        write_atomically(render_page(content, title), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         from hookviz.player.html_page import render_output

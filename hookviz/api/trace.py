@@ -14,6 +14,7 @@ from hookviz.trace import TraceData
 
 if TYPE_CHECKING:
     from hookviz.picture import Figure
+    from hookviz.player.editions import Languages
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
     from hookviz.trace.reason_rows import Verifier
@@ -75,7 +76,15 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
 
         write_atomically(json.dumps(encode_trace(add_reasons(self)), allow_nan=False), path)
 
-    def to_html(self, path: str | Path, title: str | None = None, *, source: bool = True, values: bool = True) -> None:
+    def to_html(
+        self,
+        path: str | Path,
+        title: str | None = None,
+        *,
+        source: bool = True,
+        values: bool = True,
+        languages: "Languages" = None,
+    ) -> None:
         """Write an HTML page with the player of this trace: a single file that needs no Python, server or network.
 
         Without JavaScript, and on paper, the page shows a picture and the table of firings. An existing file stays
@@ -93,9 +102,11 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
             values: False leaves out all numbers of tensors and everything computed from them, such as norms and
                 findings; shapes stay. If ``source`` or ``values`` is False, notes and messages of exceptions are left
                 out, too, because they may quote them.
+            languages: the language of the page, or several, such as ``("en", "zh")``: the page opens in the reader's
+                language if it is one of them, else in the first, and has a switch. None is the current language.
 
         Raises:
-            ValueError: nothing was recorded, or ``path`` contains a null character.
+            ValueError: nothing was recorded, ``path`` contains a null character, or hookviz does not have a language.
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is not a path, or ``source`` or ``values`` is not a bool.
 
@@ -108,9 +119,11 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
         ...     "The square of 3" in Path(folder, "square.html").read_text(encoding="utf-8")
         True
         """
+        from hookviz.player.editions import check_languages
         from hookviz.player.html_page import page
 
-        write_atomically(page(self, title, source=source, values=values), path)
+        chosen = check_languages(languages)
+        write_atomically(page(self, title, source=source, values=values, languages=chosen), path)
 
     def animate(
         self,

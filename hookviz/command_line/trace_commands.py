@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-import textwrap
 from pathlib import Path
 
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
@@ -12,6 +11,7 @@ from hookviz.command_line.console import write_line, write_timeline
 from hookviz.command_line.conventions import AddParser, Command, ExitStatus
 from hookviz.command_line.findings_report import report_findings, report_unfired
 from hookviz.player.html_page import page
+from hookviz.support.columns import wrap
 from hookviz.support.messages import say
 from hookviz.support.terminal import find_terminal_width
 
@@ -134,6 +134,6 @@ def _load_with_notes(options: argparse.Namespace) -> Trace:
     """Load a saved trace, and write its notes, on what could not be observed, to standard output."""
     trace = load(options.trace)
     for note in trace.notes:
-        for line in textwrap.wrap(note, options.width or find_terminal_width()):
+        for line in wrap(note, options.width or find_terminal_width()):
             write_line(line)
     return trace

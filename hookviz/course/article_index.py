@@ -11,6 +11,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from hookviz.support.messages.languages import current_language
+
 PAGE = "what_your_article_says.ipynb"
 SHOWN = 3
 """How many entries a search shows."""
@@ -114,9 +116,13 @@ def look_up(code: str) -> FoundEntries:
     return FoundEntries(tuple(best[:SHOWN]))
 
 
-@cache
 def read_entries() -> tuple[Entry, ...]:
     """All entries of the look-up page, in its order."""
+    return _read_entries(current_language())
+
+
+@cache
+def _read_entries(language: str) -> tuple[Entry, ...]:
     return tuple(
         Entry(
             entry["id"],
@@ -125,15 +131,23 @@ def read_entries() -> tuple[Entry, ...]:
             entry["today"],
             tuple(tuple(split_code(code)) for code in entry["code"]),
         )
-        for entry in read_index()["entries"]
+        for entry in read_index(language)["entries"]
     )
 
 
 @cache
-def read_index() -> dict[str, Any]:
-    """The index as the site gets it: entries, usual names and texts."""
-    index: dict[str, Any] = json.loads(files(__package__).joinpath("article_index.json").read_text(encoding="utf-8"))
+def read_index(language: str = "en") -> dict[str, Any]:
+    """The index as the site in one language gets it: entries, usual names and texts."""
+    index: dict[str, Any] = json.loads(_read_file("article_index.json"))
+    if language != "en":
+        translated = json.loads(_read_file(f"article_index.{language}.json"))
+        index["texts"] = translated["texts"]
+        index["entries"] = [{**entry, **translated["entries"][entry["id"]]} for entry in index["entries"]]
     return index
+
+
+def _read_file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def split_code(code: str, usual_names: Mapping[str, str] | None = None) -> list[str]:
@@ -154,9 +168,9 @@ def _score(entry: Entry, tokens: Sequence[str], weights: Mapping[tuple[str, ...]
 @cache
 def _pattern_weights() -> dict[tuple[str, ...], float]:
     """How much a pattern says: more if it is long, and if few entries have it."""
-    patterns = [pattern for entry in read_entries() for pattern in set(entry.patterns)]
+    patterns = [pattern for entry in _read_entries("en") for pattern in set(entry.patterns)]
     counts = Counter(patterns)
-    return {pattern: _length(pattern) * math.log(1 + len(read_entries()) / counts[pattern]) for pattern in counts}
+    return {pattern: _length(pattern) * math.log(1 + len(_read_entries("en")) / counts[pattern]) for pattern in counts}
 
 
 def _length(pattern: Iterable[str]) -> float:
@@ -196,7 +210,7 @@ def _usual_names() -> dict[str, str]:
 
 
 def _texts() -> Mapping[str, str]:
-    texts: dict[str, str] = read_index()["texts"]
+    texts: dict[str, str] = read_index(current_language())["texts"]
     return texts
 
 

@@ -1,7 +1,6 @@
 """Judge the answers to all exercises, and explain mistakes in the terms of the lesson."""
 
 from collections.abc import Mapping
-from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
@@ -12,6 +11,7 @@ from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.answer_log import log_attempt
 from hookviz.course.judges import Judge
 from hookviz.support.messages import fill_text, read_texts, say
+from hookviz.support.messages.languages import current_language
 
 LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 14)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
@@ -22,10 +22,13 @@ SHARED_FEEDBACK = ("none", "number", "close", "name", "names", *NOT_CALLABLE, "r
 """The names of feedback that several exercises share."""
 
 
-@cache
-def feedback_texts(language: str = "en") -> Mapping[str, str]:
-    """The texts of feedback in one language, by ``exercise.name``, or by ``name`` alone for shared feedback."""
-    return read_texts(files(__package__).joinpath(f"{language}.json"))
+def feedback_texts(language: str | None = None) -> Mapping[str, str]:
+    """The texts of feedback, by ``exercise.name``, or by ``name`` alone for shared feedback.
+
+    Args:
+        language: the language of the texts; None for the current one.
+    """
+    return read_texts(files(__package__).joinpath(f"{language or current_language()}.json"))
 
 
 def judge_answer(exercise: str, answer: Any) -> Verdict:

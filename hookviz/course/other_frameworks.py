@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
+from hookviz.support.messages import join, say
+
 PROGRAMS = files(__package__) / "programs"
 """The folder of the programs, and of ``printed.json``: what each of them printed, and by which versions."""
 DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu")}
@@ -41,10 +43,8 @@ class ProgramRun:
 
     @property
     def _origin(self) -> str:
-        packages = ", ".join(f"{package} {number}" for package, number in self.versions.items())
-        return (
-            f"Printed just now by {packages}" if self.here else f"Printed elsewhere by {packages}, not installed here"
-        )
+        packages = join("join.list", [f"{package} {number}" for package, number in self.versions.items()])
+        return say("frameworks.here" if self.here else "frameworks.elsewhere", packages=packages)
 
 
 def run_program(name: str) -> ProgramRun:

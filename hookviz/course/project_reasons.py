@@ -1,18 +1,17 @@
 """The texts of the final project: the reason of a verdict, and after a pass what each fault was."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from importlib.resources import files
 
 from hookviz.course.fault_draw import PLACES, Fault
 from hookviz.course.project_grading import Grade
-from hookviz.support.messages import fill_text, read_texts
+from hookviz.support.messages import fill_text, join, read_texts
+from hookviz.support.messages.languages import current_language
 
 
-@cache
-def project_texts(language: str = "en") -> Mapping[str, str]:
-    """The texts of the project in one language."""
-    return read_texts(files(__package__).joinpath(f"project.{language}.json"))
+def project_texts(language: str | None = None) -> Mapping[str, str]:
+    """The texts of the project in one language; None means the current one."""
+    return read_texts(files(__package__).joinpath(f"project.{language or current_language()}.json"))
 
 
 def sort_by_place(faults: Iterable[Fault]) -> list[Fault]:
@@ -26,7 +25,7 @@ def show_faults(faults: Iterable[Fault]) -> str:
     lines = [
         fill_text(
             texts["verdict.fault"],
-            place=" and ".join(fault.places),
+            place=join("join.and", fault.places),
             kind=fault.kind,
             description=texts[f"kind.{fault.kind}"],
             shown=texts[f"shown.{fault.kind}"],

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from hookviz.support.messages import say
+from hookviz.support.messages.languages import current_language
 
 Item = TypeVar("Item")
 
@@ -86,7 +87,8 @@ def make_review(lesson: str) -> Review:
     """As ``hookviz.review``."""
     lessons = sorted({question.lesson for question in read_questions().values()})
     if lesson not in lessons[1:]:
-        raise ValueError(say("error.review.unknown", lesson=lesson, known=f"{lessons[1]} to {lessons[-1]}"))
+        known = say("review.range", first=lessons[1], last=lessons[-1])
+        raise ValueError(say("error.review.unknown", lesson=lesson, known=known))
     earlier = lessons[: lessons.index(lesson)]
     asked_last_time = make_review(earlier[-1]).questions if len(earlier) > 1 else ()
     drawn: list[Question] = []
@@ -105,13 +107,17 @@ def _draw_question(
     return _shuffle(of_new_lessons or left, f"{lesson}/{len(drawn)}", lambda question: question.key)[0]
 
 
-@cache
-def read_questions(language: str = "en") -> Mapping[str, Question]:
-    """Read the bank of questions in one language: key of a question → the question.
+def read_questions(language: str | None = None) -> Mapping[str, Question]:
+    """Read the bank of questions in one language, None for the current one: key of a question → the question.
 
     All texts are in one file per language, ``questions.en.json``. The first choice of each question there is the right
     one; a translation keeps the keys and the order of the choices.
     """
+    return _read_questions(language or current_language())
+
+
+@cache
+def _read_questions(language: str) -> Mapping[str, Question]:
     return parse_questions(files(__package__).joinpath(f"questions.{language}.json").read_text(encoding="utf-8"))
 
 

@@ -1,7 +1,7 @@
 """An animation of a pass for slides and chats: one frame per step, with the picture and the step's sentence."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -11,6 +11,7 @@ from hookviz.picture.graphviz_digraph import Rendered
 from hookviz.picture.html_labels import GREY, INK, format_text, text_width
 from hookviz.picture.scene import Scene
 from hookviz.support.atomic_files import to_path
+from hookviz.support.columns import wrap
 from hookviz.support.messages import say
 from hookviz.trace import TraceData
 
@@ -142,7 +143,7 @@ def _fit(picture: "Image", width: int) -> "Image":
 def _draw_caption(film: Film, step: int) -> "Image":
     """Draw "Step 3 of 16" and the sentence of the step, on lines that fit the width."""
     head = say("player.step_of", step=step + 1, steps=len(film.trace.rows))
-    lines = _wrap(
+    lines = wrap(
         film.trace.steps[step].sentence, _CAPTION_WIDTH - 2 * _MARGIN, lambda text: text_width(text, _SENTENCE_SIZE)
     )
     texts = [(head, _HEAD_SIZE, GREY), *((line, _SENTENCE_SIZE, INK) for line in lines)]
@@ -155,25 +156,6 @@ def _draw_caption(film: Film, step: int) -> "Image":
     caption.attr("node", shape="plain", margin="0", fontname=LAYOUT_FONT)
     caption.node("caption", f'<<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="3">{rows}</TABLE>>')
     return _draw(caption, film.width / _CAPTION_WIDTH)
-
-
-def _wrap(text: str, width: int, measure: Callable[[str], int]) -> list[str]:
-    """Break ``text`` into lines of at most ``width``; a word that is wider is broken, too.
-
-    >>> _wrap("a bc def", 4, len), _wrap("abcdef g", 4, len)
-    (['a bc', 'def'], ['abcd', 'ef g'])
-    """
-    lines = [""]
-    for word in text.split():
-        rest = word
-        if measure(f"{lines[-1]} {rest}".strip()) > width and lines[-1]:
-            lines.append("")
-        while measure(f"{lines[-1]} {rest}".strip()) > width and len(rest) > 1:
-            cut = next(count for count in range(len(rest) - 1, 0, -1) if count == 1 or measure(rest[:count]) <= width)
-            lines[-1:] = [rest[:cut], ""]
-            rest = rest[cut:]
-        lines[-1] = f"{lines[-1]} {rest}".strip()
-    return lines
 
 
 def _share_palette(frames: "list[Image]", dark: bool) -> "list[Image]":

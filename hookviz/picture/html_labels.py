@@ -10,7 +10,7 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.picture.primitives import SPACE, Pin
 from hookviz.picture.scene import Scene
-from hookviz.support.printable import truncate
+from hookviz.support.columns import truncate
 
 INK, GREY, PURPLE, AMBER, LIGHT_GREY, LEAF_FILL, BOX_FILL = (
     "#111827",

@@ -1,6 +1,5 @@
 """Drawing DOT source: if Graphviz dies of a graph, it is drawn by a simpler method, and the picture says so."""
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from html import escape
@@ -8,6 +7,7 @@ from typing import NamedTuple
 
 from hookviz.picture import graphviz_client
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError, current_folder
+from hookviz.support.columns import wrap
 from hookviz.support.messages import say
 
 FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
@@ -147,4 +147,4 @@ def _make_text_lines(sentence: str) -> Iterator[str]:
 
 
 def _wrap_lines(sentence: str) -> list[str]:
-    return textwrap.wrap(sentence, MAX_LINE)
+    return wrap(sentence, MAX_LINE)

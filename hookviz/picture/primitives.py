@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hookviz.support.columns import truncate
 from hookviz.support.messages import join, say
-from hookviz.support.printable import truncate
 from hookviz.trace import TensorRow, Values
 from hookviz.trace.values import Value
 
@@ -80,7 +80,7 @@ def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
     if len(values) > max_chars:
         return say("value.several", count=f"{len(values):,}")
     items = (format_values(value, max_chars // max(len(values), 1)) for value in values)
-    return say("value.tuple", items=join("join.list", items))
+    return say("value.tuple", items=join("join.values", items))
 
 
 def format_change(before: Values, after: Values) -> str:

@@ -347,7 +347,7 @@ def _format_gradient(scene: Scene, step: Step) -> str:
         return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
     latest = scene.latest_gradients.setdefault(step.row.own_node, dict.fromkeys(outputs, "–"))
     latest[step.row.own_output] = value
-    return say("value.tuple", items=join("join.list", latest.values()))
+    return say("value.tuple", items=join("join.values", latest.values()))
 
 
 def _mark_changed_arrow(scene: Scene, step: Step, elements: list[str], texts: dict[str, str]) -> None:

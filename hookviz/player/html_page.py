@@ -2,15 +2,18 @@
 
 import base64
 import hashlib
+from collections.abc import Sequence
 
 from hookviz.picture import build_trace_figure
 from hookviz.picture.inline_svg import escape_text, prepare_for_notebook
 from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
+from hookviz.player.editions import make_editions
 from hookviz.player.payload import Content, page_state
 from hookviz.player.static_picture import initial_run, static_picture
 from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
+from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language, speaking
 from hookviz.support.version import VERSION
 from hookviz.trace import TraceData
 from hookviz.trace.redaction import redact
@@ -18,6 +21,8 @@ from hookviz.trace.redaction import redact
 
 def render_page(content: Content, title: str | None = None) -> str:
     """Render a page that plays ``content``. The page loads nothing, and its security policy forbids loading.
+
+    Its own texts are in the language of ``content``, and in the languages in which that can be shown, too.
 
     Args:
         content: what the player shows, as ``hookviz.player.trace_content`` makes it.
@@ -30,6 +35,12 @@ def render_page(content: Content, title: str | None = None) -> str:
     >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).full_content(), "x < 4")
     True
     """
+    languages = [content["language"], *content["others"]]
+    with speaking(languages[0]):
+        return _render_page(content, title, languages)
+
+
+def _render_page(content: Content, title: str | None, languages: Sequence[str]) -> str:
     heading = escape_text(say("page.title") if title is None else title)
     css, js = "".join(map(read_bundle, ("player.css", "static_picture.css", "page.css"))), read_bundle("page.js")
     # The policy allows the packed script by the hash of its text.
@@ -42,24 +53,60 @@ def render_page(content: Content, title: str | None = None) -> str:
         f"<title>{heading}</title>",
         f"<style>{css}</style>",
     ]
-    usage = f'<p class="hv-how">{say("page.how")}</p>'
-    main = f"<h1>{heading}</h1>{usage}{_player_html(content, say('page.hint'), packed=False)}"
-    foot = f"<footer>{say('page.made', version=VERSION)}</footer>"
+    headings = f"<h1>{heading}</h1>" if title is not None else _in_each("h1", "page.title", languages)
+    usage = _in_each('p class="hv-how"', "page.how", languages)
+    main = f"{headings}{usage}{_player_html(content, say('page.hint'), packed=False)}"
+    foot = _in_each("footer", "page.made", languages, version=VERSION)
     body = f'<main class="hv-page">{main}</main>{foot}'
-    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
+    tag = LANGUAGE_TAGS[languages[0]]
+    return f'<!DOCTYPE html>\n<html lang="{tag}">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
 
 
-def page(trace: TraceData, title: str | None = None, *, source: bool = True, values: bool = True) -> str:
+def _in_each(element: str, key: str, languages: Sequence[str], **parts: str) -> str:
+    """Return an element with the text of ``key`` for each language; all but the first are hidden.
+
+    With several languages, each is marked with its own, so that the script can show the one that is chosen.
+    """
+    if len(languages) == 1:
+        return f"<{element}>{escape_text(say(key, **parts))}</{element.partition(' ')[0]}>"
+    elements = []
+    for language in languages:
+        with speaking(language):
+            hidden = "" if language == languages[0] else " hidden"
+            mark = f'lang="{LANGUAGE_TAGS[language]}" data-language="{language}"{hidden}'
+            elements.append(f"<{element} {mark}>{escape_text(say(key, **parts))}</{element.partition(' ')[0]}>")
+    return "".join(elements)
+
+
+def page(
+    trace: TraceData,
+    title: str | None = None,
+    *,
+    source: bool = True,
+    values: bool = True,
+    languages: Sequence[str] = (),
+) -> str:
     """Render a page that plays ``trace``; ``source=False`` leaves out hook sources, ``values=False`` tensor values.
+
+    Args:
+        trace: the trace to show.
+        title: the heading; the default heading if None.
+        source: whether it holds the sources of hooks.
+        values: whether it holds the values of tensors.
+        languages: the languages of the page; empty for the current one.
 
     Raises:
         ValueError: ``trace`` is empty.
     """
     if not trace.rows:
         raise ValueError(say("error.page.empty", why=repr(trace)))
-    no_finding = None if values else say("redacted.found_none")  # without values nothing was searched
     redacted_trace = redact(trace, source=source, values=values)
-    return render_page(TraceContent(redacted_trace, no_finding=no_finding).full_content(), title)
+
+    def make_content() -> Content:
+        no_finding = None if values else say("redacted.found_none")  # without values nothing was searched
+        return TraceContent(redacted_trace, no_finding=no_finding).full_content()
+
+    return render_page(make_editions(make_content, languages or [current_language()]), title)
 
 
 def render_output(content: Content) -> str:

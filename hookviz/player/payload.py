@@ -7,6 +7,7 @@ every language for which it gets the texts.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from hookviz.support.messages.languages import current_language
 from hookviz.support.messages.text import Message
 
 CHUNK_SIZE = 200
@@ -302,6 +303,10 @@ class Content(TypedDict):
     """The sentence to show if there are no findings."""
     notes: list[Message]
     words: Words
+    language: str
+    """The language of ``words`` and of the pictures, such as ``en``."""
+    others: dict[str, Packed]
+    """Language → the same content in that language; empty if the kernel makes it when it is asked."""
     initial_state: InitialState
 
 
@@ -363,6 +368,12 @@ class ChunkRequest(TypedDict):
     chunk: str
 
 
+class LanguageRequest(TypedDict):
+    """A request of the browser for the content in another language."""
+
+    language: str
+
+
 class ChunkReply(TypedDict):
     """The reply to a ``ChunkRequest``; ``packed`` is None if there is no such chunk."""
 
@@ -390,6 +401,8 @@ def empty_content(words: Words) -> Content:
         "no_finding": "",
         "notes": [],
         "words": words,
+        "language": current_language(),
+        "others": {},
         "initial_state": {},
     }
 

@@ -23,6 +23,7 @@ from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.player.unfired_texts import UnfiredTexts
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.messages import say
+from hookviz.support.messages.languages import current_language
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.sentences import make_title
@@ -127,6 +128,8 @@ class _SeveralRuns:
             "no_finding": self._wording(say("player.found_elsewhere")),
             "notes": [self._wording(note) for note in _length_note(first)],
             "words": screen_words() | self._wording.words,
+            "language": current_language(),
+            "others": {},
             "initial_state": {"shown": self._shown},
         }
 

@@ -36,6 +36,7 @@ from hookviz.player.unfired_texts import UnfiredTexts
 from hookviz.player.wording import Wording, screen_words
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import join, say
+from hookviz.support.messages.languages import current_language, speaking
 from hookviz.support.progress import progress
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import (
@@ -108,7 +109,7 @@ class Pictures(Protocol):
 
 
 class TraceContent:
-    """Makes the content of a player, and its chunks.
+    """Makes the content of a player, and its chunks, in the language in which hookviz speaks now.
 
     Args:
         trace: the trace to show.
@@ -118,6 +119,7 @@ class TraceContent:
 
     def __init__(self, trace: TraceData, *, grouped: bool | None = None, no_finding: str | None = None) -> None:
         self.trace = trace
+        self._language = current_language()
         self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
         self.is_large = is_large(trace) if grouped is None else grouped
         self._unfired = UnfiredTexts(trace)
@@ -186,7 +188,10 @@ class TraceContent:
         Raises:
             KeyError, ValueError: there is no such chunk.
         """
-        wording = Wording()
+        with speaking(self._language):
+            return self._chunk(name, Wording())
+
+    def _chunk(self, name: str, wording: Wording) -> Chunk:
         if name.startswith("steps"):
             return self._steps_chunk(int(name.removeprefix("steps")), wording)
         if name == SEARCH_INDEX:
@@ -259,6 +264,8 @@ class TraceContent:
             "no_finding": wording(self._no_finding),
             "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(shown_firings)))],
             "words": {},
+            "language": self._language,
+            "others": {},
             "initial_state": {"norms": self.is_large},
         }
         content["words"] = screen_words() | wording.words

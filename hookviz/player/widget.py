@@ -10,9 +10,20 @@ import traitlets
 
 from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
-from hookviz.player.payload import INITIAL, ChunkReply, ChunkRequest, Content, HookText, empty_content
+from hookviz.player.editions import offer_languages
+from hookviz.player.payload import (
+    INITIAL,
+    Chunk,
+    ChunkReply,
+    ChunkRequest,
+    Content,
+    HookText,
+    LanguageRequest,
+    empty_content,
+)
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.wording import screen_words
+from hookviz.support.messages.languages import find_language, speaking
 from hookviz.trace import TraceData
 
 
@@ -70,8 +81,8 @@ class Player(anywidget.AnyWidget):
 
     _own_layout: ipywidgets.Layout | None = None
     """The layout, if it was made for this player alone."""
-    _chunk_listener: Callable[..., None] | None = None
-    """Replies to the browser's requests for chunks of a large trace."""
+    _listener: Callable[..., None] | None = None
+    """Replies to the browser's requests: for chunks of a large trace, and for another language."""
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -86,9 +97,9 @@ class Player(anywidget.AnyWidget):
         super().close()
         # A variable or Jupyter's ``Out`` may keep a closed player alive. Its connection is closed, so nothing is sent.
         self.set_trait("content", {})
-        if self._chunk_listener is not None:
-            self.on_msg(self._chunk_listener, remove=True)
-            self._chunk_listener = None
+        if self._listener is not None:
+            self.on_msg(self._listener, remove=True)
+            self._listener = None
         if self._own_layout is not None:
             self._own_layout.close()
 
@@ -97,26 +108,58 @@ class Player(anywidget.AnyWidget):
         """Make the player of ``trace``. If the trace is large, the player requests chunks when it needs them."""
         if not trace.rows:
             return cls.showing({**empty_content(screen_words()), "notes": list(trace.notes)})
-        trace_content = TraceContent(trace)
-        player = cls.showing(trace_content.content())
-        if trace_content.is_large:
-            player._chunk_listener = lambda _, request, __: player.answer(trace_content, request)
-            player.on_msg(player._chunk_listener)
-        return player
+        shown: TraceContent
 
-    def answer(self, trace_content: TraceContent, request: ChunkRequest) -> None:
-        """Send the browser the chunk that it requests."""
-        name = str(request.get("chunk"))
-        reply: ChunkReply = {"chunk": name, "packed": None}
-        with suppress(KeyError, ValueError):  # the player says that the chunk does not exist
-            reply["packed"] = pack(trace_content.chunk(name))
-        self.send(reply)
+        def make_content() -> Content:
+            nonlocal shown
+            shown = TraceContent(trace)
+            return shown.content()
+
+        return cls.showing(make_content(), make_content, lambda name: shown.chunk(name))
 
     @classmethod
-    def showing(cls, content: Content) -> "Player":
-        """Make the player of a content that ``trace_content`` or ``several_runs`` made."""
+    def showing(
+        cls,
+        content: Content,
+        make_content: Callable[[], Content] | None = None,
+        make_chunk: Callable[[str], Chunk] | None = None,
+    ) -> "Player":
+        """Make the player of a content that ``trace_content`` or ``several_runs`` made.
+
+        Args:
+            content: what it shows.
+            make_content: makes the content anew, in the language in which hookviz speaks then. If None, the player has
+                no switch for the language.
+            make_chunk: makes a chunk by its name; None if the content has all of them.
+        """
         code = {"_esm": read_bundle("player.js"), "_css": read_bundle("player.css")}
-        return cls(**code, content=content, steps=_step_count(content), **content["initial_state"])
+        offered = offer_languages(content) if make_content else content
+        player = cls(**code, content=offered, steps=_step_count(content), **content["initial_state"])
+        if make_content or make_chunk:
+            player._listener = lambda _, request, __: player.answer(request, make_content, make_chunk)
+            player.on_msg(player._listener)
+        return player
+
+    def answer(
+        self,
+        request: ChunkRequest | LanguageRequest,
+        make_content: Callable[[], Content] | None,
+        make_chunk: Callable[[str], Chunk] | None,
+    ) -> None:
+        """Send the browser the chunk that it requests, or show the content in the language that it requests."""
+        asked: Mapping[str, Any] = request
+        language = find_language(str(asked.get("language", "")))
+        if language:
+            if make_content:
+                with speaking(language):
+                    self.show(offer_languages(make_content()))
+            return
+        name = str(asked.get("chunk"))
+        reply: ChunkReply = {"chunk": name, "packed": None}
+        with suppress(KeyError, ValueError):  # the player says that the chunk does not exist
+            if make_chunk:
+                reply["packed"] = pack(make_chunk(name))
+        self.send(reply)
 
     @property
     def hooks(self) -> list[HookText]:
@@ -131,7 +174,7 @@ class Player(anywidget.AnyWidget):
         """
         before: Mapping[str, Any] = self.content
         with self.hold_sync():
-            if content["chunks"] != before["chunks"]:
+            if content["chunks"] != before["chunks"] and content["language"] == before["language"]:
                 self.answered, self.asked, self.right = {}, 0, 0
             if content["switches"] != before["switches"]:
                 self.shown = 0

@@ -12,6 +12,7 @@ import torch
 
 from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
+from hookviz.support.columns import count_columns, pad
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION
 
@@ -38,8 +39,8 @@ class Report:
         yield _versions_line()
         yield ""
         rows = [(say(f"torch.use.{use}"), self._format_use(use)) for use in get_args(Use)]
-        width = max(len(label) for label, _ in rows)
-        yield from (f"  {label.ljust(width)}  {state}" for label, state in rows)
+        width = max(count_columns(label) for label, _ in rows)
+        yield from (f"  {pad(label, width)}  {state}" for label, state in rows)
         yield ""
         total, found = self.checked.total(), [*self.gaps, *self.mismatches]
         yield from (mismatch.text for mismatch in found)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import torch
 
 from hookviz.recorder.grad_modes import APPLY_HAS_A_FRAME, grad_mode, is_function_running
-from hookviz.support.printable import make_printable, truncate
+from hookviz.support.columns import truncate
+from hookviz.support.printable import make_printable
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace.missing_rows import CutKind
 

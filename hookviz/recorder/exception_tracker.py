@@ -2,7 +2,7 @@
 
 import threading
 
-from hookviz.support.printable import truncate
+from hookviz.support.columns import truncate
 
 MAX_LETTERS = 300
 """Longer exception texts are truncated to this many letters."""

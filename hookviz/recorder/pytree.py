@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from hookviz.recorder.fingerprint import Fingerprint
-from hookviz.support.printable import truncate
+from hookviz.support.columns import truncate
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import ValueRow
 

@@ -9,7 +9,8 @@ from typing import Any
 from hookviz.static_checks.hook_syntax import KINDS_BY_COUNT, TUPLES, HookSyntax, read_hook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.static_checks.stored_values import find_stored_values
-from hookviz.support.printable import make_printable, truncate
+from hookviz.support.columns import truncate
+from hookviz.support.printable import make_printable
 from hookviz.support.source_code import describe_function
 
 _HARMLESS = ("requires_grad_", "rename_", "share_memory_")

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from hookviz.static_checks.hook_syntax import HookSyntax
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
+from hookviz.support.columns import truncate
 from hookviz.support.messages import join, say
-from hookviz.support.printable import make_printable, truncate
+from hookviz.support.printable import make_printable
 
 _ADDING = ("append", "appendleft", "add", "insert", "put")
 """Methods that add their last argument to a container."""

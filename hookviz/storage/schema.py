@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from hookviz.storage.format import MAX_NAME_LENGTH, MAX_TEXT_LENGTH
+from hookviz.support.columns import truncate
 from hookviz.support.messages import say
-from hookviz.support.printable import make_printable, truncate
+from hookviz.support.printable import make_printable
 from hookviz.trace.missing_rows import CutKind
 from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, GradMode, Subject, Synchroniser

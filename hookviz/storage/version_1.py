@@ -147,5 +147,5 @@ def _identify_sentence(sentence: str) -> FileNote:
 @cache
 def _sentence_templates() -> list[tuple[str, str]]:
     """List (key, template) of the sentences that a file of version 1 can hold, as that version worded them."""
-    texts = {**load_texts(), **FORMER_SENTENCES}
+    texts = {**load_texts("en"), **FORMER_SENTENCES}
     return [(key, text) for key, text in texts.items() if key.startswith(_SENTENCE_PREFIXES)]

@@ -1,4 +1,6 @@
-"""Make texts from users' programs safe to display: on one line, without invisible characters, not too long."""
+"""Make texts from users' programs safe to display: on one line, without invisible characters."""
+
+from hookviz.support.messages import say
 
 
 def make_printable(text: str) -> str:
@@ -10,15 +12,6 @@ def make_printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
 
 
-def truncate(text: str, room: int) -> str:
-    """Shorten ``text`` to at most ``room`` characters; an ellipsis marks the cut.
-
-    >>> truncate("a_very_long_name", 8), truncate("short", 8)
-    ('a_very_…', 'short')
-    """
-    return text if len(text) <= room else f"{text[: room - 1]}…"
-
-
 def describe_type(x: object) -> str:
     """Name the type of ``x`` with its article, for an error message: ``a list``, ``an int``.
 
@@ -26,4 +19,4 @@ def describe_type(x: object) -> str:
     ('a list', 'an int')
     """
     kind = type(x).__name__
-    return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+    return say("name.an_object" if kind[0] in "aeiouAEIOU" else "name.an_object.consonant", kind=kind)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from textwrap import wrap
 from typing import Generic, TypeVar, overload
 
+from hookviz.support.columns import count_columns, pad, wrap
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable
 from hookviz.support.terminal import find_terminal_width
@@ -78,13 +78,13 @@ class Table(Sequence[RowT], Generic[RowT]):
             return [self._nothing]
         width = find_terminal_width() if width is None else width
         lines = [tuple(map(make_printable, line)) for line in (self._head, *self.texts())]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self._head))]
+        widths = [max(count_columns(line[i]) for line in lines) for i in range(len(self._head))]
         is_wide = sum(widths) + 2 * (len(widths) - 1) > width
         below = [index for index, longest in enumerate(widths) if is_wide and index and longest > MAX_CELL]
         beside = [index for index in range(len(widths)) if index not in below]
         text_lines: list[str] = []
         for number, line in enumerate(lines):
-            text_lines.append("  ".join(line[i].ljust(widths[i]) for i in beside).rstrip())
+            text_lines.append("  ".join(pad(line[i], widths[i]) for i in beside).rstrip())
             if number:
                 text_lines += [text for i in below for text in _wrap_below(f"{lines[0][i]}: {line[i]}", width)]
         return text_lines
@@ -99,7 +99,7 @@ class Table(Sequence[RowT], Generic[RowT]):
 
 def _wrap_below(text: str, width: int) -> list[str]:
     """Wrap the text of a cell that stands below its row."""
-    return wrap(text, max(width, MAX_CELL), initial_indent="    ", subsequent_indent="    ", break_long_words=False)
+    return [f"    {line}" for line in wrap(text, max(width, MAX_CELL) - 4, break_words=False)]
 
 
 def _render_cell(text: str) -> str:

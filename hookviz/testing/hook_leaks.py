@@ -183,5 +183,5 @@ class _OwnerNames:
         if id(holder) in self._names:
             return self._names[id(holder)]
         if isinstance(holder, torch.Tensor):
-            return say("leaks.tensor", shape=join("join.list", map(str, holder.shape)))
+            return say("leaks.tensor", shape=join("join.values", map(str, holder.shape)))
         return type(holder).__name__

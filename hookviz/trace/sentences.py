@@ -31,7 +31,7 @@ def format_values(values: Values, room: int = 24) -> str:
     items = [format_values(value, room) for value in values[:MAX_LISTED]]
     if len(values) > MAX_LISTED:
         items.append(say("many.more", count=f"{len(values) - MAX_LISTED:,}"))
-    return say("value.tuple", items=join("join.list", items))
+    return say("value.tuple", items=join("join.values", items))
 
 
 def format_labelled_values(values: Values, labels: tuple[str, ...]) -> str:
@@ -41,8 +41,8 @@ def format_labelled_values(values: Values, labels: tuple[str, ...]) -> str:
     """
     if len(labels) < 2 or not isinstance(values, tuple):
         return format_values(values)
-    pairs = zip(labels, values, strict=False)
-    return join("join.list", (say("value.labelled", label=label, value=format_values(value)) for label, value in pairs))
+    pairs = ((label, format_values(value)) for label, value in zip(labels, values, strict=False))
+    return join("join.values", (say("value.labelled", label=label, value=value) for label, value in pairs))
 
 
 def _format_as_tuple(values: Values, text: str) -> str:

@@ -108,3 +108,11 @@ def test_search_on_the_site_finds_the_same_entries() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[entry.id for entry in hv.look_up(line).entries] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("words", "entry"),
+    [("叶子节点的梯度", "accumulates"), ("就地修改", "in-place-grad"), ("后向传播", "legacy"), ("初始梯度", "seed")],
+)
+def test_the_words_of_chinese_articles_find_entries(words: str, entry: str) -> None:
+    assert hv.look_up(words).entries[0].id == entry

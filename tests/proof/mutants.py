@@ -547,7 +547,7 @@ def _request_chunks(trace: hv.Trace) -> None:
     content = TraceContent(trace)
     if content.is_large:
         for name in (*content.chunk_names(), "steps999", "x", "7/y"):
-            Player.answer(player, content, {"part": name})
+            Player.answer(player, {"part": name}, None, content.chunk)
 
 
 def _view_difference(trace: hv.Trace, other: hv.Trace) -> None:

@@ -178,13 +178,13 @@ def test_an_unknown_chunk_raises_keyerror_and_the_player_answers_none(large: Tra
         large.chunk("0/m999")
     player = RecordingPlayer.showing(large.content())
     for name in ("0/m999", "stepsx", "steps999", "9/"):
-        player.answer(large, {"chunk": name})
+        player.answer({"chunk": name}, None, large.chunk)
     assert [message["packed"] for message in player.sent] == [None] * 4  # type: ignore[attr-defined]
 
 
 def test_the_player_answers_with_the_requested_chunk(large: TraceContent) -> None:
     player = RecordingPlayer.showing(large.content())
-    player.answer(large, {"chunk": "steps0"})
+    player.answer({"chunk": "steps0"}, None, large.chunk)
     assert player.sent == [{"chunk": "steps0", "packed": pack(large.chunk("steps0"))}]  # type: ignore[attr-defined]
     assert player.steps == len(large.trace.rows)
 

@@ -49,7 +49,7 @@ def test_a_closed_player_of_a_large_trace_releases_the_trace(monkeypatch: pytest
     monkeypatch.setattr(trace_content, "MAX_UNSPLIT_STEPS", 5)
     trace = recorded()
     player, reference = trace.player(), weakref.ref(trace)
-    assert player.content["chunks"] and player._chunk_listener is not None
+    assert player.content["chunks"] and player._listener is not None
     del trace
     player.close()
     gc.collect()

@@ -2,6 +2,7 @@
 
 import { unpack } from "./compression.js";
 import { makeElement } from "./dom.js";
+import { changeLanguage, tagOf } from "./language_switch.js";
 import { dropNotebookStyles, measureOutputAgain } from "./notebook_output.js";
 import { showStartFailure } from "./start_failure.js";
 import { livePlayers, render } from "./widget.js";
@@ -111,17 +112,34 @@ function handOverToLivePlayer(root) {
 }
 
 /**
- * Starts the player in front of the static picture; until it is ready, it has its size but is hidden.
+ * Starts the player in front of the static picture, in the reader's language if it is there; until it is ready, it has
+ * its size but is hidden.
  * @param {Element} still
  * @param {HTMLElement} live
  * @param {PageState} state
  */
-function startPlayer(still, live, state) {
+async function startPlayer(still, live, state) {
   if (!state.content.svgs.length) state.content.svgs = [...still.querySelectorAll("svg, img")].map(svgMarkup);
   still.before(live);
   const ready = whenDrawn(live);
-  render({ model: makeModel(state), el: live });
-  return ready;
+  const model = makeModel(state);
+  model.on("change:content", () => showPageTexts(state.content.language));
+  const preferred = navigator.languages.map((tag) => tag.split("-")[0]);
+  const known = [state.content.language, ...Object.keys(state.content.others)];
+  const chosen = preferred.find((name) => known.includes(name)) ?? state.content.language;
+  if (chosen !== state.content.language) await changeLanguage(model, chosen);
+  render({ model, el: live });
+  await ready;
+}
+
+/**
+ * Shows the texts around the player in one language; a page in a single language has no marked texts.
+ * @param {string} language
+ */
+function showPageTexts(language) {
+  const texts = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-language]"));
+  for (const text of texts) text.hidden = text.dataset.language !== language;
+  if (texts.length) document.documentElement.lang = tagOf(language);
 }
 
 if (document.querySelector("main.hv-page") && isEmbedded()) document.documentElement.classList.add("hv-embed");

@@ -269,6 +269,10 @@ export interface Content {
   no_finding: Message;
   notes: Message[];
   words: { [key: string]: string };
+  /** The language of ``words`` and of the pictures, such as ``en``. */
+  language: string;
+  /** Language → the same content in that language; empty if the kernel makes it when it is asked. */
+  others: { [key: string]: string };
   initial_state: InitialState;
 }
 
@@ -320,6 +324,11 @@ export interface PageState {
 /** A request of the browser for a chunk. */
 export interface ChunkRequest {
   chunk: string;
+}
+
+/** A request of the browser for the content in another language. */
+export interface LanguageRequest {
+  language: string;
 }
 
 /** The reply to a ``ChunkRequest``; ``packed`` is None if there is no such chunk. */

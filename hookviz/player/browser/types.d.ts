@@ -1,7 +1,7 @@
 // The types that modules of the player share. The types of messages from Python are in payload.d.ts.
 
 import type { Language } from "./language.js";
-import type { Content, FiringRow, Message, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, UnfiredText, View } from "./payload";
+import type { Content, FiringRow, LanguageRequest, Message, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, UnfiredText, View } from "./payload";
 
 /** The model of an anywidget, or of a player in a page: a value for each trait. */
 export interface Model {
@@ -10,7 +10,7 @@ export interface Model {
   save_changes(): void;
   on(event: string, act: (message?: any) => void): void;
   off(event: string, act: (message?: any) => void): void;
-  send?(request: ChunkRequest): void;
+  send?(request: ChunkRequest | LanguageRequest): void;
 }
 
 /** Traits with new values. */

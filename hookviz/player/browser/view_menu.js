@@ -1,7 +1,8 @@
-// The view menu: speed, layers, colours, larger text and full screen.
+// The view menu: speed, layers, colours, larger text, full screen and language.
 
 import { addKeyHint, findElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { isFullScreen, toggleFullScreen } from "./full_screen.js";
+import { makeLanguageSwitch } from "./language_switch.js";
 import { hasLayers } from "./picture_pane.js";
 
 /** @import { Panel } from "./panel.js" */
@@ -34,8 +35,8 @@ export function makeViewMenu(context, panel) {
     full: () => toggleFullScreen(root, () => panel.showMessage(language.say("player.no_full"))),
   };
   const buttons = SWITCHES.map(([name, key]) => addKeyHint(makeTextButton(language.say(`player.${name}`), actions[name], signal), key));
-  pane.append(makeElement("summary", "hv-button", language.say("player.view")), menu);
-  menu.append(...buttons, makeSpeeds(context));
+  pane.append(makeElement("summary", "hv-button", language.say("player.view"), { "data-key": "view" }), menu);
+  menu.append(...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
   closeOnLeaving(pane, root, signal);
   const paint = () => {
     root.classList.toggle("hv-large", Boolean(model.get("large")));

@@ -9,16 +9,21 @@ from importlib.resources.abc import Traversable
 from string import Formatter
 from typing import Any
 
+from hookviz.support.messages.languages import current_language
 from hookviz.support.messages.text import Text
 
 
-@cache
-def load_texts(language: str = "en") -> Mapping[str, str]:
-    """Return all texts of one language: key → text with ``{named}`` placeholders.
+def load_texts(language: str | None = None) -> Mapping[str, str]:
+    """Return all texts of one language: key → text with ``{named}`` placeholders; None means the current language.
 
-    >>> load_texts()["card.before"]
-    'before'
+    >>> load_texts()["card.before"], load_texts("zh")["card.before"]
+    ('before', '之前')
     """
+    return _read_language(language or current_language())
+
+
+@cache
+def _read_language(language: str) -> Mapping[str, str]:
     return read_texts(files(__name__).joinpath(f"{language}.json"))
 
 
@@ -40,7 +45,7 @@ def say(key: str, **parts: Any) -> Text:
     'There is no step 99: this trace has the steps 0 to 15.'
     """
     if not parts:
-        return _say_alone(key)
+        return _say_alone(key, current_language())
     arguments = {name: part if isinstance(part, str) else str(part) for name, part in parts.items()}
     # Like ``Text.build``, without the cost of one more call for each of thousands of sentences.
     text = Text(load_texts()[key].format_map(arguments))
@@ -49,9 +54,9 @@ def say(key: str, **parts: Any) -> Text:
 
 
 @cache
-def _say_alone(key: str) -> Text:
+def _say_alone(key: str, language: str) -> Text:
     """Return the text of a key without placeholders, which is made only once."""
-    return Text.build(load_texts()[key].format_map({}), key, {})
+    return Text.build(load_texts(language)[key].format_map({}), key, {})
 
 
 def join(key: str, items: Iterable[str]) -> str:

@@ -1,0 +1,43 @@
+"""A content in several languages, for a player in which one can switch between them."""
+
+from collections.abc import Callable, Sequence
+
+from hookviz.player.compression import pack
+from hookviz.player.payload import Content
+from hookviz.support.messages import say
+from hookviz.support.messages.languages import LANGUAGES, find_language, speaking
+
+Languages = str | Sequence[str] | None
+"""One language or several, the first of which is shown first; None for the current one."""
+
+
+def check_languages(languages: Languages) -> list[str]:
+    """Return the languages that the caller of a public function asks for, each once; empty for None.
+
+    Raises:
+        ValueError: hookviz does not have one of them.
+
+    >>> check_languages(("zh_CN", "en")), check_languages(None)
+    (['zh', 'en'], [])
+    """
+    names = [languages] if isinstance(languages, str) else languages or ()
+    found = {name: find_language(name) if isinstance(name, str) else None for name in names}
+    for name, language in found.items():
+        if language is None:
+            raise ValueError(say("error.language", given=repr(name), known=", ".join(map(repr, LANGUAGES))))
+    return [*dict.fromkeys(language for language in found.values() if language)]
+
+
+def make_editions(make: Callable[[], Content], languages: Sequence[str]) -> Content:
+    """Make a content in the first of ``languages``, with the same content in the others."""
+    contents: dict[str, Content] = {}
+    for language in languages:
+        with speaking(language):
+            contents[language] = make()
+    first, *others = contents.values()
+    return {**first, "others": {content["language"]: pack(content) for content in others}}
+
+
+def offer_languages(content: Content) -> Content:
+    """Offer the switch to each other language in a player with a kernel, which makes the content when it is asked."""
+    return {**content, "others": {name: "" for name in LANGUAGES if name != content["language"]}}
