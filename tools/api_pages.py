@@ -24,6 +24,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("doctor", "hooks", "testing.assert_gradients_reach", "testing.assert_hooks_fire"),
         *("StaticFinding", "Census", "Change"),
     ),
+    "Choose the language": ("language",),
     "Save": ("Trace.save", "load", "Trace.to_html", "Trace.animate", "Trace.to_records", "Trace.to_pandas"),
     "Course": (
         *("check", "report", "review", "look_up", "Trace.quiz"),

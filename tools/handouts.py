@@ -1,10 +1,12 @@
 """Make the map of the four hooks, and a worksheet for each lesson, in build/handouts: ``python -m tools.handouts``.
 
-Each is a page that prints on one sheet of A4. Where Chromium is installed, there are PDFs of them, too.
+Each is a page that prints on one sheet of A4, in the language that ``HOOKVIZ_LANGUAGE`` names. Where Chromium is
+installed, there are PDFs of them, too.
 """
 
 import html
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,8 +17,13 @@ from typing import Any
 import nbformat
 from nbconvert.filters import markdown2html
 
+from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
 from tools.lesson_pages import PREDICT, read_facts
-from tools.notebook_runs import NOTEBOOKS, ROOT
+from tools.notebook_runs import ROOT, folder_of, in_language
+from tools.translation.catalogue import read_translations
+from tools.translation.markdown_blocks import has_prose
+from tools.translation.message_sources import HTML_TEXT
+from tools.translation.translated import translated
 
 SOURCE = ROOT / "site" / "handouts"
 TARGET = Path("build") / "handouts"
@@ -25,25 +32,25 @@ MAX_QUESTIONS = 6
 """A sheet has room for this many predictions."""
 PAGE = """\
 <!DOCTYPE html>
-<html lang="en">
+<html lang="{tag}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Worksheet {title}</title>
+<title>{worksheet}</title>
 <link rel="stylesheet" href="handout.css">
 </head>
 <body>
 <main>
 <h1>{title}</h1>
 <p><b>{question}</b></p>
-<p class="lines"><span>Name</span><span>Date</span></p>
+<p class="lines"><span>{name}</span><span>{date}</span></p>
 {questions}
 {rest}
 <section class="question">
-<p>What surprised me, and why it is so:</p>
+<p>{surprise}</p>
 <p class="answers"><span></span><span></span></p>
 </section>
-<p class="foot">Write down what you expect before anybody runs the cell. hookviz · hooks in PyTorch, step by step</p>
+<p class="foot">{foot}</p>
 </main>
 </body>
 </html>
@@ -51,13 +58,13 @@ PAGE = """\
 QUESTION = """\
 <section class="question">
 {text}
-<p class="answers"><span>I expect</span><span>It was</span><span>Because</span></p>
+<p class="answers"><span>{expect}</span><span>{was}</span><span>{because}</span></p>
 </section>"""
 
 
 def main() -> int:
     """Make the handouts, and print what was made."""
-    pages = make_pages(TARGET)
+    pages = make_pages(in_language(TARGET), current_language())
     printed = print_pages(pages, find_browser())
     for path in printed or pages:
         print(path)
@@ -66,29 +73,62 @@ def main() -> int:
     return 0
 
 
-def make_pages(target: Path) -> list[Path]:
-    """Write the pages into ``target``, and return their paths."""
+def make_pages(target: Path, language: str = "en") -> list[Path]:
+    """Write the pages in a language into ``target``, and return their paths."""
     target.mkdir(parents=True, exist_ok=True)
     for file in SOURCE.iterdir():
         shutil.copy(file, target)
     pages = [target / "four_hooks.html"]
-    for lesson in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb")):
+    pages[0].write_text(translate_html(pages[0].read_text(encoding="utf-8"), language), encoding="utf-8")
+    for lesson in sorted(folder_of(language).glob("[0-9]*_*.ipynb")):
         page = target / f"worksheet_{lesson.name[:2]}.html"
-        page.write_text(make_worksheet(nbformat.read(lesson, as_version=4)), encoding="utf-8")  # type: ignore[no-untyped-call]
+        notebook = nbformat.read(lesson, as_version=4)  # type: ignore[no-untyped-call]
+        page.write_text(make_worksheet(notebook, language), encoding="utf-8")
         pages.append(page)
     return pages
 
 
-def make_worksheet(notebook: Any) -> str:
+def translate_html(page: str, language: str) -> str:
+    """Translate a page of HTML: the text of each heading, paragraph, item and cell of a table."""
+    if language == "en":
+        return page
+
+    def translate(element: re.Match[str]) -> str:
+        text = " ".join(element["text"].split())
+        is_prose = has_prose(html.unescape(text))
+        return element["open"] + (read_translations(language).translate(text) if is_prose else text) + element["close"]
+
+    return HTML_TEXT.sub(translate, page).replace('lang="en"', f'lang="{LANGUAGE_TAGS[language]}"')
+
+
+def make_worksheet(notebook: Any, language: str = "en") -> str:
     """Make the page on which a student writes down the predictions of a lesson."""
     facts = read_facts(notebook)
     prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     texts = [match["text"] for match in PREDICT.finditer(prose)]
     left_out = len(texts) - MAX_QUESTIONS
-    rest = f"<p>{left_out} more predictions are in the notebook.</p>" if left_out > 0 else ""
-    questions = [QUESTION.format(text=markdown2html(text)) for text in texts[:MAX_QUESTIONS]]
+    more = translated("{count} more predictions are in the notebook.", language).format(count=left_out)
     title, question = html.escape(facts.title), html.escape(facts.question)
-    return PAGE.format(title=title, question=question, questions="\n".join(questions), rest=rest)
+    words = {
+        "expect": translated("I expect", language),
+        "was": translated("It was", language),
+        "because": translated("Because", language),
+    }
+    questions = [QUESTION.format(text=markdown2html(text), **words) for text in texts[:MAX_QUESTIONS]]
+    motto = translated("hookviz · hooks in PyTorch, step by step", language)
+    before = translated("Write down what you expect before anybody runs the cell.", language)
+    return PAGE.format(
+        tag=LANGUAGE_TAGS[language],
+        worksheet=translated("Worksheet {title}", language).format(title=title),
+        title=title,
+        question=question,
+        name=translated("Name", language),
+        date=translated("Date", language),
+        questions="\n".join(questions),
+        rest=f"<p>{more}</p>" if left_out > 0 else "",
+        surprise=translated("What surprised me, and why it is so:", language),
+        foot=f"{before} {motto}",
+    )
 
 
 def find_browser() -> str | None:

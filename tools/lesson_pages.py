@@ -7,29 +7,31 @@ from typing import Any
 
 import nbformat
 
+from tools.translation.translated import translated
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PARAGRAPH = r"(?P<text>.+?)(?=\n\n|\Z)"
-PREDICT = re.compile(rf"^\*\*Predict\.\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
+# The marks of lessons, in English and in Chinese.
+PREDICT = re.compile(rf"^\*\*(?P<title>Predict|预测)[.。]\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
 EXERCISE = re.compile(rf"^\*\*(?P<number>\d\d\.\d)\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
-MAP = re.compile(r"\n\n\[The course\]\(README\.md\): (.+)$", re.MULTILINE)
+MAP = re.compile(r"\n\n\[(?:The course|课程)\]\(README\.md\)(?:: |：)(.+)$", re.MULTILINE)
 """The links to all lessons: the site has a menu instead, and slides show one lesson only."""
 STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
-EXPLAIN = "<summary><b>Explain</b></summary>"
+EXPLAIN = re.compile("<summary><b>(?P<title>Explain|解释)</b></summary>")
 FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)
 """A folded text, and its title, which always shows."""
-TITLE = r"# Lesson (\d\d) · (.+)"
+TITLE = r"# (?:Lesson (?=\d\d ·)|第 (?=\d\d 课))(\d\d)(?: 课)? · (.+)"
 FACTS = (
-    r"\*\*The question: (.+?)\*\*",
-    r"\babout (\d+) minutes\b",
-    r"\bYou need (.+?)\.(?: |$)",
+    r"\*\*(?:The question: |问题：)(.+?)\*\*",
+    r"(?:\babout |大约需要 )(\d+) (?:minutes\b|分钟)",
+    r"(?:\bYou need |前提：)(.+?)(?:\.(?: |$)|。)",
 )
 CELL = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?:(?P<page>\w+)\.ipynb)?#cell-id=(?P<cell>[\w-]+)\)")
 """A link to a cell, in the form that JupyterLab supports."""
 NUMBER = '<p class="in" id="cell-id={}">In [{}]</p>'
 NOTE = """\
 ```{{note}}
-Everything on this page has already run. Its players and their switches work without a network. To have an answer
-checked, to move a slider or to change the code, open the notebook:
+{text}
 {{download}}`{name} </files/{name}>`.
 ```"""
 
@@ -61,23 +63,40 @@ def read_facts(notebook: Any) -> LessonFacts:
     return LessonFacts(f"{number} {title}", question[0].upper() + question[1:], int(minutes), needs)
 
 
-def make_page(notebook: Any, name: str) -> Any:
-    """Make the page of a notebook that ran; ``name`` is the file that the page offers for download."""
+def make_page(notebook: Any, name: str, language: str = "en") -> Any:
+    """Make the page of a notebook that ran.
+
+    Args:
+        notebook: the notebook with its outputs.
+        name: the file that the page offers for download.
+        language: the language of the notebook.
+    """
     page = copy.deepcopy(notebook)
     if any(is_check(cell) for cell in page.cells):
-        page.cells.insert(1, markdown_cell(NOTE.format(name=name)))
+        page.cells.insert(1, markdown_cell(make_note(name, language)))
     page.cells = [cell for cell in page.cells if not is_check(cell)]
     page.metadata.pop("widgets", None)
     page.metadata["hide-toc"] = True
-    page.cells = [page_cell for cell in page.cells for page_cell in _page_cells(cell)]
+    page.cells = [page_cell for cell in page.cells for page_cell in _page_cells(cell, language)]
     return page
 
 
-def _page_cells(cell: Any) -> list[Any]:
+def make_note(name: str, language: str) -> str:
+    """Make the note at the top of a page that says what does not work there."""
+    played = translated(
+        "Everything on this page has already run. Its players and their switches work without a network.", language
+    )
+    opened = translated(
+        "To have an answer checked, to move a slider or to change the code, open the notebook:", language
+    )
+    return NOTE.format(text=f"{played} {opened}", name=name)
+
+
+def _page_cells(cell: Any, language: str) -> list[Any]:
     """Make the cells of a page from one cell: prose with boxes, or code below its number, which players mention."""
     if cell.cell_type == "markdown":
         anchor = "" if cell.source.startswith("# ") else f'<span id="cell-id={cell.id}"></span>\n\n'
-        return [markdown_cell(anchor + link_cells(_box_questions(MAP.sub("", cell.source))))]
+        return [markdown_cell(anchor + link_cells(_box_questions(MAP.sub("", cell.source), language)))]
     cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
     for output in cell.outputs:
         if "text/html" in output.get("data", {}):
@@ -110,9 +129,10 @@ def is_check(cell: Any) -> bool:
     return cell.cell_type == "code" and "hv.check(" in cell.source
 
 
-def _box_questions(text: str) -> str:
-    text = PREDICT.sub(lambda match: _box("Predict", match["text"]), text)
-    text = EXERCISE.sub(lambda match: _box(f"Exercise {match['number']}", match["text"]), text)
+def _box_questions(text: str, language: str) -> str:
+    text = PREDICT.sub(lambda match: _box(match["title"], match["text"]), text)
+    exercise = translated("Exercise {number}", language)
+    text = EXERCISE.sub(lambda match: _box(exercise.format(number=match["number"]), match["text"]), text)
     # As HTML, since Sphinx would look for a heading with that name.
     return STEP.sub(r'<a href="\g<step>">\g<text></a>', text)
 

@@ -5,46 +5,54 @@ from typing import Any
 
 import nbformat
 
+from tools.lesson_ids import BADGES_ID, INSTALL_ID
 from tools.project_urls import launch_addresses
+from tools.translation.translated import translated
 
-BADGES_ID, INSTALL_ID = "badges", "install"
 BADGE = "[![{title}]({picture})]({address})"
 PICTURES = {
     "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
     "Binder": "https://mybinder.org/badge_logo.svg",
 }
 INSTALL_SOURCE = """\
-# @title Installs hookviz where it is missing
+# @title {title}
 import subprocess
 import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 
 if find_spec("hookviz") is None:
-    print("pip installs hookviz, and keeps the torch and ipywidgets that are here.")
+    print("{begins}")
     kept = [f"{{name}}=={{version(name)}}" for name in ("torch", "ipywidgets") if find_spec(name)]
     pip = [sys.executable, "-m", "pip", "install", "-q", "--upgrade-strategy", "only-if-needed"]
     done = subprocess.run([*pip, *kept, "{requirement}"], capture_output=True, text=True)
-    print(done.stderr or "hookviz is installed.")"""
+    print(done.stderr or "{ends}")"""
 """pip refuses to replace a package whose installed version is among its requirements.
 
 Not %pip: marimo does not run a cell with a magic command in a block.
 """
+CHOOSE_LANGUAGE = """
+
+import hookviz
+
+hookviz.language("{language}")"""
+"""In an edition in another language than English: the code of its lessons is that of the English ones."""
 COLLAPSED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
 """The marks of a collapsed cell for Colab, JupyterLab and Jupyter Book."""
 
 
-def add_start(notebook: Any, path: str, repository: str) -> Any:
+def add_start(notebook: Any, path: str, repository: str, language: str = "en") -> Any:
     """Copy a notebook with its start right below its title; a start that it has is replaced.
 
     Args:
         notebook: a lesson, whose first cell is its title.
         path: the path of the lesson in the repository.
         repository: the address of the repository; empty if it has none.
+        language: the language of the lesson.
     """
     started = remove_start(notebook)
-    badges = make_badges(repository, path)
-    install = nbformat.v4.new_code_cell(make_install_source(repository), id=INSTALL_ID, metadata=COLLAPSED)  # type: ignore[no-untyped-call]
+    badges = make_badges(repository, path, language)
+    install = nbformat.v4.new_code_cell(make_install_source(repository, language), id=INSTALL_ID, metadata=COLLAPSED)  # type: ignore[no-untyped-call]
     start = [nbformat.v4.new_markdown_cell(badges, id=BADGES_ID)] if badges else []  # type: ignore[no-untyped-call]
     started.cells[1:1] = [*start, install]
     return started
@@ -57,15 +65,23 @@ def remove_start(notebook: Any) -> Any:
     return rest
 
 
-def make_badges(repository: str, path: str) -> str:
+def make_badges(repository: str, path: str, language: str = "en") -> str:
     """Make the badges that open a notebook on Colab and on Binder; empty without a repository."""
     addresses = launch_addresses(repository, path)
     return " ".join(
-        BADGE.format(title=f"Open on {place}", picture=PICTURES[place], address=address)
+        BADGE.format(
+            title=translated("Open on {place}", language).format(place=place), picture=PICTURES[place], address=address
+        )
         for place, address in addresses.items()
     )
 
 
-def make_install_source(repository: str) -> str:
+def make_install_source(repository: str, language: str = "en") -> str:
     """Make the code that installs hookviz from its repository, or from pip's index if it has none."""
-    return INSTALL_SOURCE.format(requirement=f"hookviz[lessons]{f' @ git+{repository}' if repository else ''}")
+    source = INSTALL_SOURCE.format(
+        requirement=f"hookviz[lessons]{f' @ git+{repository}' if repository else ''}",
+        title=translated("Installs hookviz where it is missing", language),
+        begins=translated("pip installs hookviz, and keeps the torch and ipywidgets that are here.", language),
+        ends=translated("hookviz is installed.", language),
+    )
+    return source if language == "en" else source + CHOOSE_LANGUAGE.format(language=language)

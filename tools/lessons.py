@@ -19,11 +19,13 @@ MARKED = re.compile(_BETWEEN_MARKS.format("SOLUTION|HIDDEN TESTS"), re.MULTILINE
 """The lines that a student has to write, and those that check what the lesson says, between the marks of nbgrader."""
 HIDDEN_TESTS = re.compile(_BETWEEN_MARKS.format("HIDDEN TESTS"), re.MULTILINE | re.DOTALL)
 """The lines that check what the lesson says."""
-LESSONS_OF_ENTRY = re.compile(r"^In the lessons: (\d\d(?:, \d\d)*)\.$", re.MULTILINE)
+LESSONS_OF_ENTRY = re.compile(
+    r"^(?P<before>In the lessons: |见课程：)(?P<numbers>\d\d(?:(?:, |、)\d\d)*)(?P<after>[.。])$", re.MULTILINE
+)
 """The last line of an entry of the look-up page, in its solution: the numbers of lessons."""
 ROW = re.compile(r"^\| [\dWK]\S* \| .+ \| (.*) \|$", re.MULTILINE)
 """A row of the map from the articles to cells, in notebooks/README.md."""
-CELL_LINK = re.compile(r'\[(\d\d|page), ".+?"\]\(\w+\.ipynb#cell-id=([\w-]+)\)')
+CELL_LINK = re.compile(r"\[(?P<where>\d\d|page|速查页)[,，][^\]]+\]\(\w+\.ipynb#cell-id=(?P<cell>[\w-]+)\)")
 LESSON = re.compile(r"^\| (\[(\d\d) .+?\]\(\d\d_\w+\.ipynb\)) \|", re.MULTILINE)
 BLANK = re.compile(r"^(?P<indent> +)### BEGIN SOLUTION$.*?^(?P=indent)### END SOLUTION$", re.MULTILINE | re.DOTALL)
 """Lines inside a function or class that a student has to write."""
@@ -48,6 +50,15 @@ def remove_solutions(solution: Any) -> Any:
     return notebook
 
 
+def remove_checks(solution: Any) -> Any:
+    """Copy a notebook with solutions without the checks of what the lesson says."""
+    notebook = copy.deepcopy(solution)
+    for cell in notebook.cells:
+        cell.source = HIDDEN_TESTS.sub("\n", cell.source).strip("\n")
+    notebook.cells = [cell for cell in notebook.cells if cell.source]
+    return notebook
+
+
 def link_lessons(page: Any, readme: str) -> Any:
     """In the look-up page, replace the numbers of lessons by links to the cells that the map names for the entry.
 
@@ -62,9 +73,9 @@ def link_lessons(page: Any, readme: str) -> Any:
             continue
         cell_ids = _code_cells_after(notebook, at)
         links = []
-        for number in match[1].split(", "):
+        for number in re.findall(r"\d\d", match["numbers"]):
             links += _links_to_lesson(number, cell_ids, rows) or [lessons[number]]
-        cell.source = cell.source.replace(match[0], f"In the lessons: {' · '.join(links)}.")
+        cell.source = cell.source.replace(match[0], f"{match['before']}{' · '.join(links)}{match['after']}")
     return notebook
 
 
@@ -79,8 +90,9 @@ def _links_to_lesson(number: str, cell_ids: set[str], rows: list[list[str]]) -> 
     found: dict[str, None] = {}
     for row in rows:
         targets = [CELL_LINK.fullmatch(link) for link in row]
-        if any(match and match[1] == "page" and match[2] in cell_ids for match in targets):
-            found |= {link: None for link, match in zip(row, targets, strict=True) if match and match[1] == number}
+        if any(match and not match["where"].isdigit() and match["cell"] in cell_ids for match in targets):
+            same = (link for link, match in zip(row, targets, strict=True) if match and match["where"] == number)
+            found |= dict.fromkeys(same)
     return list(found)
 
 

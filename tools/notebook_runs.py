@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+from hookviz.support.messages.languages import LANGUAGES, VARIABLE, current_language
 from tools.lesson_start import remove_start
 from tools.lessons import remove_solutions
 
@@ -37,9 +39,11 @@ def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
 
 
 def _run_cached(path: Path, cache: Path) -> Any:
-    copy = cache / f"{path.stem}-{_fingerprint(path)}.ipynb"
-    with _exclusive(cache / f"{path.stem}.lock"):
-        return _read_or_run(path, cache, copy)
+    language = language_of(path)
+    copy = cache / language / f"{path.stem}-{_fingerprint(path)}.ipynb"
+    copy.parent.mkdir(exist_ok=True)
+    with _exclusive(copy.parent / f"{path.stem}.lock"):
+        return _read_or_run(path, copy)
 
 
 @contextmanager
@@ -50,12 +54,12 @@ def _exclusive(lock: Path) -> Iterator[None]:
         yield
 
 
-def _read_or_run(path: Path, cache: Path, copy: Path) -> Any:
+def _read_or_run(path: Path, copy: Path) -> Any:
     if not copy.exists():
         lesson = remove_start(nbformat.read(_with_solutions(path), as_version=4))  # type: ignore[no-untyped-call]
-        notebook = run_cells(lesson, path.parent)
+        notebook = run_cells(lesson, path.parent, language_of(path))
         notebook = remove_solutions(notebook)
-        for old in cache.glob(f"{path.stem}-*.ipynb"):
+        for old in copy.parent.glob(f"{path.stem}-*.ipynb"):
             old.unlink()
         nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
     return nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
@@ -67,12 +71,31 @@ def _with_solutions(path: Path) -> Path:
     return solutions if solutions.exists() else path
 
 
-def run_cells(notebook: Any, folder: Path) -> Any:
-    """Run all cells of ``notebook`` in ``folder``; return the same notebook with its outputs."""
+def language_of(path: Path) -> str:
+    """The language of a notebook: each edition in another language than English has a folder of its own."""
+    return path.parent.name if path.parent.name in LANGUAGES else "en"
+
+
+def folder_of(language: str) -> Path:
+    """The folder of the lessons in a language."""
+    return NOTEBOOKS if language == "en" else NOTEBOOKS / language
+
+
+def in_language(target: Path) -> Path:
+    """The folder for what is made in the current language: ``target``, or for another language one in it."""
+    language = current_language()
+    return target if language == "en" else target / language
+
+
+def run_cells(notebook: Any, folder: Path, language: str = "en") -> Any:
+    """Run all cells of ``notebook`` in ``folder``; return the same notebook with its outputs.
+
+    hookviz speaks ``language`` in it.
+    """
     resources = {"metadata": {"path": str(folder)}}
     client = NotebookClient(notebook, timeout=120, resources=resources, extra_arguments=QUIET)
     # A thread has no event loop; asyncio.run makes one and closes it.
-    asyncio.run(client.async_execute())
+    asyncio.run(client.async_execute(env={**os.environ, VARIABLE: language}))
     for cell in notebook.cells:
         # A progress bar leaves an empty output behind.
         cell.get("outputs", [])[:] = [output for output in cell.get("outputs", []) if output.get("data") != {}]

@@ -7,38 +7,38 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hookviz.course.question_bank import Question, parse_questions, read_questions
+from tools.translation.translated import translatable, translated
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAM = ROOT / "notebooks" / "solutions" / "exam.json"
-POLLS_HEAD = """\
+HEAD = """\
 ---
 orphan: true
 ---
 
-# Polls
+# {title}
 
-Questions for the room, lesson by lesson. Ask one, let everybody vote, let two neighbours who disagree talk for a
-minute, and vote again. Below each question, a click shows the right choice and, for each wrong one, why people choose
-it and why it is wrong. `hv.review` asks the same questions in the lessons.
-`python -m tools.questions` makes this page from `hookviz/course/questions.en.json`.
+{about}
 """
-EXAM_HEAD = """\
----
-orphan: true
----
-
-# Exam
-
-Twenty questions about lessons 01 to 11 and 13, for 45 minutes. One choice of each is right.
-`notebooks/solutions/exam_answers.md` has the answers, and this site does not have that file.
-None of the questions is asked in the lessons or in the [polls](polls.md).
-"""
-FOLD = "<details>\n<summary>The answer, and why people choose the others</summary>\n\n{}\n</details>\n"
-ANSWERS_HEAD = """\
-# Answers to the exam
-
-The exam is `site/exam.md`. `python -m tools.questions` makes both from `exam.json`.
-"""
+ABOUT_POLLS = (
+    translatable(
+        "Questions for the room, lesson by lesson. Ask one, let everybody vote, let two neighbours who disagree talk "
+        "for a minute, and vote again."
+    ),
+    translatable(
+        "Below each question, a click shows the right choice and, for each wrong one, why people choose it and why it "
+        "is wrong."
+    ),
+    translatable("`hv.review` asks the same questions in the lessons."),
+    translatable("`python -m tools.questions` makes this page from `hookviz/course/questions.en.json`."),
+)
+ABOUT_EXAM = (
+    translatable("Twenty questions about lessons 01 to 11 and 13, for 45 minutes. One choice of each is right."),
+    translatable("`notebooks/solutions/exam_answers.md` has the answers, and this site does not have that file."),
+    translatable("None of the questions is asked in the lessons or in the [polls](polls.md)."),
+)
+FOLD = "<details>\n<summary>{}</summary>\n\n{}\n</details>\n"
+ABOUT_ANSWERS = translatable("The exam is `site/exam.md`. `python -m tools.questions` makes both from `exam.json`.")
 
 
 def read_exam() -> Mapping[str, Question]:
@@ -46,30 +46,36 @@ def read_exam() -> Mapping[str, Question]:
     return parse_questions(EXAM.read_text(encoding="utf-8"))
 
 
-def write_polls(questions: Iterable[Question]) -> str:
+def write_polls(questions: Iterable[Question], language: str = "en") -> str:
     """Write the page of polls: each question with its choices, and why people choose the wrong ones."""
-    parts, lesson = [POLLS_HEAD], ""
+    title, about = translated("Polls", language), " ".join(translated(text, language) for text in ABOUT_POLLS)
+    parts, lesson = [HEAD.format(title=title, about=about)], ""
+    fold = translated("The answer, and why people choose the others", language)
     for question in questions:
         if question.lesson != lesson:
             lesson = question.lesson
-            parts.append(f"## Lesson {lesson}\n")
-        parts += [f"**{question.key}** {question.ask}\n", _list_choices(question), FOLD.format(_explain(question))]
+            heading = translated("Lesson {number}", language)
+            parts.append(f"## {heading.format(number=lesson)}\n")
+        answer = FOLD.format(fold, _explain(question, language))
+        parts += [f"**{question.key}** {question.ask}\n", _list_choices(question), answer]
     return "\n".join(parts)
 
 
-def write_exam(questions: Iterable[Question]) -> str:
+def write_exam(questions: Iterable[Question], language: str = "en") -> str:
     """Write the page of the exam, without answers."""
-    parts = [EXAM_HEAD]
+    title, about = translated("Exam", language), " ".join(translated(text, language) for text in ABOUT_EXAM)
+    parts = [HEAD.format(title=title, about=about)]
     for number, question in enumerate(questions, 1):
         parts += [f"**{number}.** {question.ask}\n", _list_choices(question)]
     return "\n".join(parts)
 
 
-def write_answers(questions: Iterable[Question]) -> str:
+def write_answers(questions: Iterable[Question], language: str = "en") -> str:
     """Write the answers to the exam, with the reasons."""
-    parts = [ANSWERS_HEAD]
+    title, about = translated("Answers to the exam", language), translated(ABOUT_ANSWERS, language)
+    parts = [f"# {title}\n\n{about}\n"]
     for number, question in enumerate(questions, 1):
-        parts += [f"**{number}.** {question.ask}\n", _explain(question)]
+        parts += [f"**{number}.** {question.ask}\n", _explain(question, language)]
     return "\n".join(parts)
 
 
@@ -77,13 +83,16 @@ def _list_choices(question: Question) -> str:
     return "".join(f"- {letter}) {choice.text}\n" for letter, choice in question.lettered())
 
 
-def _explain(question: Question) -> str:
+def _explain(question: Question, language: str) -> str:
+    chosen = translated("Why people choose it:", language)
+    but = translated("Why it is wrong:", language)
     lines: list[str] = []
     for letter, choice in question.lettered():
         if choice.right:
-            lines.insert(0, f"- **{letter}) is right.** {choice.reason}\n")
+            right = translated("{letter}) is right.", language).format(letter=letter)
+            lines.insert(0, f"- **{right}** {choice.reason}\n")
         else:
-            lines.append(f"- {letter}) *Why people choose it:* {choice.chosen} *Why it is wrong:* {choice.reason}\n")
+            lines.append(f"- {letter}) *{chosen}* {choice.chosen} *{but}* {choice.reason}\n")
     return "".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import nbformat
 
 from tools.lesson_pages import EXPLAIN, FOLDED, MAP, WIDGET, is_check, is_open
+from tools.translation.translated import translated
 
 MAX_HEIGHT_BELOW_HEADING, MAX_HEIGHT = 550, 690
 """The largest height of a drawing in pixels: below a heading, and on a slide without one."""
@@ -22,18 +23,22 @@ TABLE_CELL_WIDTH, OUTPUT_WIDTH = 36, 98
 """Characters in a line of a table cell, and in a line of printed output."""
 BLOCK = re.compile(r"```.*?^```|\S(?:(?!\n\n|\n```).)*", re.DOTALL | re.MULTILINE)
 """A paragraph, a table, a list, or code between fences, which may contain empty lines."""
-QUESTION = re.compile(r"\*\*(?:(Predict)\.|(\d\d\.\d))\*\* ")
-EXPLANATION = "**Explain.** "
+QUESTION = re.compile(r"\*\*(?:(Predict|预测)[.。]|(\d\d\.\d))\*\* ")
+EXPLANATION = re.compile(r"\*\*(?P<title>Explain|解释)[.。]\*\* ")
+INSTRUCTION = re.compile(r"\*\*(?:Run|Step|运行|单步)")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
-SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\)))\s+(?=[A-Z`(*])")
+SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\)))(?=\s+[A-Z`(*])|(?<=[。！？])(?![”）])|(?<=[。！？][”）])")
+HAN = re.compile(r"[\u3400-\u9fff]")
+WORDS_PER_HAN = 0.6
+"""English says with one word what Chinese says with some 1.7 characters."""
 
 
-def make_slides(notebook: Any) -> Any:
+def make_slides(notebook: Any, language: str = "en") -> Any:
     """Make a notebook with the cells of all slides, with the metadata that nbconvert needs.
 
     If cells have the tag ``slide``, they and the first cell alone make slides; the others go to the speaker's notes.
     """
-    builder = SlideBuilder()
+    builder = SlideBuilder(language)
     has_chosen_cells = any(map(_is_chosen, notebook.cells))
     for cell in notebook.cells:
         if is_check(cell):
@@ -55,7 +60,8 @@ def make_slides(notebook: Any) -> Any:
 class SlideBuilder:
     """Lays out cells on slides: a heading with the first sentences of prose, then code with its output."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: str = "en") -> None:
+        self._language = language
         self.cells: list[Any] = []
         self._heading = ""
         self._notes: list[str] = []
@@ -77,8 +83,9 @@ class SlideBuilder:
         end = 0
         for folded in FOLDED.finditer(source):
             self._lay_out(source[end : folded.start()])
-            if EXPLAIN in folded[0]:
-                self._add_explanation(folded["text"])
+            explain = EXPLAIN.search(folded[0])
+            if explain:
+                self._add_explanation(explain["title"], folded["text"])
             else:
                 self._notes.append(folded["text"])
             end = folded.end()
@@ -101,14 +108,15 @@ class SlideBuilder:
     def _lay_out(self, prose: str) -> None:
         """Lay out prose without folded parts, paragraph by paragraph."""
         for block in BLOCK.findall(MAP.sub("", prose)):
-            question = QUESTION.match(block)
+            question, explanation = QUESTION.match(block), EXPLANATION.match(block)
             if block.startswith("#"):
                 self._begin_section(block)
             elif question:
-                title = question[1] or f"Exercise {question[2]}"
+                exercise = translated("Exercise {number}", self._language)
+                title = question[1] or exercise.format(number=question[2])
                 self._add_question(f"### {title}\n\n{block[question.end() :]}")
-            elif block.startswith(EXPLANATION):
-                self._add_explanation(block.removeprefix(EXPLANATION))
+            elif explanation:
+                self._add_explanation(explanation["title"], block[explanation.end() :])
             elif block.startswith("|"):
                 for page in _split_table(block):
                     self._place(_markdown_cell(page))
@@ -131,14 +139,14 @@ class SlideBuilder:
         self._add(_markdown_cell(question, "asks"), "-" if self._has_only_heading else "slide")
         self._lines_left = 0
 
-    def _add_explanation(self, prose: str) -> None:
-        self._begin_slide(_markdown_cell(f"## Explain\n\n{_first_sentences(prose)}", "explains"))
-        self._notes.append(EXPLANATION + prose)
+    def _add_explanation(self, title: str, prose: str) -> None:
+        self._begin_slide(_markdown_cell(f"## {title}\n\n{_first_sentences(prose)}", "explains"))
+        self._notes.append(f"**{title}{'。' if self._language == 'zh' else '.'}** {prose}")
         self._lines_left = 0
 
     def _add_paragraph(self, block: str) -> None:
         """Show the first sentences of the prose below a heading; the rest goes to the notes."""
-        shown = _first_sentences(block) if self._has_only_heading and not re.match(r"\*\*(Run|Step)", block) else ""
+        shown = _first_sentences(block) if self._has_only_heading and not INSTRUCTION.match(block) else ""
         if shown:
             self._add(_markdown_cell(shown))
             self._lines_left -= PROSE_LINES
@@ -248,7 +256,7 @@ def _split_table(table: str) -> list[str]:
     head, rows = table.splitlines()[:2], table.splitlines()[2:]
     pages, room = [head], TABLE_LINES
     for row in rows:
-        height = max(math.ceil(len(cell) / TABLE_CELL_WIDTH) for cell in row.split("|"))
+        height = max(math.ceil(_count_columns(cell) / TABLE_CELL_WIDTH) for cell in row.split("|"))
         if height > room:
             pages, room = [*pages, head], TABLE_LINES
         pages[-1] = [*pages[-1], row]
@@ -258,11 +266,20 @@ def _split_table(table: str) -> list[str]:
 
 def _first_sentences(text: str) -> str:
     """The first sentences of a text, up to ``MAX_WORDS`` words but at least one sentence."""
-    sentences = SENTENCE.split(text)
-    end = 1
-    while end < len(sentences) and len(" ".join(sentences[: end + 1]).split()) <= MAX_WORDS:
-        end += 1
+    ends = [*(match.start() for match in SENTENCE_END.finditer(text) if match.start() < len(text)), len(text)]
+    shown = [text[:end] for end in ends]
+    while len(shown) > 1 and _count_words(shown[-1]) > MAX_WORDS:
+        del shown[-1]
     # A sentence that ends in a colon introduces something that is not shown.
-    while end > 1 and sentences[end - 1].endswith(":"):
-        end -= 1
-    return " ".join(sentences[:end])
+    while len(shown) > 1 and shown[-1].endswith((":", "：")):
+        del shown[-1]
+    return shown[-1]
+
+
+def _count_words(text: str) -> float:
+    return len(HAN.sub(" ", text).split()) + WORDS_PER_HAN * len(HAN.findall(text))
+
+
+def _count_columns(text: str) -> int:
+    """The width of a text in Latin letters; a Chinese character is twice as wide."""
+    return len(text) + len(HAN.findall(text))

@@ -1,4 +1,7 @@
-"""Make slides of lessons in build/slides: ``python -m tools.slides 01 02``. They open from disk, without a network."""
+"""Make slides of lessons in build/slides: ``python -m tools.slides 01 02``. They open from disk, without a network.
+
+They are in the language that ``HOOKVIZ_LANGUAGE`` names.
+"""
 
 import base64
 import re
@@ -11,7 +14,8 @@ from typing import Any
 from nbconvert import SlidesExporter
 
 from hookviz.player.compression import pack, unpack
-from tools.notebook_runs import NOTEBOOKS, run_all
+from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
+from tools.notebook_runs import folder_of, in_language, language_of, run_all
 from tools.slide_cells import MAX_HEIGHT, MAX_HEIGHT_BELOW_HEADING, make_slides
 
 TARGET = Path("build") / "slides"
@@ -25,12 +29,13 @@ READABLE_SIZE, LARGE_SIZE = 18, 26
 
 def main(numbers: list[str]) -> int:
     """Make the slides of the lessons with these numbers, and print their paths."""
-    paths = [path for number in numbers for path in NOTEBOOKS.glob(f"{number}_*.ipynb")]
+    lessons = folder_of(current_language())
+    paths = [path for number in numbers for path in lessons.glob(f"{number}_*.ipynb")]
     if len(paths) < len(numbers) or not paths:
-        known = ", ".join(sorted(path.name[:2] for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")))
+        known = ", ".join(sorted(path.name[:2] for path in lessons.glob("[0-9]*_*.ipynb")))
         print(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {known}.", file=sys.stderr)
         return 1
-    for page in make_decks(paths, TARGET):
+    for page in make_decks(paths, in_language(TARGET)):
         print(f"{page}: open it in a browser; S opens the speaker's notes.")
     return 0
 
@@ -38,10 +43,11 @@ def main(numbers: list[str]) -> int:
 def make_decks(paths: list[Path], target: Path) -> list[Path]:
     """Write the slides of these notebooks as pages into ``target``, and return their paths."""
     copy_assets(target)
-    pages = {target / f"{path.name[:2]}.html": render_deck(notebook) for path, notebook in run_all(paths).items()}
-    for page, html in pages.items():
-        page.write_text(html, encoding="utf-8")
-    return list(pages)
+    pages = []
+    for path, notebook in run_all(paths).items():
+        pages.append(target / f"{path.name[:2]}.html")
+        pages[-1].write_text(render_deck(notebook, language_of(path)), encoding="utf-8")
+    return pages
 
 
 def copy_assets(target: Path) -> None:
@@ -54,8 +60,8 @@ def copy_assets(target: Path) -> None:
         shutil.copy(DECK / name, target)
 
 
-def render_deck(notebook: Any) -> str:
-    """Render the slides of a notebook that ran as one page of HTML."""
+def render_deck(notebook: Any, language: str = "en") -> str:
+    """Render the slides of a notebook that ran, which is in ``language``, as one page of HTML."""
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if "data" in output:
             output.data = enlarge_output(output.data)
@@ -63,7 +69,9 @@ def render_deck(notebook: Any) -> str:
         template_name="deck", extra_template_basedirs=[str(DECK.parent)]
     )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    html, _ = exporter.from_notebook_node(make_slides(notebook))
+    slides = make_slides(notebook, language)
+    slides.metadata["language"] = LANGUAGE_TAGS[language]
+    html, _ = exporter.from_notebook_node(slides)
     return str(html)
 
 

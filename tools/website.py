@@ -1,11 +1,15 @@
-"""Make a static site of the course in build/site: ``python -m tools.website``. It works from disk and on any host."""
+"""Make a static site of the course in build/site: ``python -m tools.website``. It works from disk and on any host.
 
+The English site is in the folder itself, and each other language has a folder of its own in it.
+"""
+
+import argparse
 import json
 import re
 import runpy
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,16 +17,24 @@ from typing import Any
 import nbformat
 
 from hookviz.course.article_index import read_index
+from hookviz.course.question_bank import parse_questions, read_questions
+from hookviz.support.messages.languages import LANGUAGES, speaking
 from tools.api_pages import write_api_pages
 from tools.atlas.page import write_page
 from tools.handouts import make_pages
 from tools.lesson_pages import link_cells, make_page, markdown_cell, read_facts
 from tools.lessons import PAGE
-from tools.notebook_runs import NOTEBOOKS, ROOT, run_all
+from tools.notebook_runs import ROOT, folder_of, run_all
 from tools.project_urls import read_url, write_launch_links
+from tools.questions import write_exam, write_polls
+from tools.translation.editions import Edition
+from tools.translation.message_sources import PAGES
+from tools.translation.translated import translatable, translated
 
 SOURCE = ROOT / "site"
 BUILD = Path("build") / "site"
+NOT_SERVED = ("__pycache__", "player.py", "chinese_search.js", "handouts")
+"""What the site is made with, but does not consist of."""
 TABLES = ("README", "glossary")
 """Markdown files in the folder of the notebooks that are also pages of the site."""
 CARD = """\
@@ -31,11 +43,15 @@ CARD = """\
 
 {question}
 
-*{minutes} minutes. You need {needs}.*
+*{facts}*
 :::
 """
 
 
+ENGLISH_ONLY = {"api/index": translatable("API"), "atlas": translatable("Atlas of hooks")}
+"""Pages that other languages do not have: the reference is made of docstrings, the atlas of programs."""
+REFERENCE = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?P<page>api/types/\w+)\.rst\)")
+"""A link to a page of the reference."""
 SEARCH_BOX = """\
 ```{{raw}} html
 <div class="look-up">
@@ -48,60 +64,113 @@ SEARCH_BOX = """\
 """Where a reader of the look-up page pastes a line of code; site/static/look_up.js answers."""
 
 
-def main(target: Path) -> int:
+def main(arguments: list[str]) -> int:
     """Make the site, and print its path."""
-    failed = build_site(target)
+    parser = argparse.ArgumentParser(prog="python -m tools.website", description="Make the course as a static site.")
+    parser.add_argument("target", nargs="?", type=Path, default=BUILD)
+    parser.add_argument(
+        "--run",
+        metavar="NUMBERS",
+        help="run only these lessons of the editions in other languages, such as 01,02; the others get no outputs",
+    )
+    options = parser.parse_args(arguments)
+    target: Path = options.target
+    failed = build_site(target, None if options.run is None else options.run.split(","))
     if not failed:
         print(f"The site is in {target}: open index.html there, or put the folder on any web server.")
     return failed
 
 
-def build_site(target: Path) -> int:
-    """Make the site in ``target``, and return the status of Sphinx: 0 without warnings and errors."""
+def build_site(target: Path, numbers: Collection[str] | None = None) -> int:
+    """Make the site in all languages in ``target``, and return the status of Sphinx: 0 without warnings and errors.
+
+    Args:
+        target: the folder of the site; what is in it is removed.
+        numbers: the lessons that run in other languages than English, or None for all; the English ones all run.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    status = 0
+    for language in LANGUAGES:
+        with speaking(language):
+            source = target.with_name(f"{target.name}-source-{language}")
+            place, chosen = (target, None) if language == "en" else (target / language, numbers)
+            status = build_edition(source, place, language, chosen) or status
+    return status
+
+
+def build_edition(source: Path, target: Path, language: str, numbers: Collection[str] | None = None) -> int:
+    """Make the site in one language, which hookviz speaks now, by way of the folder ``source``."""
     # Imported here: `make lab` does not install Sphinx, and most tests of this module do not need it.
     from sphinx.cmd.build import build_main
 
-    source = target.with_name(f"{target.name}-source")
-    for folder in (source, target):
-        shutil.rmtree(folder, ignore_errors=True)
-    write_source(source, run_all(sorted(NOTEBOOKS.glob("*.ipynb"))))
+    shutil.rmtree(source, ignore_errors=True)
+    paths = sorted(folder_of(language).glob("*.ipynb"))
+    ran = run_all(path for path in paths if numbers is None or path.name[:2] in numbers)
+    shown = {path: ran[path] if path in ran else nbformat.read(path, as_version=4) for path in paths}  # type: ignore[no-untyped-call]
+    write_source(source, shown, language)
     doctrees = str(source / ".doctrees")
     return build_main(["-q", "-W", "--keep-going", "-d", doctrees, "-b", "html", str(source), str(target)])
 
 
-def write_source(source: Path, ran: Mapping[Path, Any]) -> None:
+def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") -> None:
     """Write the sources for Sphinx: the pages in site/, the notebooks that ran, and the overview of the lessons."""
-    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "player.py", "handouts"))
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns(*NOT_SERVED))
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
     shutil.copytree(ROOT / "images", source / "images", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    make_pages(source / "extra" / "handouts")
+    make_pages(source / "extra" / "handouts", language)
+    if language != "en":
+        translate_pages(source, language)
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
         text = page.read_text(encoding="utf-8").replace("](../images/", "](images/")
         page.write_text(link_lessons(text, names), encoding="utf-8")
     for path, notebook in ran.items():
-        made = make_page(notebook, path.name)
+        made = make_page(notebook, path.name, language)
         if path.name == PAGE:
-            made.cells.insert(1, markdown_cell(make_search_box()))
+            made.cells.insert(1, markdown_cell(make_search_box(language)))
         nbformat.write(made, source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
     for name in TABLES:
-        table = (
-            (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8").replace("[solutions/](solutions)", "`solutions/`")
-        )
+        table = (folder_of(language) / f"{name}.md").read_text(encoding="utf-8")
+        table = table.replace("[solutions/](solutions)", "`solutions/`").replace("](../../images/", "](../images/")
         (source / "notebooks" / f"{name}.md").write_text(link_cells(table), encoding="utf-8")
-    write_page(source)
-    (source / "map.md").write_text(write_overview(ran), encoding="utf-8")
+    if language == "en":
+        write_page(source)
+        write_api_pages(source / "api")
+    (source / "map.md").write_text(write_overview(ran, language), encoding="utf-8")
     (source / "launch.md").write_text(write_launch_links(read_url("Repository")), encoding="utf-8")
-    write_api_pages(source / "api")
     for name, make in runpy.run_path(str(SOURCE / "player.py"))["PAGES"].items():
         (source / name).write_text(make(), encoding="utf-8")
 
 
-def make_search_box() -> str:
+def translate_pages(source: Path, language: str) -> None:
+    """Translate the pages of the site in ``source``; what there is in English alone is a page that leads to it."""
+    edition = Edition(language)
+    for name in PAGES:
+        page = source / f"{name}.md"
+        text = edition.translate_page(page.read_text(encoding="utf-8"))
+        page.write_text(REFERENCE.sub(_link_english, text), encoding="utf-8")
+    exam = parse_questions((folder_of(language) / "solutions" / "exam.json").read_text(encoding="utf-8"))
+    (source / "polls.md").write_text(write_polls(read_questions(language).values(), language), encoding="utf-8")
+    (source / "exam.md").write_text(write_exam(exam.values(), language), encoding="utf-8")
+    shutil.rmtree(source / "api")
+    (source / "api").mkdir()
+    for name, title in ENGLISH_ONLY.items():
+        leads = translated("This page is in English:", language)
+        address = "../" * (1 + name.count("/")) + name
+        heading = translated(title, language)
+        text = f'---\norphan: true\n---\n\n# {heading}\n\n{leads} <a href="{address}.html">{title}</a>\n'
+        (source / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def _link_english(link: re.Match[str]) -> str:
+    return f'<a href="../{link["page"]}.html">{link["text"].replace("`", "")}</a>'
+
+
+def make_search_box(language: str = "en") -> str:
     """Make the box of the look-up page that finds an entry for a line of code, with the index in it."""
-    index = read_index()
+    index = read_index(language)
     texts = {name: escape(text) for name, text in index["texts"].items()}
     # A text with </script> in it would end the script.
     return SEARCH_BOX.format(**texts, index=json.dumps(index, ensure_ascii=False).replace("</", "<\\/"))
@@ -110,16 +179,19 @@ def make_search_box() -> str:
 def link_lessons(text: str, names: Mapping[str, str]) -> str:
     """Link each mention of a lesson in a page, if that lesson exists."""
     return re.sub(
-        r"(?m)(?<!# )\blesson (\d\d)\b",
+        r"(?m)(?<!# )(?:\blesson (?=\d\d\b)|第 (?=\d\d 课))(\d\d)(?: 课)?",
         lambda mention: f"[{mention[0]}](notebooks/{names[mention[1]]})" if mention[1] in names else mention[0],
         text,
     )
 
 
-def write_overview(ran: Mapping[Path, Any]) -> str:
+def write_overview(ran: Mapping[Path, Any], language: str = "en") -> str:
     """Write the cards of the lessons."""
     lessons = {path.stem: read_facts(notebook) for path, notebook in ran.items() if is_lesson(path)}
-    cards = [CARD.format(name=name, **vars(lesson)) for name, lesson in lessons.items()]
+    facts = translated("{minutes} minutes. You need {needs}.", language)
+    cards = [
+        CARD.format(name=name, facts=facts.format(**vars(lesson)), **vars(lesson)) for name, lesson in lessons.items()
+    ]
     return "\n".join([":::::{container} lessons", *cards, ":::::", ""])
 
 
@@ -129,4 +201,4 @@ def is_lesson(path: Path) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(*sys.argv[1:]) if sys.argv[1:] else BUILD))
+    sys.exit(main(sys.argv[1:]))

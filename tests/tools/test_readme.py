@@ -20,7 +20,7 @@ from hookviz.player.trace_content import MAX_UNSPLIT_STEPS, OUTPUT_BOXES, OUTPUT
 from hookviz.player.widget import Player
 from hookviz.recorder import pass_observer, saved_tensors
 from hookviz.support import progress
-from hookviz.support.messages import select_texts
+from hookviz.support.messages import languages, select_texts
 from hookviz.what_if import combinations
 from tests.course.test_notebooks import LESSONS
 from tools.classic_environment import PACKAGES
@@ -58,7 +58,9 @@ def test_make_targets_and_variables_in_the_readme_exist() -> None:
     targets = set(re.findall(r"(?m)(?:^|`)make (\w+)", README))
     assert {"lab", "site", "test", "slides"} <= targets
     assert [target for target in targets if f"\n{target}: " not in makefile] == []
-    assert [name for name in re.findall(r"\b([A-Z]+(?:_[A-Z]+)?)=", README) if f"\n{name} ?=" not in makefile] == []
+    variables = set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)?)=", README)) - {languages.VARIABLE}
+    assert [name for name in variables if f"\n{name} ?=" not in makefile] == []
+    assert f"$({languages.VARIABLE})" in makefile
 
 
 def test_names_of_the_api_in_the_readme_exist() -> None:

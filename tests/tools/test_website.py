@@ -81,7 +81,7 @@ def test_notebook_runs_again_only_if_its_source_has_changed(tmp_path: Path) -> N
     assert run_and_read_output() == first
     notebook.cells[0].source += "  # changed"
     assert run_and_read_output() != first
-    assert len(list(cache_folder.glob("*.ipynb"))) == 1
+    assert len(list(cache_folder.rglob("*.ipynb"))) == 1
 
 
 # -- the lecturer's guide

@@ -1,0 +1,134 @@
+"""Every text of the project that is translated, with the place where it stands."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from babel.messages.extract import extract_from_file
+
+from tools.lesson_ids import BADGES_ID, INSTALL_ID
+from tools.translation.code_comments import translate_comments
+from tools.translation.markdown_blocks import has_prose, list_texts
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SOLUTIONS = ROOT / "notebooks" / "solutions"
+COURSE = ROOT / "hookviz" / "course"
+SCREENS = ROOT / "hookviz" / "support" / "messages" / "en.json"
+INDEX, QUESTIONS = COURSE / "article_index.json", COURSE / "questions.en.json"
+EXAM = SOLUTIONS / "exam.json"
+PAGES = ("index", "lessons", "look_up", "lecturers", "player", "recipes", "teaching", "lecturer", "concept_test")
+"""The pages in site/ that are written by hand; the others are made."""
+HTML_TEXT = re.compile(r"(?P<open><(?P<tag>title|h1|h2|p|td|li)\b[^>]*>)(?P<text>.*?)(?P<close></(?P=tag)>)", re.DOTALL)
+"""An element of a handout with its text."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A text that is translated."""
+
+    text: str
+    place: str
+    """Where it stands: a file of the project, and after ``#`` the key or the cell."""
+
+    @property
+    def key(self) -> str:
+        """The key or cell of its place; empty if it has none."""
+        return self.place.partition("#")[2]
+
+
+def read_sources() -> dict[str, list[Message]]:
+    """Read all texts: name of a file of the catalogue → the texts in it, in their order."""
+    return {
+        "screens": [*_read_table(SCREENS)],
+        "checks": [*_read_table(COURSE / "en.json"), *_read_table(COURSE / "project.en.json"), *_read_index()],
+        "questions": [*_read_questions(QUESTIONS), *_read_questions(EXAM)],
+        **{path.stem: [*_read_notebook(path)] for path in sorted(SOLUTIONS.glob("*.ipynb"))},
+        "glossary": [*_read_page(ROOT / "notebooks" / "glossary.md")],
+        "guide": [*_read_page(ROOT / "notebooks" / "README.md")],
+        "site": [*_read_site()],
+        "readme": [*_read_page(ROOT / "README.md")],
+    }
+
+
+def _read_table(path: Path) -> Iterator[Message]:
+    for key, text in json.loads(path.read_text(encoding="utf-8")).items():
+        if text:
+            yield Message(text, f"{_name(path)}#{key}")
+
+
+def _read_questions(path: Path) -> Iterator[Message]:
+    for key, entry in json.loads(path.read_text(encoding="utf-8")).items():
+        for text in question_texts(entry):
+            if has_prose(text):
+                yield Message(text, f"{_name(path)}#{key}")
+
+
+def question_texts(entry: dict[str, Any]) -> Iterator[str]:
+    """Yield the texts of a question: what it asks, then each choice with its reasons."""
+    yield entry["ask"]
+    for choice in entry["choices"]:
+        yield from (choice[part] for part in ("text", "chosen", "reason") if part in choice)
+
+
+def _read_index() -> Iterator[Message]:
+    index = json.loads(INDEX.read_text(encoding="utf-8"))
+    for key, text in index["texts"].items():
+        if has_prose(text):
+            yield Message(text, f"{_name(INDEX)}#{key}")
+    for entry in index["entries"]:
+        for part in ("heading", "says", "today"):
+            if has_prose(entry[part]):
+                yield Message(entry[part], f"{_name(INDEX)}#{entry['id']}")
+
+
+def _read_notebook(path: Path) -> Iterator[Message]:
+    for cell in nbformat.read(path, as_version=4).cells:  # type: ignore[no-untyped-call]
+        if cell.id in (BADGES_ID, INSTALL_ID):
+            continue
+        texts = list_texts(cell.source) if cell.cell_type == "markdown" else list_comments(cell.source)
+        for text in texts:
+            yield Message(text, f"{_name(path)}#{cell.id}")
+
+
+def list_comments(code: str) -> list[str]:
+    """List the comments in a cell of code that are translated."""
+    comments: list[str] = []
+
+    def note(text: str) -> str:
+        comments.append(text)
+        return text
+
+    translate_comments(code, note)
+    return comments
+
+
+def _read_page(path: Path) -> Iterator[Message]:
+    for text in list_texts(path.read_text(encoding="utf-8")):
+        yield Message(text, _name(path))
+
+
+def _read_site() -> Iterator[Message]:
+    for page in PAGES:
+        yield from _read_page(ROOT / "site" / f"{page}.md")
+    yield from _read_page(SOLUTIONS / "concept_test.md")
+    for handout in sorted((ROOT / "site" / "handouts").glob("*.html")):
+        for element in HTML_TEXT.finditer(handout.read_text(encoding="utf-8")):
+            if has_prose(unescape(element["text"])):
+                yield Message(" ".join(element["text"].split()), _name(handout))
+    for module in (ROOT / "site" / "conf.py", *sorted((ROOT / "tools").glob("*.py"))):
+        yield from _read_tool(module)
+
+
+def _read_tool(path: Path) -> Iterator[Message]:
+    """Read the texts that a tool writes into pages: the literals in calls of ``translated`` and ``translatable``."""
+    for _, text, _, _ in extract_from_file("python", path, keywords={"translated": None, "translatable": None}):
+        yield Message(str(text), _name(path))
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
