@@ -9,6 +9,8 @@ PYTEST_ARGS ?=
 RELEASES ?=
 
 VENV_PYTHON = .venv/bin/python
+# HOOKVIZ_LANGUAGE=zh opens the Chinese lessons.
+LESSON = $(if $(filter zh%,$(HOOKVIZ_LANGUAGE)),zh/)01_the_graph.ipynb
 AGAIN = $(MAKE) --no-print-directory
 QUICK = -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
 # What Python has compiled stays for the next run, whatever this shell says: otherwise each process compiles all anew.
@@ -26,7 +28,7 @@ help:
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style, types and imports"
 	@echo "make bundle   bundle the player's JavaScript and CSS, which needs Node"
-	@echo "make lessons  make the students' lessons from those with solutions"
+	@echo "make lessons  make the students' lessons from those with solutions, and the Chinese edition of all texts"
 	@echo "make site     make the course as a static site in build/site"
 	@echo "make slides   make slides of lessons in build/slides  (LESSONS='01 02')"
 	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
@@ -38,11 +40,11 @@ help:
 	@echo "make dist     build the wheel and the sdist, and try both in empty environments"
 	@echo "make classic  test the players in the classic notebook with ipywidgets 7.7.1, the version on Colab"
 	@echo "make clean    remove .venv, caches and built packages"
-	@echo "Another Python: make lab PYTHON=python3.12"
+	@echo "Another Python: make lab PYTHON=python3.12. In Chinese: HOOKVIZ_LANGUAGE=zh make lab (slides, handouts)"
 
 lab: ready
 	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
-	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) --LabApp.default_url=/lab/tree/01_the_graph.ipynb $(LAB_ARGS) notebooks
+	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) --LabApp.default_url=/lab/tree/$(LESSON) $(LAB_ARGS) notebooks
 
 # Style and types are checked while the tests run; what that found comes after them, so that the two do not mix.
 check: ready-site
@@ -79,6 +81,7 @@ bundle: ready
 
 lessons: ready
 	@$(VENV_PYTHON) -m tools.lessons
+	@$(VENV_PYTHON) -m tools.translation
 
 site: ready-site
 	@$(VENV_PYTHON) -m tools.website

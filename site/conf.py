@@ -4,13 +4,15 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
 from tools.project_urls import read_url
+from tools.translation.translated import translated
 
 project = "hookviz"
-author = "The hookviz authors"
-language = "en"
+author = translated("The hookviz authors", current_language())
+language = LANGUAGE_TAGS[current_language()].replace("-", "_")
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-extensions += ["tools.link_preview", "tools.reference_markup"]
+extensions += ["tools.link_preview", "tools.reference_markup", "tools.site_search", "tools.site_languages"]
 exclude_patterns = ["map.md", "launch.md", "files", "extra"]
 
 # The reference. A link that leads nowhere is an error; what other packages document has no page here.
@@ -34,8 +36,8 @@ napoleon_use_rtype = False
 # The notebooks come with their outputs.
 nb_execution_mode = "off"
 # What holds the answer to a question opens with a click; {type} is the source, the output or both.
-nb_code_prompt_show = "When you have answered: show the {type}"
-nb_code_prompt_hide = "Hide the {type}"
+nb_code_prompt_show = translated("When you have answered: show the {type}", current_language())
+nb_code_prompt_hide = translated("Hide the {type}", current_language())
 # Nothing is loaded from elsewhere: no widgets' scripts, and a formula would need MathJax.
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
@@ -51,13 +53,23 @@ html_static_path = ["static", "images/preview.png"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js", "look_up.js"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/languages.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_copy_source = False
 html_show_sphinx = False
 html_use_index = False
 html_show_copyright = False
 html_theme_options = {"top_of_page_buttons": []}
-preview_description = "See what PyTorch's hooks do: record a pass, and step through it."
-preview_alt = "The player at a hook: the gradient 4 goes in, and 6 comes out"
+preview_description = translated("See what PyTorch's hooks do: record a pass, and step through it.", current_language())
+preview_alt = translated("The player at a hook: the gradient 4 goes in, and 6 comes out", current_language())
 
 
 def level(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:

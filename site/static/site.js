@@ -2,8 +2,9 @@
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
 // A screen reader lists the two side bars by their names.
-document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "Pages");
-document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
+const isChinese = document.documentElement.lang.startsWith("zh");
+document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", isChinese ? "页面" : "Pages");
+document.querySelector(".toc-drawer")?.setAttribute("aria-label", isChinese ? "本页内容" : "On this page");
 
 // What scrolls sideways can be scrolled with the keyboard, too, and fades where it goes on.
 function fade(box) {

@@ -46,12 +46,12 @@ Opener = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def folder(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as ``make site`` builds it."""
+    """The site, built as ``make site`` builds it, but for the outputs of most Chinese lessons."""
     require_site()
     target = tmp_path_factory.mktemp("made") / "site"
     before = children_cpu()
     done = subprocess.run(
-        [sys.executable, "-m", "tools.website", str(target)], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "tools.website", str(target), "--run", "01"], cwd=ROOT, capture_output=True, text=True
     )
     print(f"{children_cpu() - before:.0f} s of a processor's time")
     assert (done.returncode, done.stderr) == (0, "")
@@ -370,3 +370,58 @@ def test_first_page_has_a_player_and_a_card_for_every_lesson(open_file: Opener, 
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
     page.get_by_role("main").get_by_role("link", name="02 Tensor hooks").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Lesson 02")
+
+
+# -- Chinese
+
+CHINESE = [
+    "index",
+    "lessons",
+    "player",
+    "lecturers",
+    "notebooks/01_the_graph",
+    "notebooks/glossary",
+    "polls",
+    "api/index",
+]
+
+CHINESE_QUERIES = {"张量钩子": "张量钩子", "梯度消失": "", "register_hook": "", "句柄生命周期": "句柄"}
+"""What is searched for → a word in the title of one of the pages that are found."""
+
+
+@pytest.mark.parametrize("name", CHINESE)
+def test_every_chinese_page_is_chinese_and_leads_to_the_same_english_page(
+    open_file: Opener, folder: Path, name: str
+) -> None:
+    page = open_file(f"zh/{name}")
+    expect(page.locator("html")).to_have_attribute("lang", re.compile("^zh"))
+    assert re.search(r"[\u4e00-\u9fff]{2}", page.title())
+    english = page.locator(".languages a")
+    expect(english).to_have_text("English")
+    assert page.evaluate("document.querySelector('.languages a').href") == (folder / f"{name}.html").as_uri()
+    assert horizontal_overflow(page) == 0
+    assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_english_page_leads_to_the_same_chinese_page_and_back(open_file: Opener) -> None:
+    page = open_file("notebooks/glossary")
+    page.locator(".languages a").click()
+    page.wait_for_url("**/zh/notebooks/glossary.html")
+    page.locator(".languages a").click()
+    page.wait_for_url(re.compile(r"site/notebooks/glossary\.html"))
+
+
+@pytest.mark.parametrize(("query", "title"), CHINESE_QUERIES.items())
+def test_chinese_search_finds_chinese_words_and_names(open_file: Opener, query: str, title: str) -> None:
+    page = open_file("zh/index")
+    page.locator("input.sidebar-search").fill(query)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results li a")
+    titles = page.locator("#search-results li a").all_inner_texts()
+    assert any(title in found for found in titles)
+
+
+def test_player_on_a_chinese_page_speaks_chinese(open_file: Opener) -> None:
+    page = open_file("zh/notebooks/01_the_graph")
+    expect(page.locator(".hv-live .hv-player").first).to_have_attribute("lang", "zh-CN")
+    expect(page.get_by_role("button", name="下一步").first).to_be_visible()
