@@ -23,7 +23,7 @@ def language(name: str | None = None) -> str:
     >>> hv.language("zh")
     'zh'
     >>> hv.hooks()
-    没有注册任何钩子。
+    这里没有注册钩子。
     >>> hv.language("en")
     'en'
     """
