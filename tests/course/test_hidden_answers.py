@@ -213,7 +213,7 @@ def _cells_around(notebook: Any, question_id: str) -> list[tuple[Any, str]]:
     at = next(n for n, cell in enumerate(cells) if cell.id == question_id)
     first = max((n for n in range(at + 1) if _split_sections(cells[n])[1:]), default=0)
     last = at + MIN_CELLS_AFTER_QUESTION + is_check(cells[at + 1])
-    explains = (n for n in range(at, len(cells)) if EXPLAIN in cells[n].source)
+    explains = (n for n in range(at, len(cells)) if EXPLAIN.search(cells[n].source))
     last = max(last, next(explains, last))
     found = [(cell, cell.source) for cell in cells[first : last + 1]]
     found[0] = cells[first], _split_sections(cells[first])[-1]
@@ -296,7 +296,7 @@ QUESTION_CELL = ("text", "## Section\n\nIt is 7.\n\n**Predict.** The input is 12
     [
         (("text", "You get 12."), ["c1: 12"]),
         (("text", "You get `[12]`, see [step 12](#step-12), and press 12."), ["c1: 12"]),
-        (("text", f"<details>\n{EXPLAIN}\n\nYou get 12.\n\n</details>\n\nSo it is."), []),
+        (("text", f"<details>\n<summary><b>Explain</b></summary>\n\nYou get 12.\n\n</details>\n\nSo it is."), []),
         (("text", "<details>\n<summary><b>It is 12</b></summary>\n\nYes.\n\n</details>"), ["c1: 12"]),
         (("text", "It doubles.\n\n## Twelve\n\n12."), ["c1: doubles"]),
         (("code", "assert x == 3 * 4"), ["c1: 12"]),
@@ -318,7 +318,7 @@ def test_search_covers_the_section_of_the_question_up_to_its_explanation() -> No
         ("text", "One."),
         QUESTION_CELL,
         *[("code", "x")] * 5,
-        ("text", f"<details>\n{EXPLAIN}\n\n3\n\n</details>"),
+        ("text", f"<details>\n<summary><b>Explain</b></summary>\n\n3\n\n</details>"),
         distant,
     ]
     assert revealed_answers(notebook_of(*cells), Question("c2", (12, 7))) == ["c2: 7"]
