@@ -50,7 +50,7 @@ CARD = """\
 
 ENGLISH_ONLY = {"api/index": translatable("API"), "atlas": translatable("Atlas of hooks")}
 """Pages that other languages do not have: the reference is made of docstrings, the atlas of programs."""
-REFERENCE = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?P<page>api/types/\w+)\.rst\)")
+REFERENCE = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?P<page>api/[\w/]+)\.rst\)")
 """A link to a page of the reference."""
 SEARCH_BOX = """\
 ```{{raw}} html
@@ -165,7 +165,8 @@ def translate_pages(source: Path, language: str) -> None:
 
 
 def _link_english(link: re.Match[str]) -> str:
-    return f'<a href="../{link["page"]}.html">{link["text"].replace("`", "")}</a>'
+    text = re.sub("`([^`]*)`", r"<code>\1</code>", link["text"])
+    return f'<a href="../{link["page"]}.html">{text}</a>'
 
 
 def make_search_box(language: str = "en") -> str:

@@ -1,5 +1,6 @@
 """The base class of objects that the player shows: in Jupyter, as a widget, and as an HTML page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,6 @@ from hookviz.support.atomic_files import write_atomically
 from hookviz.support.language_choice import language
 
 if TYPE_CHECKING:
-    from hookviz.player.editions import Languages
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
 
@@ -25,7 +25,9 @@ class Displayable:
 
         return Player.showing(self.content(), self.content)
 
-    def to_html(self, path: str | Path, title: str | None = None, *, languages: "Languages" = None) -> None:
+    def to_html(
+        self, path: str | Path, title: str | None = None, *, languages: str | Sequence[str] | None = None
+    ) -> None:
         """Write an HTML page with the player: a single file that needs no Python, server or network.
 
         Args:

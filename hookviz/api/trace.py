@@ -1,7 +1,7 @@
 """The public ``Trace``: the recorded data, with methods to show, save and analyse it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from hookviz.trace import TraceData
 
 if TYPE_CHECKING:
     from hookviz.picture import Figure
-    from hookviz.player.editions import Languages
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
     from hookviz.trace.reason_rows import Verifier
@@ -83,7 +82,7 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
         *,
         source: bool = True,
         values: bool = True,
-        languages: "Languages" = None,
+        languages: str | Sequence[str] | None = None,
     ) -> None:
         """Write an HTML page with the player of this trace: a single file that needs no Python, server or network.
 

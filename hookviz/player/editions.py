@@ -7,12 +7,9 @@ from hookviz.player.payload import Content
 from hookviz.support.messages import say
 from hookviz.support.messages.languages import LANGUAGES, find_language, speaking
 
-Languages = str | Sequence[str] | None
-"""One language or several, the first of which is shown first; None for the current one."""
 
-
-def check_languages(languages: Languages) -> list[str]:
-    """Return the languages that the caller of a public function asks for, each once; empty for None.
+def check_languages(languages: str | Sequence[str] | None) -> list[str]:
+    """Return the languages that the caller of a public function asks for, one or several, each once; empty for None.
 
     Raises:
         ValueError: hookviz does not have one of them.

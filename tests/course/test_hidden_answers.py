@@ -296,7 +296,7 @@ QUESTION_CELL = ("text", "## Section\n\nIt is 7.\n\n**Predict.** The input is 12
     [
         (("text", "You get 12."), ["c1: 12"]),
         (("text", "You get `[12]`, see [step 12](#step-12), and press 12."), ["c1: 12"]),
-        (("text", f"<details>\n<summary><b>Explain</b></summary>\n\nYou get 12.\n\n</details>\n\nSo it is."), []),
+        (("text", "<details>\n<summary><b>Explain</b></summary>\n\nYou get 12.\n\n</details>\n\nSo it is."), []),
         (("text", "<details>\n<summary><b>It is 12</b></summary>\n\nYes.\n\n</details>"), ["c1: 12"]),
         (("text", "It doubles.\n\n## Twelve\n\n12."), ["c1: doubles"]),
         (("code", "assert x == 3 * 4"), ["c1: 12"]),
@@ -318,7 +318,7 @@ def test_search_covers_the_section_of_the_question_up_to_its_explanation() -> No
         ("text", "One."),
         QUESTION_CELL,
         *[("code", "x")] * 5,
-        ("text", f"<details>\n<summary><b>Explain</b></summary>\n\n3\n\n</details>"),
+        ("text", "<details>\n<summary><b>Explain</b></summary>\n\n3\n\n</details>"),
         distant,
     ]
     assert revealed_answers(notebook_of(*cells), Question("c2", (12, 7))) == ["c2: 7"]
