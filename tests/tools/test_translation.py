@@ -1,6 +1,7 @@
 """The editions in other languages: the catalogue is complete, its rules hold, and its files are up to date."""
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -251,3 +252,33 @@ def test_a_forbidden_word_is_part_of_no_term() -> None:
     wrong = [(word, term["chinese"]) for word in forbidden_words() for term in terms if word in term["chinese"]]
     assert wrong == []
     assert len({term["english"] for term in terms}) == len(terms) > 100
+
+
+# -- headings
+
+
+def read_headings(folder: Path) -> dict[tuple[str, str, int], str]:
+    """Each heading of the notebooks in ``folder`` by name of the notebook, id of the cell and place in the cell."""
+    return {
+        (path.name, cell.id, place): heading.strip(".")
+        for path in folder.glob("*.ipynb")
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.cell_type == "markdown"
+        for place, heading in enumerate(re.findall(r"(?m)^#+ (.+)$", cell.source))
+    }
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_heading_that_is_quoted_is_that_of_the_lesson(language: str) -> None:
+    english, other = read_headings(NOTEBOOKS), read_headings(NOTEBOOKS / language)
+    quoted = [
+        (message.id, message.string, {other[at] for at, heading in english.items() if heading == quote})
+        for catalogue in read_catalogues(language).values()
+        for message in catalogue
+        for quote in re.findall(r'"([^"]{3,})"', str(message.id))
+        if quote in english.values()
+    ]
+    assert len(quoted) > 100
+    assert [
+        text for text, translated, headings in quoted if not any(heading in translated for heading in headings)
+    ] == []

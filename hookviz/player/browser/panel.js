@@ -127,7 +127,7 @@ export class Panel {
     const head = makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title));
     const isStart = step === 0 && run.steps.length > 1 && !baseline;
     const lines = [
-      makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, sentence),
+      makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, keepShapesTogether(sentence)),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(readCards(words, language), before ? readCards(before, language) : []),
       makeGradientList(words, language),
@@ -226,6 +226,15 @@ export function valueSize(value) {
 export function sentenceSize(sentence) {
   if (sentence.length > 120) return "hv-longer";
   return sentence.length > 64 ? "hv-long" : "";
+}
+
+/**
+ * Returns the text with spaces that do not break inside shapes such as (8, 16): in a Chinese sentence, which has few
+ * other spaces, a line would often end there.
+ * @param {string} text
+ */
+function keepShapesTogether(text) {
+  return text.replaceAll(/\((\d+, )*\d+\)/g, (shape) => shape.replaceAll(" ", "\u00A0"));
 }
 
 /**
