@@ -31,8 +31,9 @@ CELL = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?:(?P<page>\w+)\.ipynb)?
 NUMBER = '<p class="in" id="cell-id={}">In [{}]</p>'
 NOTE = """\
 ```{{note}}
-{text}
-{{download}}`{name} </files/{name}>`.
+{played}
+
+{opened} {{download}}`{name} </files/{name}>`
 ```"""
 
 
@@ -89,7 +90,7 @@ def make_note(name: str, language: str) -> str:
     opened = translated(
         "To have an answer checked, to move a slider or to change the code, open the notebook:", language
     )
-    return NOTE.format(text=f"{played} {opened}", name=name)
+    return NOTE.format(played=played, opened=opened, name=name)
 
 
 def _page_cells(cell: Any, language: str) -> list[Any]:

@@ -58,6 +58,8 @@ def _compare(english: str, chinese: str) -> Iterator[str]:
     yield from _differences("numbers", *(NUMBER.findall(side) for side in plain))
     if english.count("**") != chinese.count("**"):
         yield "the number of ** differs"
+    if _render(chinese).count("*") > _render(english).count("*"):
+        yield "Markdown does not read * or ** here: put a space or move the punctuation outside"
 
 
 def _strip(text: str) -> str:
@@ -77,7 +79,7 @@ def _differences(name: str, english: list[str], chinese: list[str]) -> Iterator[
 
 def _check_style(chinese: str) -> Iterator[str]:
     prose = ADDRESS.sub("", LINK.sub("]", TAG.sub("", CODE.sub("`x`", chinese))))
-    prose = re.sub(r"([。：？！])\*\* ", r"\1", prose)  # a space behind a bold sentence
+    prose = re.sub(r"([。：？！])\*{1,2} ", r"\1", prose)  # a space behind an emphasised sentence
     words = prose.replace("**", "").replace("*", "").replace("]", "").replace("[", "")
     for name, pattern in STYLE.items():
         match = pattern.search(words)
@@ -86,8 +88,6 @@ def _check_style(chinese: str) -> Iterator[str]:
     for word, right in forbidden_words().items():
         if word in words:
             yield f"the word {word}: use {right}"
-    if "**" in _render(chinese):
-        yield "Markdown does not read ** here: put a space or move the punctuation outside"
 
 
 @cache
