@@ -28,8 +28,8 @@ class TermSearch(SearchChinese):
     js_splitter_code = (ROOT / "site" / "chinese_search.js").read_text(encoding="utf-8")
 
     def __init__(self, options: dict[str, str]) -> None:
-        super().__init__(options)
         jieba.setLogLevel("ERROR")
+        super().__init__(options)
         for word in load_words():
             jieba.add_word(word)
 

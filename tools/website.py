@@ -89,25 +89,30 @@ def build_site(target: Path, numbers: Collection[str] | None = None) -> int:
         numbers: the lessons that run in other languages than English, or None for all; the English ones all run.
     """
     shutil.rmtree(target, ignore_errors=True)
+    # All run before Sphinx starts: a part of its theme switches on the log of every package.
+    notebooks = {language: run_notebooks(language, None if language == "en" else numbers) for language in LANGUAGES}
     status = 0
-    for language in LANGUAGES:
+    for language, ran in notebooks.items():
         with speaking(language):
             source = target.with_name(f"{target.name}-source-{language}")
-            place, chosen = (target, None) if language == "en" else (target / language, numbers)
-            status = build_edition(source, place, language, chosen) or status
+            status = build_edition(source, target if language == "en" else target / language, language, ran) or status
     return status
 
 
-def build_edition(source: Path, target: Path, language: str, numbers: Collection[str] | None = None) -> int:
+def run_notebooks(language: str, numbers: Collection[str] | None) -> dict[Path, Any]:
+    """Run the notebooks of one language, or only the lessons with these numbers; return all."""
+    paths = sorted(folder_of(language).glob("*.ipynb"))
+    ran = run_all(path for path in paths if numbers is None or path.name[:2] in numbers)
+    return {path: ran[path] if path in ran else nbformat.read(path, as_version=4) for path in paths}  # type: ignore[no-untyped-call]
+
+
+def build_edition(source: Path, target: Path, language: str, ran: Mapping[Path, Any]) -> int:
     """Make the site in one language, which hookviz speaks now, by way of the folder ``source``."""
     # Imported here: `make lab` does not install Sphinx, and most tests of this module do not need it.
     from sphinx.cmd.build import build_main
 
     shutil.rmtree(source, ignore_errors=True)
-    paths = sorted(folder_of(language).glob("*.ipynb"))
-    ran = run_all(path for path in paths if numbers is None or path.name[:2] in numbers)
-    shown = {path: ran[path] if path in ran else nbformat.read(path, as_version=4) for path in paths}  # type: ignore[no-untyped-call]
-    write_source(source, shown, language)
+    write_source(source, ran, language)
     doctrees = str(source / ".doctrees")
     return build_main(["-q", "-W", "--keep-going", "-d", doctrees, "-b", "html", str(source), str(target)])
 
