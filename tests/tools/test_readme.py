@@ -127,7 +127,7 @@ def test_readme_states_the_number_of_formulas() -> None:
 
 
 def test_versions_in_the_readme_match_the_constraints() -> None:
-    environments = re.search(r"\| place \|.+?\n\n", README, re.DOTALL)
+    environments = re.search(r"\| environment \|.+?\n\n", README, re.DOTALL)
     assert environments
     versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", environments[0]))
     classic = dict(requirement.split("==") for requirement in PACKAGES)
