@@ -25,6 +25,8 @@ def load_words() -> list[str]:
 class TermSearch(SearchChinese):
     """The words of a page: those that jieba finds, and for each term of the course also its parts."""
 
+    language_name = "English"
+    """Sphinx names the browser's stemmer after the language, and the words that have stems are English."""
     js_splitter_code = (ROOT / "site" / "chinese_search.js").read_text(encoding="utf-8")
 
     def __init__(self, options: dict[str, str]) -> None:
