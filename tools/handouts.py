@@ -6,7 +6,6 @@ installed, there are PDFs of them, too.
 
 import html
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,8 +20,7 @@ from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
 from tools.lesson_pages import PREDICT, read_facts
 from tools.notebook_runs import ROOT, folder_of, in_language
 from tools.translation.catalogue import read_translations
-from tools.translation.markdown_blocks import has_prose
-from tools.translation.message_sources import HTML_TEXT
+from tools.translation.html_texts import translate_html
 from tools.translation.translated import translated
 
 SOURCE = ROOT / "site" / "handouts"
@@ -79,26 +77,15 @@ def make_pages(target: Path, language: str = "en") -> list[Path]:
     for file in SOURCE.iterdir():
         shutil.copy(file, target)
     pages = [target / "four_hooks.html"]
-    pages[0].write_text(translate_html(pages[0].read_text(encoding="utf-8"), language), encoding="utf-8")
+    if language != "en":
+        text = translate_html(pages[0].read_text(encoding="utf-8"), read_translations(language).translate)
+        pages[0].write_text(text.replace('lang="en"', f'lang="{LANGUAGE_TAGS[language]}"'), encoding="utf-8")
     for lesson in sorted(folder_of(language).glob("[0-9]*_*.ipynb")):
         page = target / f"worksheet_{lesson.name[:2]}.html"
         notebook = nbformat.read(lesson, as_version=4)  # type: ignore[no-untyped-call]
         page.write_text(make_worksheet(notebook, language), encoding="utf-8")
         pages.append(page)
     return pages
-
-
-def translate_html(page: str, language: str) -> str:
-    """Translate a page of HTML: the text of each heading, paragraph, item and cell of a table."""
-    if language == "en":
-        return page
-
-    def translate(element: re.Match[str]) -> str:
-        text = " ".join(element["text"].split())
-        is_prose = has_prose(html.unescape(text))
-        return element["open"] + (read_translations(language).translate(text) if is_prose else text) + element["close"]
-
-    return HTML_TEXT.sub(translate, page).replace('lang="en"', f'lang="{LANGUAGE_TAGS[language]}"')
 
 
 def make_worksheet(notebook: Any, language: str = "en") -> str:

@@ -1,17 +1,20 @@
 """The links from a page of the site to the same page in another language."""
 
 import posixpath
-from typing import Any
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING, Any
 
 from hookviz.support.messages.languages import LANGUAGE_TAGS, LANGUAGES, current_language
+from tools.translation.translated import translatable
 
-ENGLISH_PAGES = ("api/", "atlas")
-"""The beginnings of the names of pages that only the English site has in full."""
+if TYPE_CHECKING:
+    # Not at run time: the tests of tools.website run without Sphinx, too.
+    from sphinx.application import Sphinx
+
+ENGLISH_ONLY = {"api/index": translatable("API"), "atlas": translatable("Atlas of hooks")}
+"""Pages that stand for what other languages do not have: the reference is made of docstrings, the atlas of programs."""
 
 
-def add_languages(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+def add_languages(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree: object) -> None:
     """Give the templates the address of this page in each language, relative to it."""
     own = current_language()
     context["languages"] = [
@@ -28,16 +31,14 @@ def find_address(page: str, own: str, language: str) -> str:
     """
     if language == own:
         return ""
-    if language != "en" and page.startswith(ENGLISH_PAGES):
-        page_there = "api/index" if page.startswith("api/") else "atlas"
-    else:
-        page_there = page
+    stub = next((name for name in ENGLISH_ONLY if page.startswith(name.removesuffix("index"))), page)
+    page_there = page if language == "en" else stub
     here = posixpath.dirname(posixpath.join("" if own == "en" else own, page))
     there = posixpath.join("" if language == "en" else language, page_there)
     return posixpath.relpath(f"{there}.html", here or ".")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     """Add the links to every page; Sphinx calls this."""
     app.connect("html-page-context", add_languages)
     return {"parallel_read_safe": True}

@@ -1,13 +1,13 @@
 """The search of the Chinese site: jieba finds the words of a page, with the terms of the course among its words."""
 
 import re
-import tomllib
 
 import jieba
 from sphinx.application import Sphinx
 from sphinx.search.zh import SearchChinese
 
 from tools.translation.message_sources import ROOT
+from tools.translation.terms import read_terms
 
 HAN = re.compile(r"[\u3400-\u9fff]{2,}")
 
@@ -18,8 +18,7 @@ def load_words() -> list[str]:
     >>> "张量钩子" in load_words()
     True
     """
-    terms = tomllib.loads((ROOT / "translations" / "zh" / "terms.toml").read_text(encoding="utf-8"))["term"]
-    return sorted({word for term in terms for word in HAN.findall(term["chinese"])})
+    return sorted({word for term in read_terms() for word in HAN.findall(term["chinese"])})
 
 
 class TermSearch(SearchChinese):

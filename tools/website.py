@@ -27,9 +27,10 @@ from tools.lessons import PAGE
 from tools.notebook_runs import ROOT, folder_of, run_all
 from tools.project_urls import read_url, write_launch_links
 from tools.questions import write_exam, write_polls
+from tools.site_languages import ENGLISH_ONLY
 from tools.translation.editions import Edition
 from tools.translation.message_sources import PAGES
-from tools.translation.translated import translatable, translated
+from tools.translation.translated import translated
 
 SOURCE = ROOT / "site"
 BUILD = Path("build") / "site"
@@ -48,8 +49,6 @@ CARD = """\
 """
 
 
-ENGLISH_ONLY = {"api/index": translatable("API"), "atlas": translatable("Atlas of hooks")}
-"""Pages that other languages do not have: the reference is made of docstrings, the atlas of programs."""
 REFERENCE = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?P<page>api/[\w/]+)\.rst\)")
 """A link to a page of the reference."""
 SEARCH_BOX = """\

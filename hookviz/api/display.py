@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookviz.support.atomic_files import write_atomically
-from hookviz.support.language_choice import language
 
 if TYPE_CHECKING:
     from hookviz.player.payload import Content
@@ -44,8 +43,7 @@ class Displayable:
         from hookviz.player.editions import check_languages, make_editions
         from hookviz.player.html_page import render_page
 
-        content = make_editions(self.content, check_languages(languages) or [language()])
-        write_atomically(render_page(content, title), path)
+        write_atomically(render_page(make_editions(self.content, check_languages(languages)), title), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         from hookviz.player.html_page import render_output

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.resources import files
 from typing import Any
 
 import torch
@@ -28,7 +27,7 @@ def feedback_texts(language: str | None = None) -> Mapping[str, str]:
     Args:
         language: the language of the texts; None for the current one.
     """
-    return read_texts(files(__package__).joinpath(f"{language or current_language()}.json"))
+    return read_texts("hookviz.course", f"{language or current_language()}.json")
 
 
 def judge_answer(exercise: str, answer: Any) -> Verdict:

@@ -1,7 +1,6 @@
 """The texts of the final project: the reason of a verdict, and after a pass what each fault was."""
 
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 
 from hookviz.course.fault_draw import PLACES, Fault
 from hookviz.course.project_grading import Grade
@@ -11,7 +10,7 @@ from hookviz.support.messages.languages import current_language
 
 def project_texts(language: str | None = None) -> Mapping[str, str]:
     """The texts of the project in one language; None means the current one."""
-    return read_texts(files(__package__).joinpath(f"project.{language or current_language()}.json"))
+    return read_texts("hookviz.course", f"project.{language or current_language()}.json")
 
 
 def sort_by_place(faults: Iterable[Fault]) -> list[Fault]:

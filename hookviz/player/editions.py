@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content
-from hookviz.support.messages import say
-from hookviz.support.messages.languages import LANGUAGES, find_language, speaking
+from hookviz.support.language_choice import check_language
+from hookviz.support.messages.languages import LANGUAGES, current_language, speaking
 
 
 def check_languages(languages: str | Sequence[str] | None) -> list[str]:
@@ -18,17 +18,13 @@ def check_languages(languages: str | Sequence[str] | None) -> list[str]:
     (['zh', 'en'], [])
     """
     names = [languages] if isinstance(languages, str) else languages or ()
-    found = {name: find_language(name) if isinstance(name, str) else None for name in names}
-    for name, language in found.items():
-        if language is None:
-            raise ValueError(say("error.language", given=repr(name), known=", ".join(map(repr, LANGUAGES))))
-    return [*dict.fromkeys(language for language in found.values() if language)]
+    return [*dict.fromkeys(map(check_language, names))]
 
 
 def make_editions(make: Callable[[], Content], languages: Sequence[str]) -> Content:
-    """Make a content in the first of ``languages``, with the same content in the others."""
+    """Make a content in the first of ``languages``, with the same content in the others; empty for the current one."""
     contents: dict[str, Content] = {}
-    for language in languages:
+    for language in languages or [current_language()]:
         with speaking(language):
             contents[language] = make()
     first, *others = contents.values()

@@ -13,7 +13,7 @@ from hookviz.player.payload import Content, page_state
 from hookviz.player.static_picture import initial_run, static_picture
 from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
-from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language, speaking
+from hookviz.support.messages.languages import LANGUAGE_TAGS, speaking
 from hookviz.support.version import VERSION
 from hookviz.trace import TraceData
 from hookviz.trace.redaction import redact
@@ -106,7 +106,7 @@ def page(
         no_finding = None if values else say("redacted.found_none")  # without values nothing was searched
         return TraceContent(redacted_trace, no_finding=no_finding).full_content()
 
-    return render_page(make_editions(make_content, languages or [current_language()]), title)
+    return render_page(make_editions(make_content, languages), title)
 
 
 def render_output(content: Content) -> str:

@@ -28,8 +28,17 @@ def language(name: str | None = None) -> str:
     'en'
     """
     if name is not None:
-        found = find_language(name) if isinstance(name, str) else None
-        if found is None:
-            raise ValueError(say("error.language", given=repr(name), known=", ".join(map(repr, LANGUAGES))))
-        set_language(found)
+        set_language(check_language(name))
     return current_language()
+
+
+def check_language(name: object) -> str:
+    """Return the language that the caller of a public function names, such as ``zh`` for ``"zh_CN"``.
+
+    Raises:
+        ValueError: hookviz does not have it.
+    """
+    found = find_language(name) if isinstance(name, str) else None
+    if found is None:
+        raise ValueError(say("error.language", given=repr(name), known=", ".join(map(repr, LANGUAGES))))
+    return found

@@ -1,6 +1,6 @@
 """The catalogue of translations: gettext files in ``translations/``, one for each source, which are read as one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,7 @@ from babel.messages.pofile import read_po, write_po
 
 from hookviz.support.version import VERSION
 from tools.translation.markdown_blocks import has_prose
-from tools.translation.message_sources import ROOT, Message, read_sources
+from tools.translation.message_sources import ROOT, read_sources
 
 FOLDER = ROOT / "translations"
 MARK = "〔英文〕"
@@ -110,8 +110,3 @@ def write_catalogue(path: Path, catalogue: Catalog) -> None:
     catalogue.creation_date = catalogue.revision_date = WRITTEN
     with path.open("wb") as file:
         write_po(file, catalogue, width=0, omit_header=False, include_lineno=False, ignore_obsolete=True)
-
-
-def list_messages() -> Iterable[Message]:
-    """List the texts of all sources."""
-    return (message for messages in read_sources().values() for message in messages)

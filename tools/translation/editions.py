@@ -65,15 +65,17 @@ class Edition:
             translated = {key: self.translations.translate(text, key) if text else "" for key, text in texts.items()}
             tables[self._beside(path)] = _format_json(translated)
         for path in (QUESTIONS, EXAM):
-            questions = json.loads(path.read_text(encoding="utf-8"))
-            made = {key: self._translate_question(key, entry) for key, entry in questions.items()}
-            tables[self._place(path) if path == EXAM else self._beside(path)] = _format_json(made)
+            tables[self._place(path) if path == EXAM else self._beside(path)] = self._translate_questions(path)
         tables[INDEX.with_name(f"{INDEX.stem}.{self.language}.json")] = _format_json(self._translate_index())
         return tables
 
     def _beside(self, path: Path) -> Path:
         """The table in this language beside the English one."""
         return path.with_name(path.name.replace("en.json", f"{self.language}.json"))
+
+    def _translate_questions(self, path: Path) -> str:
+        questions = json.loads(path.read_text(encoding="utf-8"))
+        return _format_json({key: self._translate_question(key, entry) for key, entry in questions.items()})
 
     def _translate_question(self, key: str, entry: dict[str, Any]) -> dict[str, Any]:
         choices = [{part: self._translate(text, key) for part, text in choice.items()} for choice in entry["choices"]]
@@ -147,7 +149,7 @@ class Edition:
         ]
         pages = {self._place(path): self._make_page(path) for path in sources}
         answers = self._place(EXAM.with_name("exam_answers.md"))
-        exam = parse_questions(self._make_tables()[self._place(EXAM)])
+        exam = parse_questions(self._translate_questions(EXAM))
         return {**pages, answers: write_answers(exam.values(), self.language)}
 
     def _make_page(self, path: Path) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from tools.translation.code_comments import translate_comments
+from tools.translation.code_comments import collect_texts, translate_comments
 
 Translate = Callable[[str], str]
 """Gives the translation of a text."""
@@ -55,14 +55,7 @@ def list_texts(markdown: str) -> list[str]:
     >>> list_texts("# The graph\\n\\n- one\\n  line\\n- two\\n")
     ['The graph', 'one line', 'two']
     """
-    texts: list[str] = []
-
-    def note(text: str) -> str:
-        texts.append(text)
-        return text
-
-    translate_markdown(markdown, note)
-    return texts
+    return collect_texts(lambda translate: translate_markdown(markdown, translate))
 
 
 def translate_markdown(markdown: str, translate: Translate) -> str:

@@ -1,10 +1,8 @@
 """Every text of the project that is translated, with the place where it stands."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,8 @@ import nbformat
 from babel.messages.extract import extract_from_file
 
 from tools.lesson_ids import BADGES_ID, INSTALL_ID
-from tools.translation.code_comments import translate_comments
+from tools.translation.code_comments import collect_texts, translate_comments
+from tools.translation.html_texts import list_html_texts
 from tools.translation.markdown_blocks import has_prose, list_texts
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,8 +22,6 @@ INDEX, QUESTIONS = COURSE / "article_index.json", COURSE / "questions.en.json"
 EXAM = SOLUTIONS / "exam.json"
 PAGES = ("index", "lessons", "look_up", "lecturers", "player", "recipes", "teaching", "lecturer", "concept_test")
 """The pages in site/ that are written by hand; the others are made."""
-HTML_TEXT = re.compile(r"(?P<open><(?P<tag>title|h1|h2|p|td|li)\b[^>]*>)(?P<text>.*?)(?P<close></(?P=tag)>)", re.DOTALL)
-"""An element of a handout with its text."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +94,7 @@ def _read_notebook(path: Path) -> Iterator[Message]:
 
 def list_comments(code: str) -> list[str]:
     """List the comments in a cell of code that are translated."""
-    comments: list[str] = []
-
-    def note(text: str) -> str:
-        comments.append(text)
-        return text
-
-    translate_comments(code, note)
-    return comments
+    return collect_texts(lambda translate: translate_comments(code, translate))
 
 
 def _read_page(path: Path) -> Iterator[Message]:
@@ -117,9 +107,8 @@ def _read_site() -> Iterator[Message]:
         yield from _read_page(ROOT / "site" / f"{page}.md")
     yield from _read_page(SOLUTIONS / "concept_test.md")
     for handout in sorted((ROOT / "site" / "handouts").glob("*.html")):
-        for element in HTML_TEXT.finditer(handout.read_text(encoding="utf-8")):
-            if has_prose(unescape(element["text"])):
-                yield Message(" ".join(element["text"].split()), _name(handout))
+        for text in list_html_texts(handout.read_text(encoding="utf-8")):
+            yield Message(text, _name(handout))
     for module in (ROOT / "site" / "conf.py", *sorted((ROOT / "tools").glob("*.py"))):
         yield from _read_tool(module)
 

@@ -1,14 +1,13 @@
 """The rules of the Chinese translations: what has to be equal to the English, and how Chinese is written."""
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
 from markdown_it import MarkdownIt
 
-from tools.translation.message_sources import ROOT
+from tools.translation.terms import read_terms
 
 CODE = re.compile(r"`[^`]+`")
 PLACEHOLDER = re.compile(r"\{\w*[^{}]*\}")
@@ -102,5 +101,4 @@ def _render(text: str) -> str:
 @cache
 def forbidden_words() -> dict[str, str]:
     """The words that must not stand for a term: word → the term."""
-    terms = tomllib.loads((ROOT / "translations" / "zh" / "terms.toml").read_text(encoding="utf-8"))["term"]
-    return {word: term["chinese"] for term in terms for word in term.get("not", ())}
+    return {word: term["chinese"] for term in read_terms() for word in term.get("not", ())}

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from string import Formatter
 from typing import Any
 
@@ -19,17 +18,13 @@ def load_texts(language: str | None = None) -> Mapping[str, str]:
     >>> load_texts()["card.before"], load_texts("zh")["card.before"]
     ('before', '之前')
     """
-    return _read_language(language or current_language())
+    return read_texts(__name__, f"{language or current_language()}.json")
 
 
 @cache
-def _read_language(language: str) -> Mapping[str, str]:
-    return read_texts(files(__name__).joinpath(f"{language}.json"))
-
-
-def read_texts(file: Traversable) -> Mapping[str, str]:
-    """Read the texts of a JSON file: key → text."""
-    texts: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+def read_texts(package: str, name: str) -> Mapping[str, str]:
+    """Read the texts of a JSON file in a package, once: key → text."""
+    texts: dict[str, str] = json.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
     return texts
 
 
