@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import FloatRect, Locator, Page, expect
 from torch import nn
 
 import hookviz as hv
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import count_mutations, press
 
 Opener = Callable[..., Page]
@@ -529,10 +529,7 @@ def test_search_has_no_layout_flaws_and_no_serious_axe_violation(open_file: Open
     search_for(player, "weight")
     expect(search_results(player)).to_have_count(12)
     assert page.evaluate(FLAWS) == []
-    violations = Axe().run(page).response["violations"]
-    assert [
-        (rule["id"], rule["nodes"][0]["html"]) for rule in violations if rule["impact"] in ("serious", "critical")
-    ] == []
+    assert violations(page, impacts=SERIOUS) == []
     assert page.errors == []  # type: ignore[attr-defined]
 
 
@@ -544,8 +541,5 @@ def test_open_box_has_no_layout_flaws_and_no_serious_axe_violation(open_file: Op
     press(page, "End", "e")
     page.wait_for_timeout(300)
     assert page.evaluate(FLAWS) == []
-    violations = Axe().run(page).response["violations"]
-    assert [
-        (rule["id"], rule["nodes"][0]["html"]) for rule in violations if rule["impact"] in ("serious", "critical")
-    ] == []
+    assert violations(page, impacts=SERIOUS) == []
     assert page.errors == []  # type: ignore[attr-defined]

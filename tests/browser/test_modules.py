@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.accessibility import SERIOUS, violations
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,5 @@ def test_legend_explains_the_glyph_of_modules(player: Locator) -> None:
 @pytest.mark.both_themes
 def test_axe_reports_no_serious_violation(page: Page, player: Locator) -> None:
     go(player, 1)
-    found = Axe().run(page, context=".hv-player").response["violations"]
-    assert [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
+    assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
     assert page.errors == []  # type: ignore[attr-defined]

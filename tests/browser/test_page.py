@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
 from hookviz.player.html_page import render_output
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import SIZES
 from tests.browser.test_screen import READ_PIXEL
 from tests.proof.mutants import hostile, saved
@@ -110,8 +110,15 @@ def test_phone_shows_the_picture_the_words_and_the_controls_below_each_other_on_
 def test_axe_reports_no_violation(open_file: Opener, width: int, scheme: str) -> None:
     page = open_file(width=width, color_scheme=scheme)
     page.keyboard.press("]")
-    found = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["help"]) for rule in found] == []
+    assert violations(page) == []
+
+
+def test_axe_reports_a_picture_without_a_text(new_offline_page: Callable[..., Page]) -> None:
+    page = new_offline_page()
+    page.set_content('<html lang="en"><title>A page</title><main><h1>A page</h1><img id="cat"></main></html>')
+    assert [(rule, element) for rule, _, element in violations(page)] == [("image-alt", '<img id="cat">')]
+    assert violations(page, impacts=SERIOUS) != [] and violations(page, impacts=("minor",)) == []
+    assert violations(page, inside="h1") == violations(page, excluded="img") == []
 
 
 @pytest.mark.parametrize("javascript", [True, False])

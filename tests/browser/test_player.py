@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from hookviz.support.messages import say
+from tests.browser.accessibility import violations
 from tests.browser.conftest import count_mutations, press
 
 Opener = Callable[..., Page]
@@ -178,8 +178,7 @@ def test_nothing_is_written_to_the_console(page: Page, player: Locator) -> None:
 @pytest.mark.both_themes
 def test_axe_reports_no_violation(page: Page, player: Locator) -> None:
     press(page, "]")
-    found = Axe().run(page, context=".hv-player").response["violations"]
-    assert [(rule["id"], rule["help"]) for rule in found] == []
+    assert violations(page, inside=".hv-player") == []
 
 
 @pytest.mark.both_themes

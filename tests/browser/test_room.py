@@ -1,17 +1,16 @@
 """Room mode by keyboard: the question large, votes for its choices, the answer revealed."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from scenes import recorded, scene
 
 import hookviz as hv
 from hookviz.support.messages import say
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import press
 from tests.unit.test_whatif import a_to_e
 
@@ -152,8 +151,7 @@ def test_four_choices_with_long_texts_fit_the_screen_in_large_letters(
     assert page.evaluate(SMALLEST) >= 0.022 * size[1]
     for part in (".hv-room-choice.hv-right", ".hv-room-choice.hv-right .hv-room-letter"):
         assert page.locator(part).evaluate(CONTRAST) >= 4.5
-    found = Axe().run(page, context=".hv-room").response["violations"]
-    assert [rule["id"] for rule in found if rule["impact"] in ("serious", "critical")] == [], json.dumps(found)[:2000]
+    assert violations(page, inside=".hv-room", impacts=SERIOUS) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

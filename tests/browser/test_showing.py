@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import press
 from tests.browser.test_screen import HIDDEN_PARTS
 
@@ -199,8 +199,7 @@ def test_view_menu_is_opened_used_and_closed_by_keyboard(page: Page, player: Loc
 def test_axe_reports_no_serious_violation_with_open_menu_and_larger_text(page: Page, player: Locator) -> None:
     press(page, "]", "b", "l")
     player.locator(".hv-view > summary").press("Enter")
-    found = Axe().run(page, context=".hv-player").response["violations"]
-    assert [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
+    assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
     press(page, "Escape", "b", "l")
     assert page.errors == []  # type: ignore[attr-defined]
 

@@ -13,9 +13,9 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import SIZES, note_errors, press
 from tests.browser.test_page import horizontal_overflow
 from tests.requirements import require_site
@@ -63,19 +63,6 @@ def children_cpu() -> float:
     """The processor time of finished child processes, in seconds."""
     times = os.times()
     return times.children_user + times.children_system
-
-
-def violations(page: Page, excluded: str = "", impacts: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
-    """The violations that axe-core finds outside of ``excluded``: those with these impacts, or all.
-
-    Each player takes axe-core seconds.
-    """
-    found = Axe().run(page, context={"exclude": [[excluded]]} if excluded else None).response["violations"]
-    return [
-        (rule["id"], rule["help"], rule["nodes"][0]["html"][:200])
-        for rule in found
-        if not impacts or rule["impact"] in impacts
-    ]
 
 
 def overflows(page: Page) -> dict[int, int]:
@@ -318,7 +305,7 @@ def test_players_and_pictures_follow_the_theme_of_the_site(open_file: Opener) ->
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_reports_no_serious_violation_in_a_lesson_with_players(open_file: Opener, theme: str) -> None:
     page = open_file("notebooks/05_handles_and_lifetimes", color_scheme=theme)
-    assert violations(page, impacts=("serious", "critical")) == []
+    assert violations(page, impacts=SERIOUS) == []
 
 
 # -- the first page

@@ -5,9 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import note_errors, press
 from tests.requirements import require_site
 from tools.notebook_runs import NOTEBOOKS
@@ -169,5 +169,4 @@ def test_prose_is_in_the_speaker_notes_only(deck: Page) -> None:
 @pytest.mark.parametrize("selector", ["h1", ".celltag_asks", ".highlight", ".hv-player"])
 def test_axe_reports_no_serious_violation_on_a_slide(deck: Page, selector: str) -> None:
     go_to_slide(deck, first_slide_with(deck, selector))
-    found = Axe().run(deck).response["violations"]
-    assert [(rule["id"], rule["help"]) for rule in found if rule["impact"] in ("serious", "critical")] == []
+    assert violations(deck, impacts=SERIOUS) == []

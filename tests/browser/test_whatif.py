@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from scenes import c_hook, scene
 
 import hookviz as hv
 from hookviz.support.messages import say
+from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import press, slider_placeholder
 from tests.unit.test_whatif import a_to_e
 
@@ -230,8 +230,7 @@ def test_no_horizontal_overflow_and_no_serious_axe_violation(open_file: Any, nam
     page.keyboard.press("1")
     page.keyboard.press("End")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    found = Axe().run(page).response["violations"]
-    assert [violation["id"] for violation in found if violation["impact"] in ("serious", "critical")] == []
+    assert violations(page, impacts=SERIOUS) == []
 
 
 def test_slider_records_a_new_run_and_shows_the_changes(open_page: Any) -> None:
