@@ -2,7 +2,7 @@
 
 import os
 
-PATIENCE = float(os.environ.get("HOOKVIZ_PATIENCE", 120))
+PATIENCE = float(os.environ.get("HOOKVIZ_PATIENCE", 300))
 """Seconds that a test waits before it fails.
 
 An event that takes a moment on a free core can take many seconds on a busy machine. A passing test continues as soon

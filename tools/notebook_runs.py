@@ -1,12 +1,15 @@
-"""Run notebooks, each in a fresh kernel, and cache the results until the notebook or the package changes."""
+"""Run notebooks, each in a fresh kernel, and keep the results until the notebook or a package changes."""
 
+import ast
 import asyncio
 import fcntl
 import hashlib
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +23,52 @@ from tools.lessons import remove_solutions
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 CACHE = ROOT / "build" / "run"
+SECONDS_PER_CELL = 600
+"""The longest that a cell may take, on a busy machine too: on a quiet one, each takes a few seconds."""
 QUIET = ["--IPKernelApp.log_level=ERROR"]
+MEASURE = """import pathlib, re, time
+status = pathlib.Path("/proc/self/status")  # Only Linux has it.
+peak = re.search("VmHWM:(.*)kB", status.read_text()) if status.exists() else None
+peak and int(peak[1]) // 1024, time.process_time()"""
+"""Code that returns the kernel's peak memory and processor time.
+
+It does not use ``getrusage``, whose peak includes that of the process that started the kernel.
+"""
 
 
 def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
     """Run notebooks two at a time, unless their results are in ``cache``; return each with its outputs.
 
-    Of a lesson, the notebook with the solutions is run: what it returns has all outputs, no solutions, and no cell that
-    installs hookviz.
+    Of a lesson, the notebook with the solutions is run: what it returns has all outputs and no solutions.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised.
     """
-    cache.mkdir(parents=True, exist_ok=True)
     paths = list(paths)
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(paths, pool.map(lambda path: _run_cached(path, cache), paths), strict=True))
+        ran = pool.map(lambda path: remove_solutions(run_with_solutions(path, cache)), paths)
+        return dict(zip(paths, ran, strict=True))
 
 
-def _run_cached(path: Path, cache: Path) -> Any:
+def run_with_solutions(path: Path, cache: Path = CACHE) -> Any:
+    """Run a notebook, or of a lesson the one with the solutions, unless its result is in ``cache``.
+
+    It is returned with its outputs and without the cell that installs hookviz. Its metadata has, under ``used``, the
+    peak memory of its kernel in megabytes, which is None where it cannot be read, and its processor time in seconds.
+
+    Raises:
+        nbclient.exceptions.CellExecutionError: a cell raised.
+    """
     language = language_of(path)
     copy = cache / language / f"{path.stem}-{_fingerprint(path)}.ipynb"
-    copy.parent.mkdir(exist_ok=True)
+    copy.parent.mkdir(parents=True, exist_ok=True)
     with _exclusive(copy.parent / f"{path.stem}.lock"):
         return _read_or_run(path, copy)
 
 
 @contextmanager
 def _exclusive(lock: Path) -> Iterator[None]:
-    """Lock a notebook, so that only one process runs it when site and slides are made at the same time."""
+    """Lock a notebook, so that only one process runs it when several need its results at the same time."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -57,8 +77,9 @@ def _exclusive(lock: Path) -> Iterator[None]:
 def _read_or_run(path: Path, copy: Path) -> Any:
     if not copy.exists():
         lesson = remove_start(nbformat.read(_with_solutions(path), as_version=4))  # type: ignore[no-untyped-call]
+        lesson.cells.append(nbformat.v4.new_code_cell(MEASURE))  # type: ignore[no-untyped-call]
         notebook = run_cells(lesson, path.parent, language_of(path))
-        notebook = remove_solutions(notebook)
+        notebook.metadata["used"] = ast.literal_eval(notebook.cells.pop().outputs[0].data["text/plain"])
         for old in copy.parent.glob(f"{path.stem}-*.ipynb"):
             old.unlink()
         nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
@@ -93,7 +114,7 @@ def run_cells(notebook: Any, folder: Path, language: str = "en") -> Any:
     hookviz speaks ``language`` in it.
     """
     resources = {"metadata": {"path": str(folder)}}
-    client = NotebookClient(notebook, timeout=120, resources=resources, extra_arguments=QUIET)
+    client = NotebookClient(notebook, timeout=SECONDS_PER_CELL, resources=resources, extra_arguments=QUIET)
     # A thread has no event loop; asyncio.run makes one and closes it.
     asyncio.run(client.async_execute(env={**os.environ, VARIABLE: language}))
     for cell in notebook.cells:
@@ -103,7 +124,8 @@ def run_cells(notebook: Any, folder: Path, language: str = "en") -> Any:
 
 
 def _fingerprint(path: Path) -> str:
-    """Hash everything that a notebook's outputs depend on: itself, the package, and the installed packages."""
-    package = [file for file in sorted((ROOT / "hookviz").rglob("*")) if file.suffix in (".py", ".js", ".css", ".json")]
-    texts = [file.read_bytes() for file in (path, _with_solutions(path), ROOT / "constraints.txt", *package)]
-    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+    """Hash everything that a notebook's outputs depend on: itself, hookviz, Python, and the installed packages."""
+    hookviz = [file for file in sorted((ROOT / "hookviz").rglob("*")) if file.suffix in (".py", ".js", ".css", ".json")]
+    installed = sorted(f"{package.name} {package.version}" for package in distributions())
+    texts = [file.read_bytes() for file in (path, _with_solutions(path), *hookviz)]
+    return hashlib.sha256(b"\0".join([*texts, str((sys.version, installed)).encode()])).hexdigest()[:16]

@@ -1,7 +1,6 @@
 """The page on what articles say runs, each of its entries runs alone, and a cell asserts every number in its prose."""
 
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,10 +26,9 @@ from tests.course.test_notebooks import (
     asserted_numbers,
     code,
     prose,
-    resources_used,
-    run_notebook,
     shows_picture,
 )
+from tools.notebook_runs import run_with_solutions
 
 NOTEBOOK, SOLUTION = read_notebook(PAGE), read_solution(PAGE)
 [SETUP_CELL] = [cell.source for cell in NOTEBOOK.cells if cell.id == "first"]
@@ -57,22 +55,21 @@ HEADINGS = [heading for heading, _, _ in ENTRIES]
 
 
 @pytest.fixture(scope="module")
-def page_run() -> tuple[Any, float]:
-    """The page after a run in a fresh kernel, and the seconds that the run took."""
-    start = time.monotonic()
-    return run_notebook(FOLDER / "solutions" / PAGE), time.monotonic() - start
+def page_run() -> Any:
+    """The page's solution after a run in a fresh kernel."""
+    return run_with_solutions(FOLDER / PAGE)
 
 
-def test_page_runs_in_a_fresh_kernel_within_its_time_and_memory_limits(page_run: tuple[Any, float]) -> None:
-    memory, seconds = resources_used(*page_run)
+def test_page_runs_in_a_fresh_kernel_within_its_time_and_memory_limits(page_run: Any) -> None:
+    memory, seconds = page_run.metadata.used
     assert seconds <= 30
     assert memory <= USUAL_MEGABYTES + CUDA_ALLOWANCE
 
 
-def test_page_writes_nothing_to_stderr_and_shows_two_to_four_pictures(page_run: tuple[Any, float]) -> None:
-    outputs = [output for cell in page_run[0].cells for output in cell.get("outputs", [])]
+def test_page_writes_nothing_to_stderr_and_shows_two_to_four_pictures(page_run: Any) -> None:
+    outputs = [output for cell in page_run.cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
-    assert 2 <= sum(shows_picture(cell) for cell in page_run[0].cells) <= 4
+    assert 2 <= sum(shows_picture(cell) for cell in page_run.cells) <= 4
 
 
 def test_page_is_committed_without_outputs_and_with_a_kernelspec() -> None:

@@ -2,21 +2,19 @@
 
 import ast
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 import torch
-from nbclient import NotebookClient
 
 from hookviz.course.exercises import JUDGES
 from hookviz.player.compression import unpack
-from tests.waiting import PATIENCE
 from tools.lesson_pages import MAP
-from tools.lesson_start import INSTALL_ID, remove_start
+from tools.lesson_start import remove_start
 from tools.lessons import YOUR_LINES
+from tools.notebook_runs import run_with_solutions
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(FOLDER.glob("[01]*.ipynb"))
@@ -33,12 +31,6 @@ NOT_A_CLAIM = re.compile(
     re.MULTILINE,
 )
 """Numbers in prose that are not claims about values."""
-RESOURCES_CODE = """import time
-with open("/proc/self/status") as status:
-    peak = [int(line.split()[1]) // 1024 for line in status if line.startswith("VmHWM")]
-peak[0], time.process_time()"""
-"""Measures the peak memory of the kernel; ``ru_maxrss`` would include the peak of the process that started it."""
-
 
 USUAL_MEGABYTES, MEGABYTES = 600, {"06": 700, "08": 700, "09": 700}
 """The limit of peak memory, and the higher limits of lessons that train a network on pictures."""
@@ -61,21 +53,12 @@ def lesson(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="module", params=LESSONS, ids=lambda path: path.stem)
-def lesson_run(request: pytest.FixtureRequest) -> tuple[Any, float]:
-    """The lesson's solution after a run in a fresh kernel, and the seconds that the run took.
+def lesson_run(request: pytest.FixtureRequest) -> Any:
+    """The lesson's solution after a run in a fresh kernel, without the cell that installs hookviz.
 
     The student's version is the same without the marked lines; the browser tests run it.
     """
-    start = time.monotonic()
-    return run_notebook(FOLDER / "solutions" / request.param.name), time.monotonic() - start
-
-
-def run_notebook(path: Path) -> Any:
-    """Run the notebook at ``path``; an added last cell returns the memory and the time that it used."""
-    notebook = nbformat.read(path, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(RESOURCES_CODE))
-    NotebookClient(notebook, timeout=int(PATIENCE), resources={"metadata": {"path": str(FOLDER)}}).execute()
-    return notebook
+    return run_with_solutions(request.param)
 
 
 def code(notebook: Any) -> list[str]:
@@ -98,13 +81,6 @@ def steps_of_player(cell: Any) -> int | None:
     return unpack(found[-1])["content"]["runs"][0]["steps"] if found else None
 
 
-def resources_used(notebook: Any, elapsed: float) -> tuple[int, float]:
-    """Return (megabytes at the peak, seconds of processor time), and print both with the elapsed time."""
-    memory, seconds = ast.literal_eval(notebook.cells[-1].outputs[0].data["text/plain"])
-    print(f"{seconds:.1f} s of a processor's time, {elapsed:.1f} s by the clock, {memory} MB at the peak")
-    return memory, seconds
-
-
 def shows_picture(cell: Any) -> bool:
     kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
     return "image/svg+xml" in kinds
@@ -115,41 +91,37 @@ def test_lessons_are_found() -> None:
 
 
 def test_lesson_runs_in_a_fresh_kernel_within_its_time_and_memory_limits(
-    lesson_run: tuple[Any, float], request: pytest.FixtureRequest
+    lesson_run: Any, request: pytest.FixtureRequest
 ) -> None:
-    memory, seconds = resources_used(*lesson_run)
+    memory, seconds = lesson_run.metadata.used
+    print(f"{seconds:.1f} s of a processor's time, {memory} MB at the peak")
     assert seconds <= 60
     assert memory <= MEGABYTES.get(request.node.callspec.id[:2], USUAL_MEGABYTES) + CUDA_ALLOWANCE
 
 
 @pytest.mark.parametrize("lesson_run", RANDOM_LESSONS, ids=lambda path: path.stem, indirect=True)
 def test_lessons_with_random_weights_show_the_same_players_in_every_run(
-    lesson_run: tuple[Any, float], request: pytest.FixtureRequest
+    lesson_run: Any, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    second_run = run_notebook(FOLDER / "solutions" / f"{request.node.callspec.id}.ipynb")
-    assert [*map(player_states, second_run.cells)] == [*map(player_states, lesson_run[0].cells)]
+    second_run = run_with_solutions(FOLDER / f"{request.node.callspec.id}.ipynb", cache=tmp_path)
+    assert [*map(player_states, second_run.cells)] == [*map(player_states, lesson_run.cells)]
 
 
-def test_one_of_the_first_three_cells_shows_a_picture(lesson_run: tuple[Any, float]) -> None:
-    assert any(shows_picture(cell) for cell in remove_start(lesson_run[0]).cells[:3])
+def test_one_of_the_first_three_cells_shows_a_picture(lesson_run: Any) -> None:
+    assert any(shows_picture(cell) for cell in lesson_run.cells[:3])
 
 
-def test_cell_that_installs_hookviz_shows_nothing_where_it_is_installed(lesson_run: tuple[Any, float]) -> None:
-    [cell] = [cell for cell in lesson_run[0].cells if cell.id == INSTALL_ID]
-    assert cell.execution_count == 1 and cell.outputs == []
-
-
-def test_every_answer_in_the_solution_is_right(lesson_run: tuple[Any, float], request: pytest.FixtureRequest) -> None:
+def test_every_answer_in_the_solution_is_right(lesson_run: Any, request: pytest.FixtureRequest) -> None:
     exercises = [name for name in JUDGES if name.startswith(request.node.callspec.id[:2])]
-    checks = [cell for cell in lesson_run[0].cells if "hv.check(" in cell.source]
+    checks = [cell for cell in lesson_run.cells if "hv.check(" in cell.source]
     expected = [f"Exercise {name}: right." for name in exercises]
     printed = [cell.outputs[-1].data["text/plain"] for cell in checks]
     assert [text[: len(right)] for text, right in zip(printed, expected, strict=True)] == expected
 
 
-def test_each_step_link_names_a_step_of_the_player_above_it(lesson_run: tuple[Any, float]) -> None:
+def test_each_step_link_names_a_step_of_the_player_above_it(lesson_run: Any) -> None:
     steps, linked = 0, 0
-    for cell in lesson_run[0].cells:
+    for cell in lesson_run.cells:
         for number in map(int, re.findall(r"\]\(#step-(\d+)\)", cell.source)):
             assert 1 <= number <= steps, f"step {number} of {steps}"
             linked += 1
@@ -157,8 +129,8 @@ def test_each_step_link_names_a_step_of_the_player_above_it(lesson_run: tuple[An
     assert linked >= 2
 
 
-def test_no_cell_writes_to_stderr(lesson_run: tuple[Any, float]) -> None:
-    outputs = [output for cell in lesson_run[0].cells for output in cell.get("outputs", [])]
+def test_no_cell_writes_to_stderr(lesson_run: Any) -> None:
+    outputs = [output for cell in lesson_run.cells for output in cell.get("outputs", [])]
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
 
 
