@@ -35,7 +35,7 @@ CHOOSE_LANGUAGE = """
 
 import hookviz
 
-hookviz.language("{language}")"""
+hookviz.language("{language}");"""
 """In an edition in another language than English: the code of its lessons is that of the English ones."""
 COLLAPSED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
 """The marks of a collapsed cell for Colab, JupyterLab and Jupyter Book."""

@@ -78,6 +78,17 @@ def parse_range(text: str) -> range:
     return steps
 
 
+def _check_steps(trace: Trace, steps: range | None) -> None:
+    """Check that ``trace`` has ``steps``, and count from 1 in the error, as on the command line.
+
+    Raises:
+        IndexError: it has not.
+    """
+    count = len(trace.rows)
+    if steps and 0 < count < steps.stop:
+        raise IndexError(say("cli.steps.none", step=f"{max(steps.start, count) + 1:,}", last=f"{count:,}"))
+
+
 def parse_width(text: str) -> int:
     """Parse the length of the longest line.
 
@@ -92,6 +103,7 @@ def parse_width(text: str) -> int:
 def _write_animation(options: argparse.Namespace) -> int:
     """Write a saved trace as an animation."""
     trace = load(options.trace)
+    _check_steps(trace, options.steps)
     path = options.output or options.trace.with_suffix(".gif")
     trace.animate(path, steps=options.steps, width=options.width, seconds=options.seconds, dark=options.dark)
     count = len(trace.steps) if options.steps is None else len(options.steps)
@@ -115,6 +127,7 @@ def _write_page(options: argparse.Namespace) -> int:
 def _write_text(options: argparse.Namespace) -> int:
     """Write a saved trace as a timeline to standard output."""
     trace = load(options.trace)
+    _check_steps(trace, options.steps)
     steps = options.steps if options.steps or options.all else choose_printed_steps(trace)
     write_timeline(make_timeline(trace, steps, options.width, say("cli.text.hint", steps=f"{len(trace.rows):,}")))
     return ExitStatus.GOOD

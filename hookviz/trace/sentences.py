@@ -169,7 +169,7 @@ def _say_compute(step: Step, parts: dict[str, str | None]) -> str:
     items = [say("sentence.send", value=format_values(part.value), on=part.source) for part in sent[:MAX_LISTED]]
     if len(sent) > MAX_LISTED:
         items.append(say("many.more", count=f"{len(sent) - MAX_LISTED:,}"))
-    sends = join("join.list", items)
+    sends = join("join.values", items)
     return say("sentence.compute" if sends else "sentence.compute.nothing", sends=sends, **parts)
 
 

@@ -99,6 +99,8 @@ def test_text_of_a_long_trace_says_how_to_see_the_rest(tmp_path: Path, capsys: p
     assert shown.endswith("--all shows all 240 steps, --steps 3-10 some of them.\n")
     main(["text", path, "--all"])
     assert capsys.readouterr().out.count("write .grad") == 60
+    assert main(["text", path, "--steps", "239-300"]) == 2
+    assert "There is no step 241: the trace has the steps 1 to 240." in capsys.readouterr().err
     main(["text", path, "--steps", "101-104"])
     assert capsys.readouterr().out.count("MulBackward0") == 1 + 2  # the heading of the pass, and two steps
 

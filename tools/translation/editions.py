@@ -29,7 +29,9 @@ LINK = re.compile(r'(?P<before>\]\(|(?:src|srcset|href)=")(?P<path>[^)\s"#:]+)(?
 ANCHOR = re.compile(r"(?P<before>\]\([\w./-]*#)(?P<name>[a-z][\w-]*)\)")
 """A link to a heading."""
 HEADING = re.compile(r"(?m)^#{1,6} (.+)$")
-AUTHORITY = "[English](README.md) · 本文译自英文版；如有出入，以英文版为准。"
+AUTHORITY = """[English](README.md) · 本文译自英文版；如有出入，以英文版为准。
+
+例子的输出和图片取自英文界面。链接所指的页面是英文；`make site` 建成的网站上，有播放器手册、教师页面等的中文版。"""
 """Stands in the README in place of the link to this edition."""
 
 

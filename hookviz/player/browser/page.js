@@ -138,7 +138,10 @@ async function startPlayer(still, live, state) {
  */
 function showPageTexts(language) {
   const texts = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-language]"));
-  for (const text of texts) text.hidden = text.dataset.language !== language;
+  for (const text of texts) {
+    text.hidden = text.dataset.language !== language;
+    if (text.matches("h1:not([hidden])")) document.title = text.textContent;
+  }
   if (texts.length) document.documentElement.lang = tagOf(language);
 }
 
