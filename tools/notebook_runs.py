@@ -115,8 +115,9 @@ def run_cells(notebook: Any, folder: Path, language: str = "en") -> Any:
     """
     resources = {"metadata": {"path": str(folder)}}
     client = NotebookClient(notebook, timeout=SECONDS_PER_CELL, resources=resources, extra_arguments=QUIET)
-    # A thread has no event loop; asyncio.run makes one and closes it.
-    asyncio.run(client.async_execute(env={**os.environ, VARIABLE: language}))
+    # In a new thread, since an event loop may run in this one, such as that of a browser of the tests.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, client.async_execute(env={**os.environ, VARIABLE: language})).result()
     for cell in notebook.cells:
         # A progress bar leaves an empty output behind.
         cell.get("outputs", [])[:] = [output for output in cell.get("outputs", []) if output.get("data") != {}]

@@ -1,7 +1,6 @@
 """Extreme graphs that crash other tools are recorded, explained and drawn in a Jupyter kernel."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import nbformat
@@ -89,8 +88,7 @@ trace = record_and_show(y)""",
 def outputs() -> dict[str, list[Any]]:
     """Case → its outputs, after running all cases in one kernel."""
     cells = [new_code_cell(SETUP_CODE), *map(new_code_cell, CASES.values())]
-    with ThreadPoolExecutor(1) as executor:  # the browser of other tests may run an event loop in this thread
-        notebook = executor.submit(run_cells, nbformat.from_dict(new_notebook(cells=cells)), ROOT).result()
+    notebook = run_cells(nbformat.from_dict(new_notebook(cells=cells)), ROOT)
     return dict(zip(CASES, (cell.outputs for cell in notebook.cells[1:]), strict=True))
 
 
