@@ -35,8 +35,6 @@ napoleon_use_rtype = False
 
 # The notebooks come with their outputs.
 nb_execution_mode = "off"
-# A kernel sends what a cell prints in parts, whose number depends on how busy the machine is.
-nb_merge_streams = True
 # What holds the answer to a question opens with a click; {type} is the source, the output or both.
 nb_code_prompt_show = translated("When you have answered: show the {type}", current_language())
 nb_code_prompt_hide = translated("Hide the {type}", current_language())

@@ -39,15 +39,22 @@ It does not use ``getrusage``, whose peak includes that of the process that star
 def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
     """Run notebooks two at a time, unless their results are in ``cache``; return each with its outputs.
 
-    Of a lesson, the notebook with the solutions is run: what it returns has all outputs and no solutions.
+    Of a lesson, the notebook with the solutions is run: what it returns has all outputs and no solutions. What a cell
+    prints in one piece is one output: a kernel sends it in parts, whose number depends on how busy the machine is.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised.
     """
+    # Imported here: the tests of the releases of PyTorch, which run cells, do without nbconvert.
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
     paths = list(paths)
     with ThreadPoolExecutor(2) as pool:
         ran = pool.map(lambda path: remove_solutions(run_with_solutions(path, cache)), paths)
-        return dict(zip(paths, ran, strict=True))
+        notebooks = dict(zip(paths, ran, strict=True))
+    for notebook in notebooks.values():
+        CoalesceStreamsPreprocessor(enabled=True).preprocess(notebook, {})  # type: ignore[no-untyped-call]
+    return notebooks
 
 
 def run_with_solutions(path: Path, cache: Path = CACHE) -> Any:

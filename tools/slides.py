@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from nbconvert import SlidesExporter
-from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 from hookviz.player.compression import pack, unpack
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
@@ -63,8 +62,6 @@ def copy_assets(target: Path) -> None:
 
 def render_deck(notebook: Any, language: str = "en") -> str:
     """Render the slides of a notebook that ran, which is in ``language``, as one page of HTML."""
-    # A kernel sends what a cell prints in parts, whose number depends on how busy the machine is.
-    CoalesceStreamsPreprocessor(enabled=True).preprocess(notebook, {})  # type: ignore[no-untyped-call]
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if "data" in output:
             output.data = enlarge_output(output.data)

@@ -9,7 +9,7 @@ import pytest
 
 from hookviz.player.compression import pack, unpack
 from tools.slide_cells import MAX_HEIGHT, MAX_HEIGHT_BELOW_HEADING, MAX_WORDS, make_slides
-from tools.slides import STATE, embed_drawing, enlarge_output, main, render_deck
+from tools.slides import STATE, embed_drawing, enlarge_output, main
 
 LONG_PROSE = "It is a long story. " * 20
 PLAYER = f'<div class="hv-output"><script class="hv-state">{pack({"steps": 3})}</script></div>'
@@ -230,10 +230,3 @@ def test_large_drawing_gets_a_whole_slide() -> None:
 def test_unknown_lesson_number_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["77"]) == 1
     assert capsys.readouterr().err.startswith("There is no lesson with one of these numbers: 77. There are 01, 02")
-
-
-def test_text_that_a_kernel_sent_in_parts_is_one_output() -> None:
-    parts = [nbformat.v4.new_output("stream", name="stdout", text=f"part {number}\n") for number in (1, 2)]
-    cell = nbformat.v4.new_code_cell("print()", outputs=parts)
-    page = render_deck(nbformat.v4.new_notebook(cells=[prose_cell("# Lesson 09 · End"), cell]))
-    assert "part 1\npart 2\n" in page

@@ -12,7 +12,7 @@ from tests.course.reading import headings
 from tests.course.test_notebooks import CUDA_MEGABYTES, MEGABYTES, USUAL_MEGABYTES
 from tools.lesson_pages import read_facts
 from tools.lesson_start import add_start
-from tools.notebook_runs import NOTEBOOKS, run_all
+from tools.notebook_runs import NOTEBOOKS, run_all, run_with_solutions
 from tools.website import SOURCE, is_lesson, link_lessons, write_overview
 
 LESSONS = {path.name[:2]: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))}
@@ -65,6 +65,14 @@ def test_badges_and_the_cell_that_installs_hookviz_are_left_out(tmp_path: Path) 
     (executed,) = run_all([tmp_path / "one.ipynb"], tmp_path / "kept").values()
     assert [(cell.cell_type, cell.source) for cell in executed.cells] == [("markdown", "# Title"), ("code", "1 + 1")]
     assert executed.cells[1].execution_count == 1
+
+
+def test_text_that_a_kernel_sends_in_parts_is_one_output(tmp_path: Path) -> None:
+    code = "import time\nfor part in (1, 2):\n    print(f'part {part}\\n', flush=True)\n    time.sleep(0.5)"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), tmp_path / "one.ipynb")
+    parts = run_with_solutions(tmp_path / "one.ipynb", tmp_path / "kept").cells[0].outputs
+    (executed,) = run_all([tmp_path / "one.ipynb"], tmp_path / "kept").values()
+    assert len(parts) > 1 and [output.text for output in executed.cells[0].outputs] == ["part 1\n\npart 2\n\n"]
 
 
 def test_notebook_runs_again_only_if_its_source_has_changed(tmp_path: Path) -> None:
