@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -131,9 +132,14 @@ def run_cells(notebook: Any, folder: Path, language: str = "en") -> Any:
     return notebook
 
 
+@cache
+def _describe_environment() -> str:
+    """Describe Python and the installed packages, once: to read their files takes longer than to hash hookviz."""
+    return "\n".join([sys.version, *sorted(f"{package.name} {package.version}" for package in distributions())])
+
+
 def _fingerprint(path: Path) -> str:
     """Hash everything that a notebook's outputs depend on: itself, hookviz, Python, and the installed packages."""
     hookviz = [file for file in sorted((ROOT / "hookviz").rglob("*")) if file.suffix in (".py", ".js", ".css", ".json")]
-    installed = sorted(f"{package.name} {package.version}" for package in distributions())
     texts = [file.read_bytes() for file in (path, _with_solutions(path), *hookviz)]
-    return hashlib.sha256(b"\0".join([*texts, str((sys.version, installed)).encode()])).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join([*texts, _describe_environment().encode()])).hexdigest()[:16]
