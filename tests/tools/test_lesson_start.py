@@ -11,6 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from hookviz.support.messages.languages import LANGUAGES
 from tools.lesson_start import (
     BADGES_ID,
     INSTALL_ID,
@@ -20,6 +21,7 @@ from tools.lesson_start import (
     remove_start,
 )
 from tools.lessons import NOTEBOOKS, make_solution
+from tools.notebook_runs import folder_of, run_cells
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 ADDRESS = "https://github.com/example/hooks"
@@ -59,6 +61,13 @@ def hide(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
 def test_cell_does_nothing_where_hookviz_is_installed(run_cell: Runner, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cell(make_install_source("")) == []
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_cell_shows_nothing_in_a_notebook_where_hookviz_is_installed(language: str) -> None:
+    [cell] = [cell for cell in read(folder_of(language) / "01_the_graph.ipynb").cells if cell.id == INSTALL_ID]
+    run_cells(nbformat.v4.new_notebook(cells=[cell]), NOTEBOOKS, language)
+    assert (cell.execution_count, cell.outputs) == (1, [])
 
 
 def test_cell_installs_hookviz_and_keeps_the_versions_of_torch_and_ipywidgets(
