@@ -78,11 +78,11 @@ def parse_range(text: str) -> range:
     return steps
 
 
-def _check_steps(trace: Trace, steps: range | None) -> None:
-    """Check that ``trace`` has ``steps``, and count from 1 in the error, as on the command line.
+def _require_steps(trace: Trace, steps: range | None) -> None:
+    """Check that ``trace`` has all ``steps``; the error counts from 1, as the command line does.
 
     Raises:
-        IndexError: it has not.
+        IndexError: it lacks one.
     """
     count = len(trace.rows)
     if steps and 0 < count < steps.stop:
@@ -103,7 +103,7 @@ def parse_width(text: str) -> int:
 def _write_animation(options: argparse.Namespace) -> int:
     """Write a saved trace as an animation."""
     trace = load(options.trace)
-    _check_steps(trace, options.steps)
+    _require_steps(trace, options.steps)
     path = options.output or options.trace.with_suffix(".gif")
     trace.animate(path, steps=options.steps, width=options.width, seconds=options.seconds, dark=options.dark)
     count = len(trace.steps) if options.steps is None else len(options.steps)
@@ -127,7 +127,7 @@ def _write_page(options: argparse.Namespace) -> int:
 def _write_text(options: argparse.Namespace) -> int:
     """Write a saved trace as a timeline to standard output."""
     trace = load(options.trace)
-    _check_steps(trace, options.steps)
+    _require_steps(trace, options.steps)
     steps = options.steps if options.steps or options.all else choose_printed_steps(trace)
     write_timeline(make_timeline(trace, steps, options.width, say("cli.text.hint", steps=f"{len(trace.rows):,}")))
     return ExitStatus.GOOD
