@@ -50,6 +50,15 @@ OVERFLOW = """() => {
   return [slide.scrollWidth - 1280, slide.scrollHeight - 720];
 }"""
 
+LETTERS_ON_BOXES = """() => {
+  const brightness = (color) => color.match(/[\\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3;
+  const slide = Reveal.getCurrentSlide();
+  const [boxes, texts] = [".hv-box", ".hv-art text"].map((what) => [...slide.querySelectorAll(what)]
+    .map((element) => brightness(getComputedStyle(element).fill)));
+  return [Math.min(...boxes), Math.max(...texts)];
+}"""
+"""How bright the darkest box of a slide's players is, and the brightest letters of their pictures: 0 is black, 255 white."""
+
 
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -158,6 +167,12 @@ def test_players_on_slides_are_light_and_have_larger_text(deck: Page) -> None:
     player = deck.locator("section.present .hv-player").last
     assert {"hv-large"} <= set((player.get_attribute("class") or "").split())
     assert "hv-dark" not in (player.get_attribute("class") or "")
+
+
+def test_boxes_are_light_and_their_letters_dark_though_a_deck_sets_no_colours_of_jupyterlab(deck: Page) -> None:
+    go_to_slide(deck, first_slide_with(deck, ".hv-player"))
+    darkest_box, brightest_letter = deck.evaluate(LETTERS_ON_BOXES)
+    assert darkest_box > 200 and brightest_letter < 150
 
 
 def test_prose_is_in_the_speaker_notes_only(deck: Page) -> None:
