@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.setup import python_of
-
 NEWEST = "newest"
 FOLDER = Path("build") / "matrix"
 
@@ -58,7 +56,7 @@ def make_environment(release: Release, keep: bool = False) -> Iterator[Path]:
         subprocess.CalledProcessError: pip could not install it; its words are on the screen.
     """
     folder = (FOLDER / f"torch-{release.torch}").absolute()
-    python = python_of(folder)
+    python = folder / "bin" / "python"
     try:
         if not (keep and python.exists()):
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,7 @@
 """The commands, names, keys, numbers and versions in the README and in the player's manual are correct."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -26,13 +27,13 @@ from hookviz.what_if import combinations
 from tests.course.test_notebooks import LESSONS
 from tools.classic_environment import PACKAGES
 from tools.lesson_pages import read_facts
-from tools.setup import NEEDED_GB, NEEDED_PYTHON
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 README_ON_ONE_LINE = " ".join(README.split())
 MANUAL = (ROOT / "site" / "player.md").read_text(encoding="utf-8")
 MANUAL_ON_ONE_LINE = " ".join(MANUAL.split())
+PYTHON: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
 PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
 
 
@@ -102,7 +103,7 @@ def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
 def test_numbers_in_the_readme_match_the_constants_of_the_code() -> None:
     total = programs_per_run("test_programs.py") + programs_per_run("test_nets.py")
     for sentence in (
-        f"Python {'.'.join(map(str, NEEDED_PYTHON))} or newer, make and {NEEDED_GB:.0f} GB of disk",
+        f"Python {PYTHON.removeprefix('>=')} or newer, make and 3 GB of disk",
         f"{total:,} generated programs, {programs_per_run('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"if a tensor has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
