@@ -90,7 +90,6 @@ javascript: .venv/check
 
 bundle: .venv/dev
 	@$(VENV_PYTHON) -m tools.payload_types
-	@$(VENV_PYTHON) -m tools.trace_schema
 	@$(VENV_PYTHON) tools/javascript.py bundle
 
 lessons: .venv/dev

@@ -33,7 +33,6 @@ NEEDED_IN_WHEEL = (
     "hookviz/static/page.js",
     "hookviz/static/player.css",
     "hookviz/static/player.js",
-    "hookviz/storage/trace.schema.json",
     "hookviz/support/messages/en.json",
     "hookviz/analysis/formulas/formulas.json",
     "hookviz/course/questions.en.json",

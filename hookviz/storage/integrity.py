@@ -126,7 +126,7 @@ def _check_passes(trace: TraceData) -> Iterator[str]:
     hook_indexes, nodes = range(len(trace.hook_rows)), range(len(trace.ops))
     if len(trace.hooked) != len(trace.roots):
         yield say("damaged.passes", hooked=len(trace.hooked), roots=len(trace.roots))
-    if len(trace.pass_numbers) not in (0, len(trace.roots)):
+    if len(trace.pass_numbers) != len(trace.roots):
         yield say("damaged.pass_numbers", numbers=len(trace.pass_numbers), roots=len(trace.roots))
     if any(later <= earlier for earlier, later in pairwise(trace.pass_numbers)):
         yield say("damaged.pass_numbers.order")

@@ -70,7 +70,7 @@ class TraceTables:
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the (node, output) pairs at which it starts."""
     pass_numbers: list[int] = field(default_factory=list)
-    """The number of each pass among all that ran during the recording, from 1; empty in older files."""
+    """The number of each pass among all that ran during the recording, from 1."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, as indexes of ``hook_rows``."""
     missing_rows: list[MissingRow] = field(default_factory=list)

@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tools import javascript, my_lessons, payload_types, trace_schema
+from tools import javascript, my_lessons, payload_types
 
 ROOT = Path(__file__).resolve().parents[2]
 CONDA_NAMES = {"torch": "pytorch-cpu", "graphviz": "python-graphviz", "matplotlib": "matplotlib-base"}
@@ -137,10 +137,6 @@ def test_lockfile_names_no_registry() -> None:
 
 def test_committed_javascript_types_match_the_python_types() -> None:
     assert payload_types.TARGET.read_text(encoding="utf-8") == payload_types.write_types()
-
-
-def test_committed_trace_schema_matches_the_types() -> None:
-    assert trace_schema.TARGET.read_text(encoding="utf-8") == trace_schema.write_schema()
 
 
 # -- the same packages everywhere

@@ -174,9 +174,9 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
         lambda data: data["values"][0].__setitem__(3, json.loads("[" * 900 + "]" * 900)), "nested too deeply"
     ),
     "a name of a megabyte": (set_cell("tensors", "name", "x" * 10**6), "a text of length <= 10000"),
-    "saved values without names": (lambda data: data["saved"].pop("name"), "there is no name in saved"),
-    "saved values without passes": (lambda data: data["saved"].pop("pass_id"), "there is no pass_id in saved"),
-    "reasons without a verdict": (lambda data: data["reasons"].pop("verdict"), "there is no verdict in reasons"),
+    "saved values without names": (lambda data: data["saved"].pop("name"), "saved: there is no name"),
+    "saved values without passes": (lambda data: data["saved"].pop("pass_id"), "saved: there is no pass_id"),
+    "reasons without a verdict": (lambda data: data["reasons"].pop("verdict"), "reasons: there is no verdict"),
     "a rank that is a text": (lambda data: data.update(rank="0"), "rank: expected a whole number or null, got a text"),
     "reasons of another number of steps": (
         lambda data: data["explained"].pop(), "it holds reasons for 33 steps, but has 34"
@@ -233,7 +233,7 @@ def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
             r"not JSON \(a number has too many digits\)",
         ),
         ('{"format": "hookviz", "version": 2, "rank": NaN}', r"not JSON \(NaN is not a number in JSON\)"),
-        ('{"format": "hookviz", "version": ' + "7" * 4_000 + "}", "a trace of version …; this hookviz reads version 2"),
+        ('{"format": "hookviz", "version": ' + "7" * 4_000 + "}", "a trace of version …; this hookviz reads version 1"),
         ('{"format": "hookviz", "version": true}', "but trace.save.* did not write it"),
     ],
     ids=["5,000 digits", "NaN", "version of 4,000 digits", "version true"],

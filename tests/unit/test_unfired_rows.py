@@ -48,18 +48,6 @@ def test_a_loaded_trace_says_the_same(tmp_path: Path) -> None:
     assert list(loaded.findings) == list(trace.findings)
 
 
-def test_an_older_file_without_these_tables_is_read(tmp_path: Path) -> None:
-    trace = cut_trace()
-    trace.save(tmp_path / "cut.json")
-    data = json.loads((tmp_path / "cut.json").read_text())
-    for name in ("unfired_rows", "missing_rows"):
-        del data[name]
-    for name in ("mode", "takes_grad", "gives_grad", "returned"):
-        del data["calls"][name]
-    (tmp_path / "old.json").write_text(json.dumps(data))
-    assert list(hv.load(tmp_path / "old.json").unfired) == []
-
-
 @pytest.mark.parametrize(
     ("table", "column", "cell"),
     [("unfired_rows", "evidence", [["colour", "red"]]), ("unfired_rows", "module", 99), ("missing_rows", "module", 99)],
