@@ -41,7 +41,7 @@ class CallTracker:
         self.nonfinite = NonfiniteParameters(session.trace, self.modules)
         self.log = CallLog(session, self.modules, self.probe)
         self.observers = ModuleObserverRegistry(session, self.innermost)
-        self.followed_ids = module_filter.modules
+        self._followed_ids = module_filter.modules
         """``id`` of each module that is followed; empty if all modules are followed."""
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
@@ -54,6 +54,10 @@ class CallTracker:
             (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
             for model in models
         ]
+
+    def is_followed(self, module: Module) -> bool:
+        """Return whether the recording follows the calls of ``module``."""
+        return not self._followed_ids or id(module) in self._followed_ids
 
     # -- a call begins and ends
 
@@ -90,11 +94,8 @@ class CallTracker:
         takes_grad = requires_grad([item for _, item in labelled])
         self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad))
         self.session.attempt(self.code.add_call, call.index)
-        if not stack:
-            self.owners.node_owners.mark_inputs(item for _, item in labelled)
         stack.append(call)
-        number = self.owners.node_owners.note_call(call.index)
-        call.first_node = number if parent is None else stack[0].first_node
+        self.owners.node_owners.note_call(call.index)
 
     def call_returned(self, call: ModuleCall, result: Any) -> None:
         """Record that ``call`` returns ``result``."""
@@ -113,7 +114,6 @@ class CallTracker:
         call.finish_hooks(outputs)
         items = [item for _, item in labelled_leaves("output", result)]
         self._note_result(call.index, result, items)
-        self.owners.node_owners.mark_outputs(items, call.first_node)
         self.session.exceptions.leave(call.earlier_exception)
 
     def _note_result(self, index: int, result: Any, items: Sequence[Any]) -> None:
@@ -206,7 +206,7 @@ class CallTracker:
         self.modules.renumber(hooks)
 
     def close(self) -> None:
-        """Remove all observers, note models that were never called, and forget calls still running in other threads."""
+        """Remove all observers, and note models that were never called."""
         called = self.modules.called_ids()
         for name, modules in self._models if self.module_filter.patterns is None else ():
             if not modules & called:
@@ -215,4 +215,3 @@ class CallTracker:
         self.module_filter.add_notes(self.session.notes, bool(called))
         self.observers.close()
         self._running.clear()
-        self.owners.node_owners.close()

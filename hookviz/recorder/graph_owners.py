@@ -1,7 +1,6 @@
 """Assigns the nodes of a graph to module calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import torch
 from torch.autograd.graph import Node
@@ -24,7 +23,7 @@ class GraphOwners:
 
     def __init__(self, trace: TraceData, modules: ModuleRegistry, module_filter: ModuleFilter) -> None:
         self.trace, self.modules, self.module_filter = trace, modules, module_filter
-        self.node_owners = NodeOwners(marks_threads=bool(module_filter.modules))
+        self.node_owners = NodeOwners()
         self._parameter_owners: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
 
@@ -48,13 +47,6 @@ class GraphOwners:
         for node in snapshot.nodes if owners else ():
             if id(node) in owners:
                 self.trace.owners[snapshot.numbers[id(node)]] = owners[id(node)]
-
-    def are_below(self, roots: Sequence[Any]) -> bool:
-        """Return whether a graph has nodes that a followed module made."""
-        nodes = graph.reachable_nodes([node for node, _ in map(graph.edge_of, roots) if node is not None])
-        has_owners = bool(self.find_owners(nodes))
-        graph.release(nodes)
-        return has_owners
 
     def followed_nodes(self, nodes: Sequence[Node]) -> set[int]:
         """Return the ``id`` of each node that belongs to a followed module."""

@@ -42,9 +42,9 @@ def record(
 ) -> RecordBlock:
     """Record every module call and every backward pass in the ``with`` block, without changing them.
 
-    hookviz follows the calls of the modules in ``models`` in any thread (of all modules if you give none), and
-    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread. Modules are
-    named by their paths in the model, parameters by their modules, and other tensors by your variables.
+    hookviz follows the calls of the modules in ``models`` (of all modules if you give none), ``Tensor.backward``,
+    ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread. Modules are named by their paths in
+    the model, parameters by their modules, and other tensors by your variables.
 
     A pass is one ``backward`` or ``grad``, including the passes that hooks or checkpointing start inside it.
 
@@ -59,9 +59,9 @@ def record(
             ``"layers.3.*"``, or several. ``*`` matches any text, dots included. hookviz follows only the calls of these
             modules, and only the nodes that they made; the rest runs unobserved, and the trace says so.
         every: 100 records the first pass and every hundredth after it, with the forward before each (all calls since
-            the previous pass) and the optimizer step after it. Each thread counts its own passes. To watch a training
-            that runs for hours, use ``every`` with ``statistics="all"``. If you must not miss a pass that goes wrong,
-            use ``statistics="norm"`` with ``keep``, which observes every pass.
+            the previous pass) and the optimizer step after it. To watch a training that runs for hours, use ``every``
+            with ``statistics="all"``. If you must not miss a pass that goes wrong, use ``statistics="norm"`` with
+            ``keep``, which observes every pass.
         keep: how many passes to keep. In a long training loop the oldest passes are dropped. The others keep their
             numbers on screen and in ``step.pass_number``; ``step.pass_id`` counts from 0 again. (While the block runs,
             the trace may hold up to twice as many.)
@@ -135,15 +135,7 @@ def new_recording(
         RuntimeError, TypeError, ValueError, FileNotFoundError: as ``record`` does.
     """
     require_internals()
-    open_recording = torch_patches.own_recording()
-    if (
-        open_recording is not None
-        and open_recording.with_statement is not None
-        and open_recording.with_statement() is None
-    ):
-        end(open_recording)  # its block no longer exists, and a second interrupt kept it open
-        open_recording = None
-    if open_recording is not None:
+    if torch_patches.own_recording() is not None:
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):

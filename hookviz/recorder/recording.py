@@ -1,6 +1,5 @@
 """One recording: its components, and the order in which they begin and end."""
 
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,8 +47,6 @@ class Recording:
     ) -> None:
         self.trace, self.session = trace, Session(trace, every)
         self.thread, self.sampler = self.session.thread, self.session.sampler
-        self.with_statement: weakref.ref[object] | None = None
-        """The ``with`` statement of the recording; once it no longer exists, the recording has ended."""
         self.missed_passes = False
         """Whether a pass ran in a thread that no recording follows."""
         self.missed_calls = False
@@ -105,7 +102,6 @@ class Recording:
         self.session.attempt(self.calls.end, call, depth)
         if not depth:
             self.retention.call_ended()
-            self.session.attempt(self.passes.sweep)
         if call is not None:
             self.session.attempt(self.retention.trim_if_needed)
 

@@ -23,7 +23,7 @@ class Session:
     def __init__(self, trace: Trace, every: int) -> None:
         self.trace, self.thread = trace, threading.get_ident()
         self.lock = threading.RLock()
-        """Only one thread at a time writes into the trace, since several threads may call a given model."""
+        """Only one thread at a time writes into the trace: on devices, the engine runs a pass in several."""
         self.notes, self.exceptions, self.sampler = Notes(trace), ExceptionTracker(), PassSampler(every)
         self.passes = PassStack()
         self.last_pass = 0
