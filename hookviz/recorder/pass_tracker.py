@@ -60,7 +60,7 @@ class PassTracker:
         cuts: CutTracker | None,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
-        self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
+        self.calls, self.owners, self.followed = calls, calls.owners, calls.followed
         self.scales, self.ranks, self.retention = scales, ranks, retention
         self.hook_log, self.stop_condition, self.cuts = hook_log, stop_condition, cuts
         self.numbering, self.saved_tensors = NodeNumbers(session.trace), SavedTensors()
@@ -107,6 +107,7 @@ class PassTracker:
         self.session.sampler.number_pass(self.trace.pass_numbers)
         if is_outermost():
             self.session.last_pass = running_pass.snapshot.pass_id
+            self.session.limit_statistics()
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
@@ -136,13 +137,13 @@ class PassTracker:
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
         names = self._tensor_names()
-        select = None if self.module_filter.patterns is None else self.owners.followed_nodes
+        select = self.owners.followed_nodes if self.followed.are_part else None
         places = snapshot.capture(roots, names, select)
         self.session.attempt(self.hook_log.pass_begins, snapshot, names, inputs)
         if self.cuts is not None:
             self.session.attempt(self.cuts.pass_begins, roots, snapshot)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
-        self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
+        self.followed.node_count, self.followed.observed_count = snapshot.node_counts
         self.late_hooks.mark_retained(snapshot)
         observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)

@@ -12,6 +12,7 @@ from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.recorder.pass_stack import PassStack
 from hookviz.trace import HookIdentity, Note, StepRow
+from hookviz.trace.value_rows import VERY_MANY
 
 
 class Session:
@@ -32,6 +33,12 @@ class Session:
         """The hooks that ran, or may have run, without a step."""
         self._reported: set[str | Note] = set()
         """The internal errors that have been reported: one for all passes, and one for each module."""
+
+    def limit_statistics(self) -> None:
+        """Before an outermost call or pass: with very many values, read only the norm of large tensors from now on."""
+        if self.trace.statistics is None and len(self.trace.values) > VERY_MANY:
+            self.trace.statistics = "norm"
+            self.notes.say("note.statistics.many", most=f"{VERY_MANY:,}")
 
     def is_own_thread(self) -> bool:
         """Return whether the calling thread is the one that began the recording."""

@@ -126,7 +126,7 @@ def _observing_exit(leave: Callable[..., Any], active: ActiveFlag) -> Callable[.
 def _recording_of(module: Module) -> "Recording | None":
     """Return the recording that follows ``module`` in the calling thread."""
     recording = recording_here()
-    if recording is None or not recording.calls.is_followed(module):
+    if recording is None or module not in recording.calls.followed:
         return None
     return recording if recording.sampler.is_recording() else None
 
@@ -135,10 +135,11 @@ def _note_missed_call(module: Module) -> None:
     """Note a call that no recording follows: of a module that was not given, or in another thread."""
     recording = recording_here()
     if recording is not None:
+        recording.calls.followed.other_called(module)
         recording.hook_log.unfollowed_call(module)
     elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
         for other in tuple(_open_recordings):
-            other.missed_calls |= other.calls.is_followed(module)
+            other.missed_calls |= module in other.calls.followed
             if other.hook_log.on_modules:
                 other.guard(other.hook_log.unfollowed_call, module)
 

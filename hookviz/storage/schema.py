@@ -296,7 +296,7 @@ class TraceFile(Struct):
     pass_numbers: list[Annotated[int, Meta(ge=1, le=MAX_INDEX)]]
     rank: Index | None
     ranks: Index | None
-    statistics: Literal["all", "norm"]
+    statistics: Literal["all", "norm"] | None
 
 
 class DamagedError(ValueError):

@@ -61,8 +61,11 @@ class TraceTables:
     """Node → the innermost module call that made it."""
     outside: set[int] = field(default_factory=set)
     """The nodes at the border of the recording: observed nodes lead to them, they themselves were not observed."""
-    statistics: StatisticsMode = "all"
-    """Which statistics were read of tensors with more than 64 numbers: all, or only the norm while it is finite."""
+    statistics: StatisticsMode | None = None
+    """Which statistics were read of tensors with more than 64 numbers: all, or only the norm while it is finite.
+
+    None for the rule: the norm of very large ones, and all statistics of the others.
+    """
     remarks: list[Note] = field(default_factory=list)
     """What could not be observed, and why; ``notes`` has the sentences."""
     dropped: int = 0

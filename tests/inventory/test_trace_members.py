@@ -49,7 +49,7 @@ CHECKS: dict[str, Callable[[hv.Trace, Path], bool]] = {
     "rank": lambda trace, _: trace.rank is None,
     "ranks": lambda trace, _: trace.ranks is None,
     "save": lambda trace, folder: bool(write(trace, "a.json", folder)) and hv.load(folder / "a.json") == trace,
-    "statistics": lambda trace, _: trace.statistics == "all",
+    "statistics": lambda trace, _: trace.statistics is None,
     "steps": lambda trace, _: [trace.steps[0].kind, trace.steps[-1].sentence] == ["seed", "b.grad is written: 12."],
     "text": lambda trace, _: "6  tensor hook  c_hook on c       4 → 6, replaced" in trace.text(range(3, 8), width=100),
     "to_html": lambda trace, folder: b"<html" in write(trace, "pass.html", folder),

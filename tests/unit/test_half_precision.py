@@ -217,9 +217,9 @@ def test_without_scaling_nothing_is_marked(without_scaler: bool) -> None:
     assert trace.scales == [] and all(map(is_unmarked, trace.steps)) and not steps_of(trace, "unscale")
 
 
-def test_the_scale_is_known_if_only_chosen_modules_are_recorded() -> None:
+def test_the_scale_is_known_if_a_part_of_the_model_is_recorded() -> None:
     net = Net()
-    with hv.record(net, only="l1") as trace:
+    with hv.record(net.l1) as trace:
         make_scaler().scale(net(leaf(1.0))).backward()
     (row,) = trace.scales
     assert row.at == () and row.others == () and steps_of(trace, "accumulate", "net.l1.weight")[0].scale == 1024

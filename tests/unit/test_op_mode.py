@@ -65,11 +65,8 @@ def cut_trace(**options: Any) -> hv.Trace:
 # -- options
 
 
-def test_cuts_has_to_be_a_boolean_and_excludes_only() -> None:
+def test_cuts_has_to_be_a_boolean() -> None:
     with pytest.raises(TypeError, match="cuts is either True or False; this is a str"), hv.record(cuts="yes"):  # type: ignore[arg-type]
-        pass
-    net = Cut()
-    with pytest.raises(ValueError, match="only="), hv.record(net, cuts=True, only="first"):
         pass
 
 
