@@ -12,7 +12,7 @@ import msgspec
 
 from hookviz.storage import schema
 from hookviz.storage.format import ROW_TYPES, VERSION
-from hookviz.trace import HOOK_KINDS, KINDS, code_rows, missing_rows, reason_rows, rows, training_rows, unfired_rows
+from hookviz.trace import HOOK_KINDS, KINDS, code_rows, missing_rows, rows, training_rows, unfired_rows
 from tools.docstrings import read_field_docstrings
 
 TARGET = Path(schema.__file__).parent / "trace.schema.json"
@@ -58,7 +58,6 @@ _OTHER = {
     ("SavedRow", "value"): "The index of the value of a tensor, a list for several tensors, else null.",
     ("SavedRow", "why"): "Why there is no value: saved-tensor hooks would have to unpack it, it was changed in place "
     "or freed, it is large, there are too many, or it does not exist.",
-    ("ReasonRow", "verdict"): "Whether the formula comes to the recorded gradient.",
     ("StepRow", "before"): "What the step began with: an index of `values`, or several.",
     ("StepRow", "after"): "What the step ended with: an index of `values`, or several.",
     ("TraceFile", "format"): "Marks a file of hookviz.",
@@ -126,7 +125,7 @@ def make_schema() -> dict[str, Any]:
 def _describe_fields(properties: dict[str, Any], class_name: str, row_type: Any) -> None:
     """Add descriptions to the fields of one class, and the defaults of missing columns."""
     docstrings: dict[tuple[str, str], str] = {}
-    for module in (rows, code_rows, missing_rows, reason_rows, training_rows, unfired_rows, schema):
+    for module in (rows, code_rows, missing_rows, training_rows, unfired_rows, schema):
         docstrings |= read_field_docstrings(Path(str(module.__file__)))
     defaults = {} if row_type is None else row_type._field_defaults
     for name, field in properties.items():

@@ -15,7 +15,6 @@ from hookviz.support.columns import truncate
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable
 from hookviz.trace.missing_rows import CutKind
-from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, GradMode, Subject, Synchroniser
 
 MAX_INDEX = 2**53
@@ -38,7 +37,7 @@ NonFiniteText = Literal["nan", "inf", "-inf"]
 """Numbers that JSON cannot write, as text."""
 FileFloat = float | NonFiniteText
 Indexes = Index | None | tuple[Index | None, ...]
-"""The values or the reasons of a step: one index, several, or none."""
+"""The values of a step: one index, several, or none."""
 
 
 class NumberText(Struct):
@@ -148,15 +147,6 @@ class StepColumns(Struct):
     region: list[Name | None] = []
     error: list[LongText | None] = []
     note: list[FileNote | None] = []
-
-
-class ReasonColumns(Struct):
-    """Columns of ``ReasonRow``."""
-
-    reading: list[Name] = []
-    source: list[LongText | None] = []
-    verdict: list[Verdict] = []
-    notes: list[tuple[FileNote, ...]] = []
 
 
 class SourceColumns(Struct):
@@ -283,7 +273,6 @@ class TraceFile(Struct):
     rows: StepColumns
     saved: SavedColumns = field(default_factory=SavedColumns)
     scales: ScaleColumns = field(default_factory=ScaleColumns)
-    reasons: ReasonColumns = field(default_factory=ReasonColumns)
     sources: SourceColumns = field(default_factory=SourceColumns)
     lines: LineColumns = field(default_factory=LineColumns)
     missing_rows: MissingColumns = field(default_factory=MissingColumns)
@@ -292,8 +281,6 @@ class TraceFile(Struct):
     parameters: ParameterColumns = field(default_factory=ParameterColumns)
     nonfinite: NonfiniteColumns = field(default_factory=NonfiniteColumns)
     updates: UpdateColumns = field(default_factory=UpdateColumns)
-    explained: list[Indexes] = []
-    """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index] = []
     pass_numbers: list[Annotated[int, Meta(ge=1, le=MAX_INDEX)]] = []
     rank: Index | None = None

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import hookviz as hv
-from hookviz.analysis.formulas.reason_table import add_reasons
 from hookviz.storage.decoding import decode_trace
 from hookviz.storage.files import encode_trace
 from hookviz.storage.version_1_sentences import FORMER_SENTENCES
@@ -48,7 +47,7 @@ def test_a_file_of_the_first_release_is_played_and_saved_in_the_current_format(n
     assert "hv-state" in (tmp_path / "page.html").read_text(encoding="utf-8")
     trace.save(tmp_path / "today.json")
     assert json.loads((tmp_path / "today.json").read_text(encoding="utf-8"))["version"] == 2
-    assert encode_trace(hv.load(tmp_path / "today.json")) == encode_trace(add_reasons(trace))
+    assert encode_trace(hv.load(tmp_path / "today.json")) == encode_trace(trace)
 
 
 def test_stored_sentences_become_message_keys_and_unknown_ones_are_kept() -> None:
