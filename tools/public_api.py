@@ -23,7 +23,7 @@ INTERNAL: Mapping[str, frozenset[str]] = {
     "RecordBlock": frozenset({"exit_requested", "write_exception"}),
     "Rendered": frozenset({"finish"}),
     "Step": frozenset({"row", "scales", "trace"}),
-    "TraceData": frozenset({"verifier"}),
+    "TraceData": frozenset({"verify_formula"}),
     "UnfiredHook": frozenset({"index"}),
     "Value": frozenset({"row"}),
     "WhatIf": frozenset({"before"}),

@@ -167,8 +167,8 @@ class TraceAnalyses:
 
         A step in which a node computes has a reason for each gradient that the node sends; a step in which a gradient
         arrives has a reason for each contribution, and one for their sum. A formula explains a gradient only if its
-        result equals the recorded gradient. For tensors of more than 64 numbers, and in graphs of more than 256 nodes,
-        the formulas are shown without values.
+        result equals the recorded gradient. For tensors of more than 64 numbers, in graphs of more than 256 nodes, and
+        where PyTorch is not installed, the formulas are shown without values.
 
         Raises:
             IndexError: the trace has no such step.

@@ -44,7 +44,6 @@ def _decode_file(file: TraceFile, trace_type: type[TraceT]) -> TraceT:
         statistics=file.statistics,
         remarks=[Note(*note) for note in file.remarks],
         dropped=file.dropped,
-        explained=file.explained,
         **rows,
     )
 
@@ -90,17 +89,12 @@ def _decode_rates(x: Any) -> tuple[Any, ...]:
     return tuple(map(_decode_setting, x))
 
 
-def _decode_notes(x: Any) -> tuple[Note, ...]:
-    return tuple(Note(*note) for note in x)
-
-
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "plain": _decode_setting,
     "scale": _decode_setting,
     "rates": _decode_rates,
     "place": _decode_place,
     "note": _decode_note,
-    "notes": _decode_notes,
 }
 """Column → the function that decodes its cells; the cells of other columns are used unchanged."""
 

@@ -15,7 +15,6 @@ from hookviz.support.columns import truncate
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable
 from hookviz.trace.missing_rows import CutKind
-from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, GradMode, Subject, Synchroniser
 
 MAX_INDEX = 2**53
@@ -36,7 +35,7 @@ NonFiniteText = Literal["nan", "inf", "-inf"]
 """Numbers that JSON cannot write, as text."""
 FileFloat = float | NonFiniteText
 Indexes = Index | None | tuple[Index | None, ...]
-"""The values or the reasons of a step: one index, several, or none."""
+"""The values of a step: one index, several, or none."""
 
 
 class NumberText(Struct):
@@ -146,15 +145,6 @@ class StepColumns(Struct):
     region: list[Name | None] = []
     error: list[LongText | None] = []
     note: list[FileNote | None] = []
-
-
-class ReasonColumns(Struct):
-    """Columns of ``ReasonRow``."""
-
-    reading: list[Name]
-    source: list[LongText | None]
-    verdict: list[Verdict]
-    notes: list[tuple[FileNote, ...]]
 
 
 class SourceColumns(Struct):
@@ -281,7 +271,6 @@ class TraceFile(Struct):
     rows: StepColumns
     saved: SavedColumns
     scales: ScaleColumns
-    reasons: ReasonColumns
     sources: SourceColumns
     lines: LineColumns
     missing_rows: MissingColumns
@@ -290,8 +279,6 @@ class TraceFile(Struct):
     parameters: ParameterColumns
     nonfinite: NonfiniteColumns
     updates: UpdateColumns
-    explained: list[Indexes]
-    """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
     outside: list[Index]
     pass_numbers: list[Annotated[int, Meta(ge=1, le=MAX_INDEX)]]
     rank: Index | None

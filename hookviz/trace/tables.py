@@ -11,7 +11,6 @@ from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.missing_rows import CutRow, MissingRow
 from hookviz.trace.notes import Note
-from hookviz.trace.reason_rows import ReasonRow, StepReasons
 from hookviz.trace.rows import (
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
@@ -85,10 +84,6 @@ class TraceTables:
     """The texts of the user's code that ``lines`` refer to."""
     lines: list[LineRow] = field(default_factory=list)
     """Where the user's code starts the passes and calls the modules, as far as that is known."""
-    reasons: list[ReasonRow] = field(default_factory=list, compare=False)
-    """The reasons that were read from a file. Torch can compute them again, so they do not count in comparisons."""
-    explained: list[StepReasons] = field(default_factory=list, compare=False)
-    """For each of ``rows``, its indexes of ``reasons``; empty if no reasons were read from a file."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
     _naming: TensorNames | None = field(default=None, init=False, compare=False)
     _hook_indexes: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)

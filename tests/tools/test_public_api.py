@@ -48,7 +48,7 @@ def test_a_type_names_what_returns_it() -> None:
 def test_members_of_a_trace_are_public_ones_only() -> None:
     members = set(find_members(hookviz.Trace))
     assert members >= {"steps", "firings", "findings", "unfired", "why", "to_html", "save", "notes", "rank"}
-    assert members.isdisjoint({"rows", "values", "hook_rows", "edges", "lookup", "verifier", "content", "at"})
+    assert members.isdisjoint({"rows", "values", "hook_rows", "edges", "lookup", "verify_formula", "content", "at"})
     assert not any(member.startswith("_") for public in NAMES.values() for member in public.members)
 
 

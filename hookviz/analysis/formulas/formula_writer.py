@@ -4,7 +4,8 @@ import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hookviz.analysis.formulas.evaluation import PLAIN_FUNCTIONS, Evaluator
+from hookviz.analysis.formulas.derivatives import parse_formula
+from hookviz.analysis.formulas.evaluation import PLAIN_FUNCTIONS, Evaluator, NotRecorded
 from hookviz.support.messages import say
 from hookviz.trace.values import Value, format_number
 
@@ -41,6 +42,10 @@ _SHOWN_ARGUMENTS = {"expand": 3, "unsqueeze": 2, "scatter": 4, "cat": 2, "one_ho
 """Function → the number of arguments that are shown; the others only concern the layout of the value."""
 
 
+class NotCovered(Exception):
+    """The formula does not cover this case: its branch for it is None."""
+
+
 class Piece(NamedTuple):
     """A piece of the text of a formula, with its precedence."""
 
@@ -57,24 +62,26 @@ class Piece(NamedTuple):
 class FormulaWriter:
     """Writes a formula as text.
 
-    ``names`` are the values that decide conditional expressions; ``texts`` replace the names in the formula.
+    ``names`` are the values that decide conditional expressions; with ``with_values`` they also replace their names.
+
+    Raises:
+        NotCovered: the formula does not cover this case.
     """
 
-    def __init__(self, names: Mapping[str, Any], texts: Mapping[str, Piece] | None = None) -> None:
-        self.names, self.texts = names, texts
+    def __init__(self, names: Mapping[str, Any], *, with_values: bool = False) -> None:
+        self.names, self.with_values = names, with_values
         self.fits = True
         """Whether everything written so far shows all numbers of its values."""
         self.complex = any(isinstance(x, Value) and x.dtype.startswith("complex") for x in names.values())
         self._evaluator = Evaluator(names)
 
-    def write(self, tree: ast.expr) -> str:
+    def write(self, formula: str) -> str:
         """Write the whole formula.
 
-        >>> from hookviz.analysis.formulas.derivatives import parse_formula
-        >>> FormulaWriter({}).write(parse_formula("-grad * conj(self) / t(other) ** 2"))
+        >>> FormulaWriter({}).write("-grad * conj(self) / t(other) ** 2")
         '−grad × self ÷ otherᵀ²'
         """
-        return self._write_piece(tree).text
+        return self._write_piece(parse_formula(formula)).text
 
     def _write_piece(self, node: ast.expr) -> Piece:
         match node:
@@ -83,9 +90,7 @@ class FormulaWriter:
             case ast.Name(id="pi"):
                 return Piece("π", _ATOM)
             case ast.Name(id=name):
-                piece = (self.texts or {}).get(name, Piece(name, _ATOM))
-                self.fits = self.fits and piece.fits
-                return piece
+                return self._write_name(name)
             case ast.UnaryOp(operand=inner):
                 return Piece(f"−{self._write_piece(inner).within(_SIGN)}", _SIGN)
             case ast.BinOp(op=ast.Pow()):
@@ -107,18 +112,29 @@ class FormulaWriter:
                 return self._write_call(name, node, arguments)
         raise TypeError(ast.dump(node))
 
+    def _write_name(self, name: str) -> Piece:
+        value = self.names.get(name, NotRecorded("none"))
+        if not self.with_values or isinstance(value, NotRecorded):
+            return Piece(name, _ATOM)
+        piece = text_of(value)
+        self.fits = self.fits and piece.fits
+        return piece
+
     def _write_conditional(self, node: ast.IfExp) -> Piece:
         """The branch that applies; the whole conditional if that is not known."""
         try:
-            return self._write_piece(self._evaluator.branch(node))
+            branch = self._evaluator.branch(node)
         except Exception:  # the values that decide were not recorded, or cannot be computed with
             body, test, orelse = (self._write_piece(part) for part in (node.body, node.test, node.orelse))
             text = say("why.choice", one=body.within(_OR), test=test.text, other=orelse.within(_ALL))
             return Piece(text, _ALL)
+        if isinstance(branch, ast.Constant) and branch.value is None:
+            raise NotCovered
+        return self._write_piece(branch)
 
     def _write_power(self, node: ast.BinOp) -> Piece:
         base, exponent = self._write_piece(node.left), node.right
-        known = self._plain_value(exponent) if self.texts is not None or isinstance(exponent, ast.Constant) else None
+        known = self._plain_value(exponent) if self.with_values or isinstance(exponent, ast.Constant) else None
         if known == 1:
             return base
         if known in _SUPERSCRIPTS:
@@ -137,7 +153,7 @@ class FormulaWriter:
                 return Piece(f"{pieces[0].within(_ATOM)}ᵀ", _ATOM)
             case "sqrt":
                 return Piece(f"√{pieces[0].within(_ATOM)}", _ATOM)
-        if name in PLAIN_FUNCTIONS and self.texts is not None and (known := self._plain_value(node)) is not None:
+        if name in PLAIN_FUNCTIONS and self.with_values and (known := self._plain_value(node)) is not None:
             return text_of(known)
         if name == "opposite":
             return Piece(f"−{pieces[0].within(_SIGN)}", _SIGN)

@@ -7,7 +7,7 @@ from typing import Any
 from hookviz.analysis.formulas.derivatives import formula_name, has_output_per_input, required_names
 from hookviz.analysis.formulas.evaluation import NotRecorded
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.values import Value, Values
+from hookviz.trace.values import Value
 
 
 class FormulaInputs:
@@ -16,16 +16,9 @@ class FormulaInputs:
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
         self._shapes: dict[int, list[tuple[int, ...] | None]] = {}
-        self._cached: tuple[tuple[int, int] | None, dict[str, Any]] = (None, {})
-        """The last step and slot, and its names: they are needed twice, to compute a formula and to write it."""
 
     def names(self, step: int, slot: int) -> dict[str, Any]:
         """Name in the formulas of the node that computes at ``step`` → a value, a setting, or a ``NotRecorded``."""
-        if self._cached[0] != (step, slot):
-            self._cached = (step, slot), self._collect_names(step, slot)
-        return self._cached[1]
-
-    def _collect_names(self, step: int, slot: int) -> dict[str, Any]:
         row = self._trace.rows[step]
         op = self._trace.ops[row.own_node]
         saved = self._collect_saved(row)
@@ -34,7 +27,7 @@ class FormulaInputs:
         if names.get("correction", 0) is None:
             names["correction"] = 1
         before = row.before if isinstance(row.before, tuple) else (row.before,)
-        grads = [None if i is None else known_or_missing(self._trace.value(i)) for i in before]
+        grads = [self._trace.value(index) for index in before]
         grad = grads[slot if has_output_per_input(op) and slot < len(grads) else 0] if grads else None
         names |= {"grads": grads, "grad": NotRecorded("no_grad") if grad is None else grad, "slot": slot}
         return names | _locate_part(names.get("dim"), self._sent_shapes(step, row), slot)
@@ -45,7 +38,7 @@ class FormulaInputs:
         for saved in self._trace.lookup.saved(row.pass_id, row.own_node):
             value = self._trace.value(saved.value)
             single = NotRecorded(saved.why) if saved.why else saved.plain if value is None else value
-            names[formula_name(saved.name)] = known_or_missing(list(value) if isinstance(value, tuple) else single)
+            names[formula_name(saved.name)] = list(value) if isinstance(value, tuple) else single
         return names
 
     def _sent_shapes(self, step: int, row: StepRow) -> list[tuple[int, ...] | None]:
@@ -55,25 +48,19 @@ class FormulaInputs:
             self._shapes[step] = [None if i is None else Value(*self._trace.values[i]).shape for i in after]
         return self._shapes[step]
 
-    def terms(self, step: int) -> list[Values]:
+    def terms(self, step: int) -> list[Any]:
         """The gradients that are added up when they arrive or are accumulated at ``step``, in the order of the sum."""
         row = self._trace.rows[step]
         if row.kind == "arrive":
-            return [self._trace.value(index) for _, _, index in row.parts]
-        before = self._trace.value(row.before)
+            return [self.term(index) for _, _, index in row.parts]
         steps = self._trace.lookup.steps(row.pass_id)
         earlier = (self._trace.rows[i] for i in reversed(steps[: bisect_left(steps, step)]))
-        grad = self._trace.value(next((r.after for r in earlier if r.node == row.node and r.after is not None), None))
-        return [grad] if before is None else [before, grad]
+        grad = self.term(next((r.after for r in earlier if r.node == row.node and r.after is not None), None))
+        return [grad] if row.before is None else [self.term(row.before), grad]
 
-
-def known_or_missing(value: Any) -> Any:
-    """Replace a tensor whose numbers were not recorded by a ``NotRecorded``; return anything else unchanged."""
-    if isinstance(value, list):
-        return [known_or_missing(item) for item in value]
-    if isinstance(value, Value) and (value.note is not None or value.tolist() is None):
-        return NotRecorded("large" if value.note is None else "hidden")
-    return value
+    def term(self, index: Any) -> Any:
+        """A gradient of a sum; a ``NotRecorded`` if its step was not observed."""
+        return NotRecorded("unseen") if index is None else self._trace.value(index)
 
 
 def _locate_part(dim: Any, shapes: Sequence[Any], slot: int) -> dict[str, Any]:
