@@ -24,10 +24,10 @@ DESCRIBED = """
 """
 """The attributes of a trace that the manual describes."""
 PLUMBING = """
-    at call calls clear_caches content cut_rows edges explained forget_listed_hooks get_hook_index get_subject_name
+    at call calls clear_caches content cut_rows edges forget_listed_hooks get_hook_index get_subject_name
     hook hook_rows hooked keep_rows_compact lines list_hook lookup missing_rows module modules name naming nonfinite
-    ops optimizer optimizers outputs outside owners parameters place reasons remarks roots rows saved scales sources
-    tensors unfired_rows updates value values verifier
+    ops optimizer optimizers outputs outside owners parameters place remarks roots rows saved scales sources
+    tensors unfired_rows updates value values verify_formula
 """
 """The other attributes of a trace that tab completion shows; each that goes behind a private attribute leaves this."""
 
