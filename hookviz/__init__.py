@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from hookviz.api.loading import load
     from hookviz.api.trace import Trace
     from hookviz.course import Verdict, check, report, review
-    from hookviz.course.article_index import look_up
     from hookviz.hook_listing import hooks
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
@@ -41,7 +40,6 @@ __all__ = [
     "hooks",
     "language",
     "load",
-    "look_up",
     "record",
     "render",
     "report",
@@ -70,7 +68,6 @@ _WITHOUT_TORCH = {
     "Verdict": "hookviz.analysis.questions.answer_verdict",
     "language": "hookviz.support.language_choice",
     "load": "hookviz.api.loading",
-    "look_up": "hookviz.course.article_index",
     "render": "hookviz.picture",
     "report": "hookviz.course",
     "review": "hookviz.course",

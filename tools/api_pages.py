@@ -27,8 +27,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Choose the language": ("language",),
     "Save": ("Trace.save", "load", "Trace.to_html", "Trace.animate", "Trace.to_records", "Trace.to_pandas"),
     "Course": (
-        *("check", "report", "review", "look_up", "Trace.quiz"),
-        *("Verdict", "Quiz", "QuizQuestion", "AnswerFile", "Review", "Question", "Choice", "FoundEntries", "Entry"),
+        *("check", "report", "review", "Trace.quiz"),
+        *("Verdict", "Quiz", "QuizQuestion", "AnswerFile", "Review", "Question", "Choice"),
     ),
 }
 """Task → the public names, and the members of ``Trace``, that serve it."""

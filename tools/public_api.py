@@ -17,7 +17,6 @@ MODULES: tuple[ModuleType, ...] = (hookviz, hookviz.testing)
 """The modules whose ``__all__`` is public."""
 INTERNAL: Mapping[str, frozenset[str]] = {
     "Displayable": frozenset({"content"}),
-    "Entry": frozenset({"patterns"}),
     "Hook": frozenset({"source_"}),
     "Player": frozenset({"answer", "answered", "content", "flipped", "of", "show", "showing", "twin"}),
     "RecordBlock": frozenset({"exit_requested", "write_exception"}),

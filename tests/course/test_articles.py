@@ -108,6 +108,32 @@ def test_table_of_contents_links_to_each_entry_in_order() -> None:
     assert [heading_above(NOTEBOOK, cell) for _, cell in contents] == HEADINGS
 
 
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_heading_begins_with_the_name_that_a_reader_searches_for(heading: str) -> None:
+    """Not with a keyword or with a variable of the article, as ``loss.creator`` would."""
+    assert re.match(r"`(?!(?:def|import|for|class|with) |(?!nn\.|torch\.|tf\.|F\.|__)\w+\.\w)[^`]+`", heading)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("register_hook", "values"),
+        ("retain_grad", "retain-grad"),
+        ("register_backward_hook", "legacy"),
+        ("clone()", "detach-cpu"),
+        ("pretrained", "pretrained"),
+        ("volatile", "volatile"),
+        (".data", "data"),
+        ("creator", "creator"),
+        ("previous_functions", "creator"),
+        ("saved_variables", "saved-variables"),
+    ],
+)
+def test_searching_the_headings_for_a_name_leads_to_its_entry(name: str, entry: str) -> None:
+    found = [cell.id for cell in NOTEBOOK.cells if cell.source.startswith("### ") and name in headings(cell)[0]]
+    assert found[0] == f"{entry}-text"
+
+
 def test_every_internal_link_has_a_target_in_the_html_export() -> None:
     page, _ = nbconvert.HTMLExporter().from_notebook_node(NOTEBOOK)
     targets = re.findall(r'href="#(cell-id=[^"]+)"', page)

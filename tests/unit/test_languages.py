@@ -12,7 +12,6 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.course.article_index import read_index
 from hookviz.course.exercises import feedback_texts
 from hookviz.course.project_reasons import project_texts
 from hookviz.course.question_bank import read_questions
@@ -100,15 +99,6 @@ def test_questions_have_the_same_keys_and_the_same_right_choice(language: str) -
     assert list(other) == list(english)
     for key, question in english.items():
         assert other[key].letter == question.letter and len(other[key].choices) == len(question.choices)
-
-
-@pytest.mark.parametrize("language", OTHERS)
-def test_the_index_of_the_look_up_page_keeps_its_code(language: str) -> None:
-    english, other = read_index(), read_index(language)
-    assert [(entry["id"], entry["code"]) for entry in other["entries"]] == [
-        (entry["id"], entry["code"]) for entry in english["entries"]
-    ]
-    assert other["texts"].keys() == english["texts"].keys()
 
 
 @pytest.mark.parametrize("language", OTHERS)
