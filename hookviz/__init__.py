@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
     from hookviz.api.loading import load
     from hookviz.api.trace import Trace
-    from hookviz.course import Verdict, check, report, review
     from hookviz.hook_listing import hooks
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
@@ -32,9 +31,7 @@ __all__ = [
     "Step",
     "Trace",
     "Value",
-    "Verdict",
     "WhatIf",
-    "check",
     "doctor",
     "draw",
     "hooks",
@@ -42,15 +39,12 @@ __all__ = [
     "load",
     "record",
     "render",
-    "report",
-    "review",
     "whatif",
 ]
 __version__ = VERSION
 
 _WITH_TORCH = {
     "WhatIf": "hookviz.what_if",
-    "check": "hookviz.course",
     "doctor": "hookviz.static_checks",
     "draw": "hookviz.hook_listing.drawing",
     "hooks": "hookviz.hook_listing",
@@ -65,12 +59,9 @@ _WITHOUT_TORCH = {
     "Step": "hookviz.trace",
     "Trace": "hookviz.api.trace",
     "Value": "hookviz.trace.values",
-    "Verdict": "hookviz.analysis.questions.answer_verdict",
     "language": "hookviz.support.language_choice",
     "load": "hookviz.api.loading",
     "render": "hookviz.picture",
-    "report": "hookviz.course",
-    "review": "hookviz.course",
 }
 """Both: public name → the module that defines it."""
 

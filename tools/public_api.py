@@ -11,9 +11,10 @@ from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import hookviz
+import hookviz.course
 import hookviz.testing
 
-MODULES: tuple[ModuleType, ...] = (hookviz, hookviz.testing)
+MODULES: tuple[ModuleType, ...] = (hookviz, hookviz.testing, hookviz.course)
 """The modules whose ``__all__`` is public."""
 INTERNAL: Mapping[str, frozenset[str]] = {
     "Displayable": frozenset({"content"}),

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.answer_log import log_attempt
 from hookviz.course.judges import Judge
+from hookviz.course.verdict import Verdict
 from hookviz.support.messages import fill_text, read_texts, say
 from hookviz.support.messages.languages import current_language
 
@@ -31,7 +31,7 @@ def feedback_texts(language: str | None = None) -> Mapping[str, str]:
 
 
 def judge_answer(exercise: str, answer: Any) -> Verdict:
-    """As ``hookviz.check``: judge an answer, and remember the verdict for ``hookviz.report``."""
+    """As ``hookviz.course.check``: judge an answer, and remember the verdict for ``report``."""
     if exercise not in JUDGES:
         raise ValueError(say("error.check.unknown", exercise=exercise, known=", ".join(JUDGES)))
     if answer is None or answer is ...:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-import hookviz as hv
-from hookviz.course import engine
+from hookviz.course import check, engine
 from hookviz.course.judges import limit_lines
 from hookviz.course.random_graphs import (
     Failure,
@@ -55,12 +54,12 @@ def test_engine_of_the_lesson_has_all_parts_and_the_student_gets_each_with_a_gap
     assert gaps.count("...  # your lines") == 8 and "BEGIN" not in gaps
     names = names_in(gaps)
     for exercise, name in PARTS.items():
-        assert not hv.check(exercise, names[name]).right
+        assert not check(exercise, names[name]).right
 
 
 @pytest.mark.parametrize("exercise", PARTS)
 def test_each_part_of_the_lessons_engine_is_accepted(exercise: str) -> None:
-    assert hv.check(exercise, names_in(SOURCE)[PARTS[exercise]]).right
+    assert check(exercise, names_in(SOURCE)[PARTS[exercise]]).right
 
 
 @pytest.mark.parametrize("make", [small_engine, SmallEngine], ids=["of the lesson", "of the judge"])
@@ -115,7 +114,7 @@ FAULTS = {
 
 def test_a_loop_that_runs_a_node_again_and_again_is_stopped_and_tracing_is_put_back() -> None:
     before = sys.gettrace()
-    assert "has not finished" in hv.check("10.6", never_takes_out).reason
+    assert "has not finished" in check("10.6", never_takes_out).reason
     assert sys.gettrace() is before and limit_lines(len, 1) is len
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import nbformat
 import pytest
 
-import hookviz as hv
+from hookviz.course import check
 from tests.course.reading import read_notebook
 from tests.course.test_notebooks import FOLDER
 from tools.lesson_pages import EXPLAIN, FOLDED, is_check, is_open
@@ -262,7 +262,7 @@ def test_every_question_of_a_lesson_is_listed(number: str) -> None:
 
 @pytest.mark.parametrize(("number", "question"), [case for case in CASES if case[1].check])
 def test_listed_answer_passes_the_exercise_check(number: str, question: Question) -> None:
-    assert hv.check(question.check, question.values[0] if question.answer is None else question.answer).right
+    assert check(question.check, question.values[0] if question.answer is None else question.answer).right
 
 
 @pytest.mark.parametrize("number", LESSONS)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.course import answer_log, project
+from hookviz.course import answer_log, project, report
 from hookviz.course.fault_draw import (
     COUNT,
     PLACES,
@@ -295,7 +295,7 @@ def test_after_a_pass_each_fault_is_explained_and_nothing_changes_any_more() -> 
     assert verdict.reason.count("\n- ") == 3
     again = hand_in(patient, solve(5))
     assert again.right and again.score == verdict.score and "Further tries change nothing" in again.reason
-    record = hv.report("answers.json").exercises["project.4"]
+    record = report("answers.json").exercises["project.4"]
     assert (record["tries"], record["score"]) == (2, pytest.approx(2.6 / 3, abs=1e-5))
 
 
@@ -311,7 +311,7 @@ def test_every_pair_in_turn_does_not_pass_and_leaves_no_points() -> None:
         assert not hand_in(patient, pairs[start : start + 3]).right
     verdict = hand_in(patient, solve(2))
     assert verdict.score == 0 and "needed to pass" in verdict.reason
-    assert hv.report("answers.json").exercises["project.2"]["score"] == 0
+    assert report("answers.json").exercises["project.2"]["score"] == 0
 
 
 def test_tries_and_passes_of_earlier_kernels_count() -> None:
@@ -324,7 +324,7 @@ def test_tries_and_passes_of_earlier_kernels_count() -> None:
     new_kernel()
     verdict = hand_in(make_patient(6), solve(7))
     assert verdict.right and "You have passed with 3.0 of 3 points" in verdict.reason
-    assert "2 exercises" in repr(hv.report("answers.json")) and "1 of 2" in repr(hv.report("answers.json"))
+    assert "2 exercises" in repr(report("answers.json")) and "1 of 2" in repr(report("answers.json"))
 
 
 def counts_of(reason: str) -> tuple[int, ...]:
@@ -392,10 +392,10 @@ def test_the_last_try_is_in_the_report_less_what_the_tries_before_it_cost() -> N
     patient: Patient = make_patient(5)
     hand_in(patient, solve(5)[:2])
     hand_in(patient, [*solve(5)[:2], ("cut", "head")])
-    record = hv.report("answers.json").exercises["project.5"]
+    record = report("answers.json").exercises["project.5"]
     assert (record["score"], record["tries"]) == (pytest.approx((2 - 0.3 - 0.4) / 3, abs=1e-5), 2)
     hand_in(patient, solve(5))
-    record = hv.report("answers.json").exercises["project.5"]
+    record = report("answers.json").exercises["project.5"]
     assert (record["score"], record["tries"]) == (pytest.approx(2.2 / 3, abs=1e-5), 3)
     assert solve(5)[0][0] in record["first_answer"]
 

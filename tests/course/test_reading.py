@@ -70,7 +70,7 @@ def test_question_becomes_an_admonition() -> None:
 
 
 def test_check_cell_is_replaced_by_a_link_to_the_notebook() -> None:
-    page = make_lesson_page(prose("One."), code('answer = None\nhv.check("09.1", answer)'), prose("Two."))
+    page = make_lesson_page(prose("One."), code('answer = None\ncheck("09.1", answer)'), prose("Two."))
     assert [source for source in sources(page) if "09_the_end.ipynb" not in source] == ["One.", "Two."]
     assert "{download}`09_the_end.ipynb </files/09_the_end.ipynb>`" in sources(page)[1]
 

@@ -7,7 +7,8 @@ from typing import Any
 import nbformat
 import pytest
 
-import hookviz as hv
+from hookviz.course import check
+from tools.lesson_pages import is_check
 from tools.lessons import NOTEBOOKS, PAGE, link_lessons, make_student_notebook, remove_solutions
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
@@ -29,10 +30,10 @@ def test_lesson_is_generated_from_its_solution(path: Path) -> None:
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_without_the_marked_lines_every_check_waits_for_an_answer(path: Path) -> None:
-    checks = [cell.source for cell in remove_solutions(read(path)).cells if "hv.check(" in cell.source]
-    blanks = [source for source in checks if re.fullmatch(r'hv\.check\("\d\d\.\d", \w+\)', source)]
-    matches = [re.fullmatch(r'answer = None.*\nhv\.check\("(\d\d\.\d)", answer\)', source) for source in checks]
-    verdicts = [hv.check(match[1], None) for match in matches if match]
+    checks = [cell.source for cell in remove_solutions(read(path)).cells if is_check(cell)]
+    blanks = [source for source in checks if re.fullmatch(r'check\("\d\d\.\d", \w+\)', source)]
+    matches = [re.fullmatch(r'answer = None.*\ncheck\("(\d\d\.\d)", answer\)', source) for source in checks]
+    verdicts = [check(match[1], None) for match in matches if match]
     assert len(verdicts) + len(blanks) == len(checks)
     assert len(checks) > 3 or path.name == PAGE
     assert not any(verdict.right for verdict in verdicts)
@@ -56,8 +57,8 @@ def test_lines_inside_a_function_are_replaced_by_a_line_that_does_nothing() -> N
 
 
 def test_checks_of_what_a_lesson_says_are_removed() -> None:
-    check = "### BEGIN HIDDEN TESTS\nassert a == 4\n### END HIDDEN TESTS"
-    match = remove_solutions(notebook_of("a = 4\n" + check, check, "a"))
+    marked = "### BEGIN HIDDEN TESTS\nassert a == 4\n### END HIDDEN TESTS"
+    match = remove_solutions(notebook_of("a = 4\n" + marked, marked, "a"))
     assert [cell.source for cell in match.cells] == ["a = 4", "a"]
 
 

@@ -191,7 +191,7 @@ def test_file_saved_without_torch_has_full_reasons_with_torch(torchless_python: 
     assert every_view(tmp_path / "again.json")["why"] == every_view(VERSION_1_FILES[0])["why"]
 
 
-@pytest.mark.parametrize("name", ["record", "hooks", "draw", "whatif", "check", "WhatIf"])
+@pytest.mark.parametrize("name", ["record", "hooks", "draw", "whatif", "WhatIf"])
 def test_function_that_needs_torch_raises_an_import_error(torchless_python: Path, name: str) -> None:
     code = f"import hookviz\ntry: hookviz.{name}()\nexcept ImportError as error: print(error)"
     expected = f'hookviz.{name} needs PyTorch, which is not installed: install it with "pip install torch".\n'

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import hookviz as hv
+from hookviz.course import check
 from hookviz.course.exercises import feedback_texts
 from hookviz.course.project_reasons import project_texts
 from hookviz.course.question_bank import read_questions
@@ -113,7 +114,7 @@ def test_errors_tables_and_answers_speak_the_language(trace: hv.Trace) -> None:
     with pytest.raises(IndexError, match="没有第 99 步"):
         trace.figure(99)
     assert "钩子" in repr(trace.firings)
-    assert "答案" in hv.check("01.1", None).reason
+    assert "答案" in check("01.1", None).reason
 
 
 # -- players
