@@ -195,9 +195,37 @@ def test_check_works_under_no_grad() -> None:
         assert check("02.1", 10).right
 
 
-def test_unknown_exercise_error_lists_the_exercises() -> None:
-    with pytest.raises(ValueError, match=r"There is no exercise 99\.9\. The exercises are: 01\.1, 01\.2"):
-        check("99.9", 1)
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *((name, "01.1") for name in ("1.1", "01.01", "1-1", "01,1", 1.1, "Exercise 01.1", "０１．１", "１。１")),
+        ("02.9 ", "02.9"),
+        ("021", "02.1"),
+    ],
+)
+def test_an_exercise_that_is_nearly_named_is_asked_about_in_one_line(name: Any, meant: str) -> None:
+    with pytest.raises(ValueError, match="There is no exercise") as raised:
+        check(name, 1)
+    assert str(raised.value) == f'There is no exercise "{name}": do you mean {meant}?'
+
+
+@pytest.mark.parametrize(
+    ("name", "answered"),
+    [
+        ("13.9", "Lesson 13 has 13.1, 13.2, 13.3, 13.4, 13.5, 13.6."),
+        ("13", "Lesson 13 has 13.1, 13.2, 13.3, 13.4, 13.5, 13.6."),
+        ("99.9", "The exercises are numbered from 01.1 to 13.6."),
+        ("", "The exercises are numbered from 01.1 to 13.6."),
+    ],
+)
+def test_an_unknown_exercise_lists_those_of_its_lesson(name: str, answered: str) -> None:
+    with pytest.raises(ValueError, match="There is no exercise") as raised:
+        check(name, 1)
+    assert str(raised.value) == f'There is no exercise "{name}". {answered}'
+
+
+def test_a_number_that_names_an_exercise_is_accepted() -> None:
+    assert check(13.1, None).exercise == "13.1"  # type: ignore[arg-type]
 
 
 def test_known_answers_reach_every_feedback_text() -> None:
