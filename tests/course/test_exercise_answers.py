@@ -106,13 +106,11 @@ def test_any_return_value_of_a_function_gets_a_reason(exercise: str) -> None:
             assert check(exercise, answer).reason
 
 
-@pytest.mark.parametrize(
-    "answer", [3 + 4j, np.array([3, 4]), {}, set(), b"x", 10**400, object(), torch.nn.ReLU, float("nan")]
-)
 @pytest.mark.parametrize("exercise", sorted(RIGHT))
-def test_invalid_answer_of_any_type_gets_a_reason(exercise: str, answer: Any) -> None:
-    verdict = check(exercise, answer)
-    assert not verdict.right and verdict.reason
+def test_invalid_answer_of_any_type_gets_a_reason(exercise: str) -> None:
+    for answer in (3 + 4j, np.array([3, 4]), {}, set(), b"x", 10**400, object(), torch.nn.ReLU, float("nan")):
+        verdict = check(exercise, answer)
+        assert not verdict.right and verdict.reason, answer
 
 
 def test_order_of_a_training_step_is_that_of_torch() -> None:

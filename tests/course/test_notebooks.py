@@ -86,10 +86,6 @@ def shows_picture(cell: Any) -> bool:
     return "image/svg+xml" in kinds
 
 
-def test_lessons_are_found() -> None:
-    assert [path.stem for path in LESSONS][:2] == ["01_the_graph", "02_tensor_hooks"]
-
-
 def test_lesson_runs_in_a_fresh_kernel_within_its_time_and_memory_limits(
     lesson_run: Any, request: pytest.FixtureRequest
 ) -> None:

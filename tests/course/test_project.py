@@ -17,7 +17,6 @@ from hookviz.course.fault_draw import (
     PLACES,
     PLACES_OF_KIND,
     Fault,
-    NumberSource,
     can_be_found,
     draw_faults,
     region,
@@ -96,11 +95,6 @@ def test_a_seed_always_makes_the_same_patient() -> None:
     assert first.step() == second.step()
     other = make_patient(71)
     assert not torch.equal(other.net.head.weight, make_patient(17).net.head.weight)
-
-
-def test_numbers_are_drawn_without_pythons_generator() -> None:
-    assert NumberSource("a").number() == NumberSource("a").number() != NumberSource("b").number()
-    assert sorted(NumberSource("a").sample("abcd", 4)) == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize("seed", [1.5, None, True, [1]])

@@ -85,11 +85,6 @@ def test_reviews_ask_about_many_different_questions() -> None:
     assert len(asked) > 25 and max(asked.values()) <= 3
 
 
-def test_reviews_ask_questions_that_the_quiz_of_a_trace_draws() -> None:
-    asked = {question.key for lesson in REVIEWED for question in review(lesson).questions}
-    assert len(asked & {"02q", "02r", "03q", "04q"}) >= 2
-
-
 @pytest.mark.parametrize("lesson", ["01", "14", "5", "", None])
 def test_a_lesson_without_earlier_ones_has_no_review(lesson: str) -> None:
     with pytest.raises(ValueError, match=r"There is no review for lesson .*02 to 13.*lesson 01 has none"):

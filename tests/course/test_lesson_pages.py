@@ -55,12 +55,6 @@ def test_the_facts_of_a_lesson_are_read_from_its_first_cell() -> None:
     assert facts == LessonFacts("09 The end", "What is left?", 5, "lesson 01 (`a`, b)")
 
 
-@pytest.mark.parametrize("missing", ["# Lesson 09", "The question", "minutes", "You need"])
-def test_lesson_without_title_question_duration_or_prerequisites_is_refused(missing: str) -> None:
-    with pytest.raises(ValueError, match="a lesson begins with its title, its question"):
-        read_facts(nbformat.v4.new_notebook(cells=[prose(TITLE_CELL.replace(missing, "..."))]))
-
-
 def test_question_becomes_an_admonition() -> None:
     page = make_lesson_page(prose("Before.\n\n**Predict.** What is\n`a`?\n\nAfter.\n\n**02.3** Write it."))
     assert sources(page)[0] == (
