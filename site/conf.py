@@ -52,7 +52,7 @@ html_favicon = "static/favicon.svg"
 html_static_path = ["static", "images/preview.png"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
-html_js_files = ["site.js", "look_up.js"]
+html_js_files = ["site.js"]
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

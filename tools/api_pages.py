@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hookviz.command_line.entry_point import build_parser
-from tools.public_api import OPERATORS, PublicName, find_public_names
+from tools.public_api import MODULES, OPERATORS, PublicName, find_public_names
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Record": ("record", "Trace", "RecordBlock", "HookvizWarning"),
@@ -27,8 +27,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Choose the language": ("language",),
     "Save": ("Trace.save", "load", "Trace.to_html", "Trace.animate", "Trace.to_records", "Trace.to_pandas"),
     "Course": (
-        *("check", "report", "review", "look_up", "Trace.quiz"),
-        *("Verdict", "Quiz", "QuizQuestion", "AnswerFile", "Review", "Question", "Choice", "FoundEntries", "Entry"),
+        *("course.check", "course.report", "course.review", "course.quiz"),
+        *("Verdict", "Quiz", "QuizQuestion", "AnswerFile", "Review", "Question", "Choice"),
     ),
 }
 """Task → the public names, and the members of ``Trace``, that serve it."""
@@ -46,8 +46,9 @@ API
 .. currentmodule:: hookviz
 
 Everything public, sorted by what you want to do: each name has a page with its arguments, what it raises, and an
-example. ``import hookviz as hv`` gives you the functions; the types are what these return. In Python, steps, passes
-and indexes count from 0; on a screen, everything counts from 1.
+example. ``import hookviz as hv`` gives you the functions, and ``from hookviz.course import check`` one of the course;
+the types are what these return. In Python, steps, passes and indexes count from 0; on a screen, everything counts
+from 1.
 
 """
 COMMAND_HEAD = """\
@@ -87,7 +88,7 @@ def page_name(public: PublicName) -> str:
 def write_page(public: PublicName, names: Mapping[str, PublicName]) -> str:
     """Write the page of a public name; ``names`` are all of them by their own names."""
     # A type that no module exports is nothing to import, so its page shows the name alone.
-    is_exported = public.address.removesuffix(f".{public.name}") in ("hookviz", "hookviz.testing")
+    is_exported = public.address.removesuffix(f".{public.name}") in {module.__name__ for module in MODULES}
     title = public.address if is_exported else public.name
     description = " ".join((inspect.getdoc(public.what) or "").partition("\n\n")[0].replace("``", "").split())
     lines = [title, "=" * len(title), "", ".. meta::", f"   :description: {description}", ""]

@@ -11,13 +11,13 @@ from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import hookviz
+import hookviz.course
 import hookviz.testing
 
-MODULES: tuple[ModuleType, ...] = (hookviz, hookviz.testing)
+MODULES: tuple[ModuleType, ...] = (hookviz, hookviz.testing, hookviz.course)
 """The modules whose ``__all__`` is public."""
 INTERNAL: Mapping[str, frozenset[str]] = {
     "Displayable": frozenset({"content"}),
-    "Entry": frozenset({"patterns"}),
     "Hook": frozenset({"source_"}),
     "Player": frozenset({"answer", "answered", "content", "flipped", "of", "show", "showing", "twin"}),
     "RecordBlock": frozenset({"exit_requested", "write_exception"}),

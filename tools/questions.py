@@ -29,7 +29,7 @@ ABOUT_POLLS = (
         "Below each question, a click shows the right choice and, for each wrong one, why people choose it and why it "
         "is wrong."
     ),
-    translatable("`hv.review` asks the same questions in the lessons."),
+    translatable("`review` asks the same questions in the lessons."),
     translatable("`python -m tools.questions` makes this page from `hookviz/course/questions.en.json`."),
 )
 ABOUT_EXAM = (

@@ -49,7 +49,6 @@ NEEDED_IN_SDIST = (
     "package-lock.json",
     "images/player.webp",
     "tests/unit/test_record.py",
-    "tests/data/pasted_lines.json",
     "tools/release_check.py",
 )
 LEFT_BEHIND = {".git", ".venv", ".venv-peers", "__pycache__", "build", "dist", "node_modules", ".ipynb_checkpoints"}

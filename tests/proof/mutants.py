@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
+from hookviz.course import quiz
 from hookviz.picture import build_trace_figure, graphviz_digraph
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
@@ -494,10 +495,10 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
 
 
 def _view_quiz(trace: hv.Trace) -> None:
-    quiz = trace.quiz()
-    repr(quiz), quiz._repr_html_()
-    for question in quiz:
-        repr(quiz.check(question.number, 1.0))
+    questions = quiz(trace)
+    repr(questions), questions._repr_html_()
+    for question in questions:
+        repr(questions.check(question.number, 1.0))
 
 
 def _sample_steps(trace: hv.Trace) -> list[int | None]:

@@ -6,6 +6,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from tools.lesson_pages import is_check
 from tools.lesson_start import INSTALL_ID
 from tools.nbgrader_source import make_assignments, make_source
 from tools.notebook_runs import NOTEBOOKS
@@ -20,8 +21,8 @@ def source_of(*sources: str) -> list[Any]:
 
 def test_an_exercise_becomes_an_answer_and_its_points() -> None:
     solution = "answer = None\n### BEGIN SOLUTION\nanswer = 4\n### END SOLUTION"
-    answer, points = source_of(f'{solution}\nhv.check("01.2", answer)')
-    assert (answer.source, points.source) == (solution, 'hv.check("01.2", answer).score')
+    answer, points = source_of(f'{solution}\ncheck("01.2", answer)')
+    assert (answer.source, points.source) == (solution, 'check("01.2", answer).score')
     assert answer.metadata.nbgrader.solution and not answer.metadata.nbgrader.grade
     assert points.metadata.nbgrader.grade and points.metadata.nbgrader.locked and points.metadata.nbgrader.points == 1
 
@@ -40,6 +41,6 @@ def test_the_assignment_of_a_lesson_gives_a_point_for_each_exercise(path: Path, 
     nbformat.validate(source)
     graded = [cell.metadata.nbgrader for cell in source.cells if "nbgrader" in cell.metadata]
     assert len({entry.grade_id for entry in graded}) == len(graded)
-    assert sum(entry.grade for entry in graded) == sum("hv.check(" in cell.source for cell in solution.cells) > 3
+    assert sum(entry.grade for entry in graded) == sum(map(is_check, solution.cells)) > 3
     assert "HIDDEN TESTS" not in written.read_text(encoding="utf-8")
     assert INSTALL_ID not in [cell.id for cell in source.cells]

@@ -1,11 +1,13 @@
 """The API reference has everything that is public, and nothing else."""
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import hookviz
+import hookviz.course
 import hookviz.testing
 from hookviz.command_line.entry_point import build_parser
 from hookviz.pytest_plugin import NAME, OPTION
@@ -32,8 +34,8 @@ RETURNED = {
 
 
 def test_all_exported_names_and_the_types_that_they_return_are_found() -> None:
-    exported = {f"hookviz.{name}" for name in hookviz.__all__}
-    exported |= {f"hookviz.testing.{name}" for name in hookviz.testing.__all__}
+    modules = (hookviz, hookviz.course, hookviz.testing)
+    exported = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
     assert exported <= NAMES.keys()
     assert {public.name for public in NAMES.values()} >= RETURNED
 
@@ -72,7 +74,7 @@ def test_every_public_name_is_in_one_group_of_the_index() -> None:
 @pytest.mark.parametrize("address", [address for address, public in NAMES.items() if not public.is_type])
 def test_public_function_has_an_example_that_can_be_typed_as_it_stands(address: str) -> None:
     docstring = inspect.getdoc(NAMES[address].what) or ""
-    assert "\n>>> import " in docstring, "an example imports what it uses"
+    assert re.search(r"\n>>> (?:import|from) ", docstring), "an example imports what it uses"
 
 
 def test_every_public_name_gets_a_page_of_its_own(tmp_path: Path) -> None:

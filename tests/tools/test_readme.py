@@ -12,6 +12,7 @@ import hookviz as hv
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.questions import grading
 from hookviz.autograd import graph, tensor_statistics
+from hookviz.course import quiz
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
@@ -92,7 +93,7 @@ def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
         f"`trace.why({index})` | why a gradient is what it is: PyTorch's formula with the saved values, `{formula}`"
         in README_ON_ONE_LINE
     )
-    assert ten_lines.quiz().check(1, 6).right
+    assert quiz(ten_lines).check(1, 6).right
     assert "smaller than 130 KB, and with both languages smaller than 150 KB" in README_ON_ONE_LINE
     both = make_editions(lambda: TraceContent(ten_lines).full_content(), ["en", "zh"])
     assert len(page(ten_lines).encode()) < 130_000 < len(render_page(both).encode()) < 150_000

@@ -71,7 +71,7 @@ def test_chosen_cells_alone_make_slides_and_the_others_are_notes() -> None:
 def test_question_has_its_own_slide_before_the_code_that_answers_it() -> None:
     slides = slides_of(
         prose_cell("## One\n\nSo.\n\n**Predict.** What is a?"),
-        code_cell("answer = None\nhv.check('1', answer)"),
+        code_cell('answer = None\ncheck("09.1", answer)'),
         code_cell("a"),
     )
     assert [shown_sources(slide) for slide in slides] == [

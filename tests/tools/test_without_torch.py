@@ -177,7 +177,7 @@ def test_without_torch_every_view_of_a_saved_trace_is_the_same_except_values_of_
     assert symbols_only == {("", None, "No values: they need PyTorch, which is not installed.")}
 
 
-@pytest.mark.parametrize("name", ["record", "hooks", "draw", "whatif", "check", "WhatIf"])
+@pytest.mark.parametrize("name", ["record", "hooks", "draw", "whatif", "WhatIf"])
 def test_function_that_needs_torch_raises_an_import_error(torchless_python: Path, name: str) -> None:
     code = f"import hookviz\ntry: hookviz.{name}()\nexcept ImportError as error: print(error)"
     expected = f'hookviz.{name} needs PyTorch, which is not installed: install it with "pip install torch".\n'

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import hookviz as hv
+from hookviz.course import quiz
 from hookviz.picture.html_labels import format_text, make_cell
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page
@@ -405,7 +406,7 @@ def test_markup_in_a_file_is_escaped_in_html_pages(text: str, tmp_path: Path) ->
     for html in (page(trace, text), trace._repr_mimebundle_()["text/html"], trace.firings._repr_html_()):
         markup = MarkupCollector(html)
         assert markup.tags <= HARMLESS_TAGS and markup.active == [] and markup.scripts <= 3
-    for table in (trace.troubles, trace.quiz(), trace.why(len(trace.rows) - 3)):
+    for table in (trace.troubles, quiz(trace), trace.why(len(trace.rows) - 3)):
         assert MarkupCollector(table._repr_html_()).tags <= HARMLESS_TAGS
 
 

@@ -16,6 +16,7 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
+from hookviz.course import quiz
 from hookviz.recorder import record_entry, torch_patches
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_block import RecordBlock
@@ -272,7 +273,7 @@ def test_interrupting_load_and_analysis_does_not_change_the_trace(tmp_path: Path
         loaded = hv.load(tmp_path / "trace.json")
         loaded.figure(3)
         assert loaded == work.trace
-        assert work.trace.firings and work.trace.quiz() and work.trace.steps[3].sentence
+        assert work.trace.firings and quiz(work.trace) and work.trace.steps[3].sentence
 
     for number in list_interrupt_points(load_and_analyse, max(8, POINTS // 3)):
         was_interrupted(load_and_analyse, number)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SOLUTIONS = ROOT / "notebooks" / "solutions"
 COURSE = ROOT / "hookviz" / "course"
 SCREENS = ROOT / "hookviz" / "support" / "messages" / "en.json"
-INDEX, QUESTIONS = COURSE / "article_index.json", COURSE / "questions.en.json"
+QUESTIONS = COURSE / "questions.en.json"
 EXAM = SOLUTIONS / "exam.json"
 PAGES = ("index", "lessons", "look_up", "lecturers", "player", "recipes", "teaching", "lecturer", "concept_test")
 """The pages in site/ that are written by hand; the others are made."""
@@ -42,7 +42,7 @@ def read_sources() -> dict[str, list[Message]]:
     """Read all texts: name of a file of the catalogue → the texts in it, in their order."""
     return {
         "screens": [*_read_table(SCREENS)],
-        "checks": [*_read_table(COURSE / "en.json"), *_read_table(COURSE / "project.en.json"), *_read_index()],
+        "checks": [*_read_table(COURSE / "en.json"), *_read_table(COURSE / "project.en.json")],
         "questions": [*_read_questions(QUESTIONS), *_read_questions(EXAM)],
         **{path.stem: [*_read_notebook(path)] for path in sorted(SOLUTIONS.glob("*.ipynb"))},
         "glossary": [*_read_page(ROOT / "notebooks" / "glossary.md")],
@@ -70,17 +70,6 @@ def question_texts(entry: dict[str, Any]) -> Iterator[str]:
     yield entry["ask"]
     for choice in entry["choices"]:
         yield from (choice[part] for part in ("text", "chosen", "reason") if part in choice)
-
-
-def _read_index() -> Iterator[Message]:
-    index = json.loads(INDEX.read_text(encoding="utf-8"))
-    for key, text in index["texts"].items():
-        if has_prose(text):
-            yield Message(text, f"{_name(INDEX)}#{key}")
-    for entry in index["entries"]:
-        for part in ("heading", "says", "today"):
-            if has_prose(entry[part]):
-                yield Message(entry[part], f"{_name(INDEX)}#{entry['id']}")
 
 
 def _read_notebook(path: Path) -> Iterator[Message]:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.analysis.questions.grading import are_near, normalise, read_numbers
 from hookviz.analysis.questions.prediction import Question, make_questions
+from hookviz.course.verdict import Verdict
 from hookviz.support.messages import say
 from hookviz.support.table import Table
 
 if TYPE_CHECKING:
-    from hookviz.trace import TraceData
+    from hookviz.api.trace import Trace
 
 
 class QuizQuestion(NamedTuple):
@@ -32,7 +32,7 @@ class Quiz(Table[QuizQuestion]):
     A question may give away the answer to an earlier one. The player asks them one at a time (key P).
     """
 
-    def __init__(self, trace: "TraceData") -> None:
+    def __init__(self, trace: "Trace") -> None:
         self._questions: list[Question] = []
         rows = []
         for step, question in sorted(make_questions(trace.steps, trace.firings).items()):

@@ -17,7 +17,7 @@ class Verdict:
     reason: str
     """The reason in a sentence or two, which never gives the answer away."""
     of_quiz: bool = False
-    """Whether the answer belongs to a question of ``Trace.quiz``, not to an exercise of a lesson."""
+    """Whether the answer belongs to a question of a ``Quiz``, not to an exercise of a lesson."""
     credit: float = 0.0
     """What the answer is worth, from 0 to 1, if that is not 1 for a right answer and 0 for a wrong one."""
 
