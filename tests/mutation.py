@@ -21,6 +21,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -28,8 +29,8 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutation"
-COVERAGE, DURATIONS = WORK / "coverage", WORK / "durations.xml"
-TESTED = ("tests/unit", "tests/proof", "hookviz", "README.md")
+COVERAGE, DURATIONS = WORK / "coverage", WORK / "durations"
+TESTED = ("tests/unit", "tests/proof")
 COUNT, SEED = 80, 38
 SECONDS = 150
 """A mutant has survived if the tests that cover it pass, or as many of them as take this long without a mutant."""
@@ -136,14 +137,29 @@ def find(mutant: Mutant) -> tuple[str, Place] | None:
     return None
 
 
-def cover() -> None:
-    """Run the tests once, and keep which test runs which line, and how long each takes."""
-    WORK.mkdir(parents=True, exist_ok=True)
+def cover(workers: int) -> None:
+    """Run each file of tests once, and keep which test runs which line, and how long each takes."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    for folder in (COVERAGE, DURATIONS):
+        folder.mkdir(parents=True)
     settings = WORK / "coveragerc"
-    settings.write_text(f"[run]\nsource = hookviz\ndata_file = {COVERAGE}\ncore = ctrace\n", encoding="utf-8")
-    options = ["-q", "--numprocesses", "auto", "--dist", "loadfile", "--cov", f"--cov-config={settings}"]
-    options += ["--cov-context=test", "--cov-report=", f"--junit-xml={DURATIONS}", "-o", "junit_family=xunit1"]
-    subprocess.run([sys.executable, "-m", "pytest", *options, *TESTED], cwd=ROOT, env=environment(ROOT))
+    settings.write_text("[run]\nsource = hookviz\ncore = ctrace\n", encoding="utf-8")
+    files = [path for folder in TESTED for path in sorted((ROOT / folder).rglob("test_*.py"))]
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(partial(cover_file, settings=settings), files))
+
+
+def cover_file(file: Path, settings: Path) -> None:
+    """Run one file of tests."""
+    name = file.relative_to(ROOT).as_posix()
+    data = COVERAGE / name.replace("/", "-")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--cov", f"--cov-config={settings}"]
+    options += ["--cov-context=test", "--cov-report=", f"--junit-xml={DURATIONS / data.name}.xml"]
+    command = [sys.executable, "-m", "pytest", *options, "-o", "junit_family=xunit1", name]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**environment(ROOT), "COVERAGE_FILE": str(data)}, capture_output=True, text=True
+    )
+    print(name, (done.stdout.splitlines() or ["?"])[-1], flush=True)
 
 
 def environment(root: Path) -> dict[str, str]:
@@ -158,13 +174,14 @@ def environment(root: Path) -> dict[str, str]:
 def tests_of(file: str, place: Place) -> list[str]:
     """The tests that run a line of a place, those of quick files first."""
     lines = range(place.start[0], place.end[0] + 1)
+    query = "select context.context, line_bits.numbits from line_bits join context on context.id = context_id"
+    query += " join file on file.id = file_id where file.path like ?"
     found = set()
-    with sqlite3.connect(COVERAGE) as data:
-        query = "select context.context, line_bits.numbits from line_bits join context on context.id = context_id"
-        query += " join file on file.id = file_id where file.path like ?"
-        for context, bits in data.execute(query, (f"%/{file}",)):
-            if "|" in context and any(line // 8 < len(bits) and bits[line // 8] & 1 << line % 8 for line in lines):
-                found.add(context.rpartition("|")[0])
+    for path in COVERAGE.iterdir():
+        with sqlite3.connect(path) as data:
+            for context, bits in data.execute(query, (f"%/{file}",)):
+                if "|" in context and any(line // 8 < len(bits) and bits[line // 8] & 1 << line % 8 for line in lines):
+                    found.add(context.rpartition("|")[0])
     seconds = passed_tests()
     by_file: dict[str, list[float]] = defaultdict(list)
     for test in found & seconds.keys():
@@ -180,10 +197,12 @@ def affordable(tests: list[str]) -> list[str]:
     return [test for test, end in zip(tests, ends, strict=True) if end <= SECONDS] or tests[:1]
 
 
+@cache
 def passed_tests() -> dict[str, float]:
     """Each test that passed without a mutant, with its seconds."""
     found = {}
-    for case in ElementTree.parse(DURATIONS).iter("testcase"):
+    cases = (case for path in DURATIONS.iterdir() for case in ElementTree.parse(path).iter("testcase"))
+    for case in cases:
         if not len(case):
             file, name = case.get("file", ""), case.get("name", "")
             parts = case.get("classname", "").split(".")[len(file.removesuffix(".py").split("/")) :]
@@ -291,17 +310,17 @@ def main() -> None:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("cover")
-    drawing, judging = commands.add_parser("draw"), commands.add_parser("judge")
+    covering, drawing, judging = (commands.add_parser(name) for name in ("cover", "draw", "judge"))
     for command in (drawing, judging):
         command.add_argument("file", type=Path)
     drawing.add_argument("--count", type=int, default=COUNT)
     drawing.add_argument("--seed", type=int, default=SEED)
-    judging.add_argument("--workers", type=int, default=2)
+    for command in (covering, judging):
+        command.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     match given.command:
         case "cover":
-            cover()
+            cover(given.workers)
         case "draw":
             draw(given.file, given.count, given.seed)
         case "judge":
