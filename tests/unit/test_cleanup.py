@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from shown import shown_steps
 from torch import nn
 from torch.backends import mha
 
@@ -214,34 +213,12 @@ def test_state_dict_hooks_of_a_falsy_module_get_a_note() -> None:
     assert any("bag" in note for note in trace.notes)
 
 
-@pytest.mark.usefixtures("compiler")
-def test_a_compiled_model_is_recorded_without_a_warning() -> None:
-    compiled = torch.compile(nn.Linear(2, 2), backend="eager")
-    with warnings.catch_warnings(record=True, action="always") as caught, hv.record(compiled) as trace:
-        compiled(torch.ones(1, 2)).sum().backward()
-    assert not [warning for warning in caught if warning.category is hv.HookvizWarning]
-    assert "compiled" in {step.kind for step in trace.steps}
-
-
 def test_a_note_repeated_in_every_pass_appears_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_DEPTH", 5)
     with warnings.catch_warnings(action="ignore"), hv.record(keep=1) as trace:
         for _ in range(9):
             sum((leaf(1.0) for _ in range(9)), torch.zeros(())).backward()
     assert len([note for note in trace.notes if "more than" in note]) == 1
-
-
-def test_next_hook_is_empty_without_a_value_to_pass_on() -> None:
-    net = nn.Linear(2, 2)
-    opt = torch.optim.SGD(net.parameters())
-    opt.register_step_pre_hook(lambda *given: None)
-    net(torch.ones(2)).sum().backward()
-    with hv.record() as trace:
-        with torch.no_grad():
-            net(torch.ones(2))
-        opt.step()
-    assert [step.kind for step in trace.steps][:3] == ["call", "forward", "step_pre_hook"]
-    assert [frame["next_hook"] for frame in shown_steps(trace.content())] == [""] * len(trace.steps)
 
 
 def test_two_empty_traces_can_be_compared() -> None:
