@@ -1,7 +1,6 @@
 """Several threads at once: a recording contains only its own steps, and a model called in many threads loses none."""
 
 import _thread
-import gc
 import sys
 import threading
 from collections import Counter
@@ -15,10 +14,6 @@ from scenes import Doubled, Net, leaf, plain
 from torch import nn
 
 import hookviz as hv
-from hookviz.autograd import node_marks
-from hookviz.autograd.node_marks import NodeMarks
-from hookviz.recorder import node_owners
-from hookviz.support.interpreter import gc_paused, thread_switching_paused
 from tests.waiting import PATIENCE
 
 THREADS = 8
@@ -198,18 +193,6 @@ def test_a_recording_that_ends_during_a_call_in_another_thread_leaves_no_observe
     assert result == [2.0] and trace.notes == []
 
 
-def test_interpreter_settings_are_restored_by_the_last_thread() -> None:
-    interval = sys.getswitchinterval()
-
-    def work(number: int) -> None:
-        for _ in range(200):
-            with gc_paused(), thread_switching_paused():
-                assert not gc.isenabled() and sys.getswitchinterval() == 10
-
-    run_in_threads(work)
-    assert gc.isenabled() and sys.getswitchinterval() == interval
-
-
 # -- owners of nodes
 
 
@@ -271,45 +254,3 @@ def test_a_call_does_not_own_the_nodes_of_its_input_made_in_another_thread() -> 
     nodes = [(trace.ops[node], trace.call(call)) for node, call in sorted(trace.owners.items())]
     assert [call for op, call in nodes if op == "MulBackward0"] == ["first.l1", "first.l2", "second.l1", "second.l2"]
     assert [call for op, call in nodes if op == "ReluBackward0"] == ["first", "second"]
-
-
-def test_marks_of_deleted_graphs_are_swept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_marks, "_FIRST_SWEEP", 8)
-    net, recording = Doubled(), node_owners.NodeOwners(marks_threads=True)
-    living_outputs = [net(leaf(1.0)) for _ in range(20)]
-    for out in living_outputs:
-        recording.mark_outputs([out], 0)
-    assert len(list(recording._marks.items())) == 20
-    living_outputs[5:] = []
-    for _ in range(40):
-        recording.mark_outputs([net(leaf(1.0))], 0)
-    assert len(list(recording._marks.items())) < 20
-    assert all(out.grad_fn in recording._marks for out in living_outputs)
-    assert all(out.grad_fn.metadata == {} for out in living_outputs)
-    recording.close()
-    assert not recording._marks
-
-
-def test_marks_can_be_created_while_another_thread_sweeps() -> None:
-    """A recording that begins in one thread must not disturb the recording of another."""
-    stop, instances = threading.Event(), []
-
-    def make() -> None:
-        while not stop.is_set():
-            instances.append(NodeMarks())
-            del instances[:-50]
-
-    threads = [threading.Thread(target=make) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        marks: NodeMarks[int] = NodeMarks()
-        node = leaf(2.0).exp().grad_fn
-        marks.put(node, 1)
-        for _ in range(3000):
-            marks.sweep()
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert marks.get(node) == 1
