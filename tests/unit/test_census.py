@@ -19,9 +19,6 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.hook_listing.unreachable_hooks import FEW_DICTS
-from hookviz.recorder.hook_dicts import CENSUS_KINDS
-from hookviz.support.messages import select_texts
-from hookviz.trace import HOOK_KINDS
 
 
 class Net(nn.Module):
@@ -68,11 +65,6 @@ def test_each_hook_of_a_module_in_a_model_is_listed_under_its_path(api: str) -> 
     assert describe_hooks(hv.hooks(net)) == [("net.l1", "mine", kind, f"net.l1.{attribute}")]
 
 
-def test_all_module_hook_apis_are_covered() -> None:
-    hook_apis = {name for name in dir(nn.Module) if name.startswith("register_") and name.endswith("_hook")}
-    assert hook_apis == set(MODULE_HOOK_APIS)
-
-
 PARAMETER_HOOK_APIS = {
     "register_hook": ("tensor_hook", "_backward_hooks"),
     "register_post_accumulate_grad_hook": ("post_accumulate_hook", "_post_accumulate_grad_hooks"),
@@ -114,11 +106,6 @@ def test_each_optimizer_hook_is_listed(api: str) -> None:
     kind, attribute = OPTIMIZER_HOOK_APIS[api]
     assert list(getattr(sgd, attribute).values()) == [hook]
     assert describe_hooks(hv.hooks(sgd)) == [("sgd", "mine", kind, f"sgd.{attribute}")]
-
-
-def test_all_optimizer_hook_apis_are_covered() -> None:
-    hook_apis = {name for name in dir(torch.optim.Optimizer) if name.startswith("register_") and name.endswith("_hook")}
-    assert hook_apis == set(OPTIMIZER_HOOK_APIS)
 
 
 GLOBAL_HOOK_APIS = {
@@ -163,14 +150,13 @@ def test_each_global_hook_is_listed_without_arguments_and_for_the_objects_it_app
     assert describe_hooks(hv.hooks()) == []
 
 
-def test_all_global_hook_apis_are_covered() -> None:
-    names = [*vars(torch_modules), *vars(torch_optimizers)]
-    assert {name for name in names if name.startswith("register_") and name.endswith("_hook")} == set(GLOBAL_HOOK_APIS)
+def test_all_hook_apis_of_torch_are_covered() -> None:
+    def hook_apis(owner: Any) -> set[str]:
+        return {name for name in dir(owner) if name.startswith("register_") and name.endswith("_hook")}
 
-
-@pytest.mark.parametrize("kind", [*HOOK_KINDS, *CENSUS_KINDS])
-def test_each_hook_kind_has_a_label_for_the_table(kind: str) -> None:
-    assert kind in select_texts("census")
+    assert hook_apis(nn.Module) == set(MODULE_HOOK_APIS)
+    assert hook_apis(torch.optim.Optimizer) == set(OPTIMIZER_HOOK_APIS)
+    assert hook_apis(torch_modules) | hook_apis(torch_optimizers) == set(GLOBAL_HOOK_APIS)
 
 
 # -- the contents of a row
@@ -293,11 +279,6 @@ def test_unusual_modules_are_listed(make: Callable[[], nn.Module]) -> None:
     assert [row.hook.name for row in before - hv.hooks(layer)] == ["mine"]
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-def test_a_scripted_module_has_no_hooks_to_list() -> None:
-    assert describe_hooks(hv.hooks(torch.jit.script(nn.Linear(2, 2)))) == []
-
-
 # -- the difference of two censuses
 
 
@@ -316,14 +297,7 @@ def test_the_difference_shows_added_and_removed_hooks() -> None:
     assert changes(before - after) == [("left", "net.l2", "left"), ("gone", "net.l1", "gone")]
     assert [row[0] for row in (before - after).texts()] == ["left behind", "gone"]
     assert "left behind" in (before - after)._repr_html_()
-
-
-def test_the_order_of_subtraction_does_not_matter() -> None:
-    net = Net()
-    before = hv.hooks(net)
-    net.register_forward_hook(silent("left"))
-    after = hv.hooks(net)
-    assert changes(after - before) == changes(before - after) == [("left", "net", "left")]
+    assert changes(after - before) == changes(before - after)
 
 
 def test_a_difference_without_changes_says_so() -> None:
