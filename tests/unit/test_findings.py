@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from scenes import count_calls, leaf, recorded
+from scenes import chain, count_calls, fan, leaf, recorded
 from shown import shown_findings, shown_notes
 from torch import nn
 
@@ -15,7 +15,6 @@ from hookviz.course.vision import resnet18
 from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.requirements import needs_saved_tensors
-from tests.unit.test_grouping import chain, fan
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
 
