@@ -240,22 +240,6 @@ def test_with_unobserved_hooks_the_programs_are_not_blamed() -> None:
     assert this_trace.diff(other_trace).sentence == expected
 
 
-def test_traces_with_the_same_hooks_do_not_differ() -> None:
-    layer = nn.Linear(1, 1, bias=False)
-    layer.weight.register_hook(silent("looks"))
-
-    def run(*added_hooks: Callable[..., Any]) -> hv.Trace:
-        x = leaf(2.0)
-        handles = [x.register_hook(hook) for hook in added_hooks]
-        with hv.record() as trace:
-            (x * x).backward()
-        for handle in handles:
-            handle.remove()
-        return trace
-
-    assert run(silent("one")).diff(run(silent("one"))).sentence == "No gradient differs between the two traces."
-
-
 # -- equal traces
 
 
@@ -351,20 +335,6 @@ def test_gradients_returned_by_autograd_grad_are_compared() -> None:
         return record_run(lambda: torch.autograd.grad(y, a), a=a)
 
     assert describe_rows(run(double).diff(run())) == [("a", "returned", 6, 3, 3)]
-
-
-def test_a_post_accumulate_hook_is_found_as_the_cause() -> None:
-    def halve(parameter: torch.Tensor) -> None:
-        parameter.grad /= 2
-
-    def run(hook: Callable[..., Any]) -> hv.Trace:
-        a = leaf(2.0)
-        a.register_post_accumulate_grad_hook(hook)
-        return record_run((a * 3).backward, a=a)
-
-    difference = run(halve).diff(run(silent("looks")))
-    assert describe_rows(difference) == [("a", "accumulate", 1.5, 3, 1.5)]
-    assert first_hook(difference) == ("halve", "a")
 
 
 def test_large_gradients_are_compared_by_norm() -> None:
@@ -474,10 +444,9 @@ def test_values_of_several_arguments_are_compared_one_by_one() -> None:
 # -- what cannot be compared
 
 
-@pytest.mark.parametrize("other", [None, 3, "trace.json"])
-def test_comparing_with_a_non_trace_is_refused(other: object) -> None:
-    with pytest.raises(TypeError, match=r"diff\(\) takes the other trace; this is"):
-        record_scene({}).diff(other)
+def test_comparing_with_a_non_trace_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"diff\(\) takes the other trace; this is a str"):
+        record_scene({}).diff("trace.json")
 
 
 def record_graph(build: Callable[[Scene], Any]) -> hv.Trace:
