@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from hookviz import Trace, record
-from hookviz.autograd.tensor_statistics import _COUNT_PACKED, measure
+from hookviz import Trace, Value, record
+from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder import gradient_probe, pass_observer
 from hookviz.recorder.fingerprint import fingerprint_of
 
@@ -42,13 +42,6 @@ def test_in_a_large_graph_without_hooks_each_gradient_is_read_once(shapes_read: 
     assert [step.after.tolist() for step in arrivals] == [(-1.0) ** n for n in range(1, pass_observer.SMALL_GRAPH + 1)]
 
 
-def test_in_a_small_graph_made_before_recording_gradients_are_read_on_sending_and_arrival(
-    shapes_read: list[tuple[int, ...]],
-) -> None:
-    trace = record_chain(pass_observer.SMALL_GRAPH - 1)
-    assert len(shapes_read) == 2 * len([step for step in trace.steps if step.kind == "arrive"]) + 2
-
-
 def test_in_a_small_graph_made_while_recording_each_gradient_is_read_once(shapes_read: list[tuple[int, ...]]) -> None:
     with record() as trace:
         y = x = torch.tensor(1.0, requires_grad=True)
@@ -57,16 +50,6 @@ def test_in_a_small_graph_made_while_recording_each_gradient_is_read_once(shapes
         y.backward()
     assert x.grad is not None and len(shapes_read) == 5 + 1
     assert [step.after.tolist() for step in trace.steps if step.kind == "arrive"] == [-1.0, 1.0, -1.0, 1.0, -1.0]
-
-
-def test_in_a_large_graph_with_a_hook_gradients_are_read_twice(shapes_read: list[tuple[int, ...]]) -> None:
-    y = x = torch.tensor(1.0, requires_grad=True)
-    x.register_hook(lambda grad: None)
-    for _ in range(pass_observer.SMALL_GRAPH):
-        y = y * 2
-    with record(names={"x": x}):
-        y.backward()
-    assert len(shapes_read) > 2 * pass_observer.SMALL_GRAPH
 
 
 @pytest.mark.parametrize("reshape", [lambda x: x.view(1200).view(40, 5, 6).unsqueeze(0), lambda x: x.t().unsqueeze(1)])
@@ -107,35 +90,22 @@ def test_views_with_equal_layouts_have_the_same_numbers() -> None:
     layouts = {name: fingerprint_of(view).layout for name, view in VIEWS.items()}
     numbers = {name: view.flatten().sort().values for name, view in VIEWS.items()}
     assert None not in layouts.values()
+    assert fingerprint_of(torch.randn(100, dtype=torch.complex64).conj().imag).layout is None  # a negated view
     pairs = [pair for pair in itertools.combinations(VIEWS, 2) if layouts[pair[0]] == layouts[pair[1]]]
     assert [(first, second) for first, second in pairs if not torch.equal(numbers[first], numbers[second])] == []
 
 
-@pytest.mark.parametrize(
-    "group", [("whole", "matrix", "transposed", "permuted", "with a one"), ("half", "the same half")]
-)
-def test_views_of_the_same_numbers_have_equal_layouts(group: tuple[str, ...]) -> None:
-    assert len({fingerprint_of(VIEWS[name]).layout for name in group}) == 1
+@pytest.mark.parametrize("size", [2**13, 2**16 - 1, 2**16, 2**16 + 255 * 8 - 1, 2**16 + 255 * 8])
+def test_zeros_are_counted_exactly_at_any_size(size: int) -> None:
+    for every in (1, 2, 7):
+        tensor = -torch.ones(size)
+        tensor[::every] = 0
+        tensor[-1] = -0.0
+        assert Value.of(tensor).zero == int((tensor == 0).sum())
 
 
-def test_a_negated_view_has_no_layout() -> None:
-    z = torch.randn(100, dtype=torch.complex64).conj()
-    assert z.imag.is_neg()
-    assert fingerprint_of(z.imag).layout is None
-
-
-@pytest.mark.parametrize("extra", [-1, 0, 1, 255 * 8 - 1, 255 * 8])
-@pytest.mark.parametrize("every", [1, 2, 7])
-def test_zeros_are_counted_exactly_at_any_size(extra: int, every: int) -> None:
-    tensor = torch.ones(_COUNT_PACKED + extra)
-    tensor[::every] = 0
-    tensor[-1] = -0.0
-    assert measure(tensor)[4][6] == int((tensor == 0).sum())
-    assert measure(torch.ones(_COUNT_PACKED + extra) * torch.tensor(-1.0))[4][6] == 0
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_zeros_are_counted_in_permuted_and_strided_views(order: tuple[int, ...]) -> None:
-    tensor = torch.randn(30, 70, 50).relu().permute(order)
-    for view in (tensor, tensor[1:], tensor[:, ::2], tensor[..., 3:]):
-        assert measure(view)[4][6] == int((view == 0).sum())
+def test_zeros_are_counted_in_permuted_and_strided_views() -> None:
+    for order in itertools.permutations(range(3)):
+        tensor = torch.randn(30, 70, 50).relu().permute(order)
+        for view in (tensor, tensor[1:], tensor[:, ::2], tensor[..., 3:]):
+            assert Value.of(view).zero == int((view == 0).sum())

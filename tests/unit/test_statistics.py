@@ -12,7 +12,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
 from hookviz.autograd import deferred_values, tensor_statistics
-from hookviz.autograd.tensor_statistics import fetch_pending, measure_or_defer
 from hookviz.storage.integrity import find_fault
 
 NOTE = 'record(statistics="norm") read only the norm, and whether NaN or Inf is among them'
@@ -39,9 +38,19 @@ TENSORS = {
 }
 
 
+def norm_only(tensor: torch.Tensor) -> hv.Value:
+    """What a recording of norms keeps of ``tensor``."""
+    net = nn.Identity()
+    with hv.record(net, statistics="norm") as trace:
+        net(tensor)
+    value = trace.steps[0].after
+    assert isinstance(value, hv.Value)
+    return value
+
+
 @pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
 def test_the_norm_equals_the_fully_measured_one_and_other_statistics_are_none(tensor: torch.Tensor) -> None:
-    full, norm = hv.Value(*measure_or_defer(tensor)), hv.Value(*measure_or_defer(tensor, "norm"))
+    full, norm = hv.Value.of(tensor), norm_only(tensor)
     assert norm.statistics == (None, None, None, full.norm, 0, 0, None)
     assert (norm.min, norm.max, norm.mean, norm.zero) == (None, None, None, None)
     assert (norm.shape, norm.dtype, norm.text()) == (full.shape, full.dtype, full.text())
@@ -52,11 +61,11 @@ def test_the_norm_equals_the_fully_measured_one_and_other_statistics_are_none(te
 def test_a_tensor_that_is_not_finite_is_read_in_full(non_finite: list[float]) -> None:
     tensor = torch.ones(100)
     tensor[: len(non_finite)] = torch.tensor(non_finite)
-    assert repr(measure_or_defer(tensor, "norm")) == repr(measure_or_defer(tensor))
+    assert repr(norm_only(tensor).row) == repr(hv.Value.of(tensor).row)
 
 
 def test_a_small_tensor_is_stored_number_by_number() -> None:
-    assert measure_or_defer(torch.ones(8, 8), "norm") == measure_or_defer(torch.ones(8, 8))
+    assert norm_only(torch.ones(8, 8)) == hv.Value.of(torch.ones(8, 8))
 
 
 def test_norms_do_not_underflow() -> None:
@@ -87,16 +96,10 @@ def test_files_and_pages_state_that_only_the_norm_was_read(tmp_path: Any) -> Non
     assert any("(only the norm was read)" in (step["after"] or "") for step in shown_steps(content))
 
 
-@pytest.mark.parametrize(
-    ("statistics", "error"), [("max", ValueError), ("", ValueError), (None, TypeError), (2, TypeError)]
-)
+@pytest.mark.parametrize(("statistics", "error"), [("max", ValueError), (2, TypeError)])
 def test_an_unknown_statistics_option_is_refused(statistics: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match='"all" or "norm"'):
         hv.record(statistics=statistics).__enter__()
-
-
-def test_diff_compares_norms_if_one_trace_has_only_norms() -> None:
-    assert len(record_perceptron().diff(record_perceptron(statistics="norm"))) == 0
 
 
 def test_diff_reports_a_different_norm_if_one_trace_has_only_norms() -> None:
@@ -203,9 +206,7 @@ def test_on_a_device_uncounted_statistics_are_none(
 ) -> None:
     """The tensor may be freed before it turns out not to be finite."""
     monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
-    values = [measure_or_defer(tensor, "norm")]
-    fetch_pending(values, 0)
-    value = hv.Value(*values[0])
+    value = norm_only(tensor)
     assert (value.nan, value.inf) == counts
     assert (value.min, value.max, value.mean, value.zero) == (None, None, None, None)
     assert repr(value.norm) == repr(torch.linalg.vector_norm(tensor, dtype=torch.float64).item())
