@@ -10,8 +10,7 @@ from shown import shown_findings, shown_notes
 from torch import nn
 
 import hookviz as hv
-from hookviz.analysis.findings import CHAIN_FACTOR, Finding
-from hookviz.course.vision import resnet18
+from hookviz.analysis.findings import Finding
 from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.requirements import needs_saved_tensors
@@ -90,34 +89,12 @@ def small_mlp() -> nn.Sequential:
     return mlp(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 
 
-def test_a_log_of_negative_numbers_is_reported() -> None:
-    trace = record_training(mlp(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), Log(), nn.Linear(4, 1)))
-    finding = only_finding(trace)
-    step = trace.steps[finding.step]
-    assert (finding.kind, step.kind, step.on) == ("nan", "forward", "net.3")
-    smallest = min(min(row) for row in trace.steps[finding.step - 1].after.tolist())
-    expected = f"net.3 (Log) returns NaN: it takes the logarithm of numbers below 0, the smallest {smallest:.4g}."
-    assert finding.sentence == expected
-
-
 def test_gradients_vanishing_in_twenty_sigmoids_are_reported() -> None:
     trace = record_training(mlp(*alternate_layers(20, nn.Sigmoid)))
     finding = only_finding(trace)
     assert finding.kind == "vanishing" and trace.steps[finding.step].on.startswith("SigmoidBackward0")
     assert finding.severity == "warning"
     assert "net.39 (Sigmoid) to" in finding.sentence and "each of 20 Sigmoid leaves about 0.2" in finding.sentence
-
-
-def test_gradients_exploding_from_large_weights_are_reported() -> None:
-    trace = record_training(mlp(*alternate_layers(10, nn.ReLU), factor=10))
-    finding = only_finding(trace)
-    assert finding.kind == "exploding" and trace.steps[finding.step].on.startswith("AddmmBackward0")
-    assert "Linear makes it about" in finding.sentence
-
-
-def test_a_log_of_zero_is_reported_as_inf() -> None:
-    zero = record_training(mlp(nn.Linear(4, 4), nn.ReLU(), Log()), loss=torch.sum).troubles[0]
-    assert (zero.kind, zero.sentence) == ("inf", "net.2 (Log) returns Inf: it takes the logarithm of 0, which is -Inf.")
 
 
 @pytest.mark.parametrize("size", [4, 40])
@@ -303,27 +280,20 @@ def record_image_model(net: nn.Module) -> hv.Trace:
     return record_training(net, torch.rand(16, 3, 32, 32) * 255, lambda y: y.logsumexp(1).mean())
 
 
-def record_encoder(norm_first: bool) -> hv.Trace:
-    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=norm_first)
+def record_encoder() -> hv.Trace:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
     net = nn.TransformerEncoder(layer, 12, norm=nn.LayerNorm(32), enable_nested_tensor=False)
     return record_training(net, torch.randn(2, 6, 32), lambda y: nn.functional.mse_loss(y, torch.randn_like(y)))
 
 
 HEALTHY_TRACES: dict[str, Callable[[], hv.Trace]] = {
     "a…e": recorded,
-    "mlp": lambda: record_training(mlp(*alternate_layers(3, nn.ReLU))),
     "large inputs": lambda: record_image_model(
         nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Linear(32, 5))
     ),
-    "resnet": lambda: record_training(resnet18(), torch.randn(2, 3, 64, 64)),
-    "encoder": lambda: record_encoder(False),
-    "encoder, norm first": lambda: record_encoder(True),
+    "encoder": record_encoder,
     "chain": lambda: record_backward(chain(500)),
     "fan": lambda: record_backward(fan(500)),
-    "dropout": lambda: record_training(mlp(nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 2))),
-    "batch norm": lambda: record_training(
-        mlp(*(part for _ in range(6) for part in (nn.Linear(4, 4), nn.BatchNorm1d(4))))
-    ),
 }
 
 
@@ -355,4 +325,4 @@ def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:
     small_trace, large_trace = (record_backward(chain(count)) for count in (1000, 4000))
     small_cost = count_calls(lambda: small_trace.troubles)
     assert small_cost < 80 * 1000 and count_calls(lambda: large_trace.troubles) < 4.1 * small_cost
-    assert not large_trace.troubles and CHAIN_FACTOR == 1e4
+    assert not large_trace.troubles

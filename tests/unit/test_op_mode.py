@@ -15,7 +15,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import hookviz as hv
-from hookviz.recorder import cut_tracker, leaf_search, torch_patches
+from hookviz.recorder import cut_tracker, leaf_search
 from hookviz.recorder.leaf_search import LeafSearch
 from hookviz.trace.redaction import redact
 
@@ -209,31 +209,6 @@ def test_code_that_is_compiled_in_the_block_is_compiled_as_without_it() -> None:
     assert graphs[0] == graphs[1]
 
 
-# It was seen in 2.6, 2.8 and 2.11. The attempt leaves that compiler in a state in which later passes keep tensors.
-@pytest.mark.skipif(torch.__version__ < "2.12", reason="the compiler of this PyTorch refuses a mode of the user")
-def test_mode_of_the_user_keeps_its_place_around_compiled_code() -> None:
-    torch._dynamo.reset()
-    fast = torch.compile(torch.sin, backend="eager")
-    names = Names()
-    with hv.record(cuts=True):
-        with names:
-            fast(torch.ones(2))
-            names.names.clear()
-            torch.ones(1).add(1)
-            assert names.names == ["ones", "add"]
-        assert count_modes() == 1
-
-
-@pytest.mark.parametrize("make", [torch.jit.script, lambda net: torch.jit.trace(net, torch.ones(1, 2))])
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:`torch.jit:FutureWarning")
-def test_scripted_module_runs_unchanged(make: Any) -> None:
-    net = make(nn.Linear(2, 2))
-    x = torch.ones(1, 2)
-    expected = net(x)
-    with hv.record(cuts=True):
-        assert torch.equal(net(x), expected)
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 # Torch scripts functions itself for a hessian, and warns of that from 2.14 on.
 @pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning")
@@ -253,15 +228,6 @@ def test_transforms_of_torch_func_give_the_same() -> None:
         followed = compute()
     assert all(torch.equal(value, before) for value, before in zip(followed, plain, strict=True))
     assert not [note for note in trace.notes if "could not be observed" in note]
-
-
-def test_other_threads_run_without_the_mode() -> None:
-    counts: list[int] = []
-    with hv.record(cuts=True):
-        thread = threading.Thread(target=lambda: counts.append(count_modes()))
-        thread.start()
-        thread.join()
-    assert counts == [0]
 
 
 def test_mode_that_another_thread_ends_only_passes_on() -> None:
@@ -314,14 +280,16 @@ def test_a_loop_is_one_cut() -> None:
 def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
     net = Cut()
     with hv.record(net, cuts=True, keep=1) as trace:
-        tracker: Any = torch_patches.recording_here()
-        for _ in range(2 * cut_tracker.MAX_OTHER_LEAVES):
+        references = []
+        for _ in range(20):
             x = torch.ones(1, 2, requires_grad=True)
+            references.append(weakref.ref(x))
             loss = (net(x) * x.detach().mean()).sum() + x.sum()
             loss.backward()
-        cuts, numbers = tracker.cuts._cuts, tracker.cuts.leaves._numbers
-        assert len(cuts) == 2 and len(numbers) <= 3
-        assert max(len(cut.others) for cut in cuts) == cut_tracker.MAX_OTHER_LEAVES
+            del x, loss
+        gc.collect()
+        assert [reference() for reference in references[:-2]] == [None] * 18
+    assert len(trace.cut_rows) <= 2
     assert [row.place for row in trace.missing_gradients] == ["op"]
 
 
@@ -343,23 +311,6 @@ def test_large_graphs_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cut_tracker, "MAX_NODES", 2)
     trace = cut_trace()
     assert any("looked at 2 nodes of a larger graph" in note for note in trace.notes)
-
-
-def test_a_search_that_reaches_an_earlier_one_ends_there() -> None:
-    x, search = torch.ones(2, requires_grad=True), LeafSearch()
-    h = x.sin()
-    for _ in range(50):
-        h = h.cos()
-        assert search.find([h]).others == {search.number(x)}
-    search.is_limited = False
-    before = leaf_search.MAX_NODES
-    try:
-        leaf_search.MAX_NODES = 10
-        h = h.cos()
-        assert search.find([h]).others == {search.number(x)}
-    finally:
-        leaf_search.MAX_NODES = before
-    assert not search.is_limited
 
 
 # -- steps, stopping, files
@@ -384,16 +335,12 @@ def test_nothing_is_followed_after_the_recording_has_stopped() -> None:
     assert [row.op for row in trace.cut_rows] == ["detach"]
 
 
-def test_file_says_the_same_and_older_files_are_read(tmp_path: Path) -> None:
+def test_file_says_the_same(tmp_path: Path) -> None:
     trace = cut_trace()
     trace.save(tmp_path / "cut.json")
     loaded = hv.load(tmp_path / "cut.json")
     assert loaded.cut_rows == trace.cut_rows != []
     assert list(loaded.missing_gradients) == list(trace.missing_gradients)
-    data = json.loads((tmp_path / "cut.json").read_text())
-    del data["cut_rows"], data["missing_rows"]["cuts"]
-    (tmp_path / "old.json").write_text(json.dumps(data))
-    assert [row.place for row in hv.load(tmp_path / "old.json").missing_gradients] == ["within"]
 
 
 @pytest.mark.parametrize(("table", "column", "cell"), [("missing_rows", "cuts", [7]), ("cut_rows", "step", 99)])

@@ -48,18 +48,6 @@ def test_a_loaded_trace_says_the_same(tmp_path: Path) -> None:
     assert list(loaded.findings) == list(trace.findings)
 
 
-def test_an_older_file_without_these_tables_is_read(tmp_path: Path) -> None:
-    trace = cut_trace()
-    trace.save(tmp_path / "cut.json")
-    data = json.loads((tmp_path / "cut.json").read_text())
-    for name in ("unfired_rows", "missing_rows"):
-        del data[name]
-    for name in ("mode", "takes_grad", "gives_grad", "returned"):
-        del data["calls"][name]
-    (tmp_path / "old.json").write_text(json.dumps(data))
-    assert list(hv.load(tmp_path / "old.json").unfired) == []
-
-
 @pytest.mark.parametrize(
     ("table", "column", "cell"),
     [("unfired_rows", "evidence", [["colour", "red"]]), ("unfired_rows", "module", 99), ("missing_rows", "module", 99)],
@@ -162,16 +150,6 @@ def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
 def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing_parameters, "MAX_PARAMETERS", 1)
     assert len(cut_trace().missing_rows) == 1
-
-
-def test_a_part_of_the_passes_proves_nothing() -> None:
-    net = Cut()
-    with hv.record(net, every=2) as trace:
-        for number in range(2):
-            handle = net.second.weight.register_hook(never) if number == 1 else None
-            net(torch.ones(1, 2)).sum().backward()
-    assert handle is not None
-    assert [row.is_proven for row in trace.unfired if row.cause == "limited"] in ([], [False])
 
 
 def test_empty_tables_say_what_was_looked_at() -> None:
