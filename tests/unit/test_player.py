@@ -1,7 +1,6 @@
 """The Python side of the player: its traits, the content and size of its state, and its static fallback."""
 
 import json
-import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -10,12 +9,11 @@ import ipywidgets
 import pytest
 import torch
 from scenes import c_hook, leaf, recorded, scene
-from shown import in_english, shown_firings, shown_notes, shown_steps, unpack_chunk
+from shown import shown_firings, shown_notes, shown_steps, unpack_chunk
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
 from hookviz.picture.element_ids import is_tensor_fact
-from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
 from hookviz.player.scene_views import MAX_LAYER_BOXES
@@ -57,7 +55,7 @@ def test_a_player_is_a_widget_with_synced_traits(player: Player) -> None:
     assert (player.step, player.steps, player.playing, player.speed) == (0, 16, False, 1)
 
 
-@pytest.mark.parametrize(("value", "step"), [(0, 0), (7, 7), (15, 15), (16, 15), (10**6, 15), (-1, 0)])
+@pytest.mark.parametrize(("value", "step"), [(15, 15), (16, 15), (-1, 0)])
 def test_the_step_is_clamped_to_the_valid_range(player: Player, value: int, step: int) -> None:
     player.step = value
     assert player.step == step
@@ -69,28 +67,10 @@ def test_a_step_of_an_empty_trace_is_0() -> None:
     assert (player.step, player.steps, player.content["runs"]) == (0, 0, [])
 
 
-CONTROLS = {
-    "step": ipywidgets.IntSlider,
-    "playing": ipywidgets.ToggleButton,
-    "speed": ipywidgets.FloatSlider,
-    "predict": ipywidgets.Checkbox,
-    "right": ipywidgets.IntProgress,
-    "large": ipywidgets.Checkbox,
-}
-
-
-@pytest.mark.parametrize("trait", CONTROLS)
-def test_a_control_can_be_linked_in_the_browser(player: Player, trait: str) -> None:
-    control = CONTROLS[trait]()
-    link = ipywidgets.jslink((player, trait), (control, "value"))
-    assert link.source == (player, trait)
-    assert link.target == (control, "value")
-
-
-@pytest.mark.parametrize("trait", ["step", "playing"])
-def test_only_traits_that_exist_can_be_linked(player: Player, trait: str) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        ipywidgets.jslink((player, f"{trait}_nowhere"), (ipywidgets.IntSlider(), "value"))
+def test_a_control_can_be_linked_in_the_browser(player: Player) -> None:
+    slider = ipywidgets.IntSlider()
+    link = ipywidgets.jslink((player, "step"), (slider, "value"))
+    assert (link.source, link.target) == ((player, "step"), (slider, "value"))
 
 
 def test_the_state_of_the_shared_scene_is_small(player: Player) -> None:
@@ -109,19 +89,9 @@ def test_the_state_of_twenty_nodes_is_small() -> None:
     assert size(state(trace.player())) <= 150_000
 
 
-def test_the_script_is_a_single_javascript_module() -> None:
-    script = read_bundle("player.js")
-    assert script.count("export{") == 1 and re.search(r"(\w+)=\{render:\w+\};export\{\1 as default\};$", script.strip())
-    assert "import " not in script
-
-
 def test_the_initial_state_of_a_page_equals_the_widget_defaults() -> None:
     traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
     assert traits == {**INITIAL, "steps": 0, "content": {}}
-
-
-def test_the_state_is_valid_json(player: Player) -> None:
-    json.dumps(state(player), allow_nan=False)
 
 
 def test_each_step_has_a_frame_with_its_sentence_and_kind(player: Player) -> None:
@@ -217,16 +187,6 @@ def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:
     )
 
 
-def test_a_hook_without_source_is_labelled_as_such(player: Player) -> None:
-    hook = player.hooks[shown_steps(player.content)[9]["hook"]]
-    assert (hook["source"], hook["first_line"]) == (None, None)
-    assert hook["no_source"] is not None and in_english(hook["no_source"]) == "The source of print is not available."
-
-
-def test_the_registration_of_a_hook_states_that_its_tensor_is_a_leaf(player: Player) -> None:
-    assert "d is a leaf" in shown_steps(player.content)[5]["registration"]
-
-
 def test_the_registration_of_a_raising_hook_states_that_its_tensor_is_a_leaf() -> None:
     x = leaf(2.0)
     x.register_hook(lambda grad: 1 / 0)
@@ -289,17 +249,6 @@ def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) ->
     assert [firing["change"] for firing in shown_firings(player.content)] == ["1 → 2", "12 → 112", "8 → 10", "10 → 10"]
 
 
-def test_passes_over_different_graphs_have_different_pictures() -> None:
-    x = leaf(2.0)
-    with hv.record() as trace:
-        x.sin().backward()
-        x.cos().backward()
-    player = trace.player()
-    assert len(player.content["svgs"]) == 2
-    assert {frame["picture"] for frame in shown_steps(player.content)} == {0, 1}
-    assert "SinBackward0" in player.content["svgs"][0] and "CosBackward0" in player.content["svgs"][1]
-
-
 def test_the_contributions_to_a_sum_are_listed() -> None:
     x = leaf(2.0)
     y = x.sin()
@@ -350,10 +299,3 @@ def test_nan_and_inf_are_sent_as_text() -> None:
         (x * x).sum().backward()
     assert json.dumps(state(trace.player()), allow_nan=False)
     assert any("nan" in (frame["after"] or "") for frame in shown_steps(trace.content()))
-
-
-def test_empty_tensors_have_nonempty_texts() -> None:
-    x = torch.zeros(0, 3, requires_grad=True)
-    with hv.record() as trace:
-        (x * 2).sum().backward()
-    assert all(frame["after"] != "" and frame["before"] != "" for frame in shown_steps(trace.content()))
