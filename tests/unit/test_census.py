@@ -4,9 +4,7 @@ import copy
 import gc
 import inspect
 import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -195,12 +193,6 @@ def test_a_hook_wrapped_by_torch_is_listed_as_the_users_function() -> None:
     ]
 
 
-@pytest.mark.filterwarnings("ignore:.*weight_norm.*deprecated:FutureWarning")
-def test_a_hook_registered_by_torch_is_listed_under_its_class() -> None:
-    layer = nn.utils.weight_norm(nn.Linear(2, 2))
-    assert [(h.name, h.kind) for h in hv.hooks(layer)] == [("WeightNorm", "forward_pre_hook")]
-
-
 def test_the_census_and_a_trace_list_equal_hooks() -> None:
     net = Net()
     net.l1.register_forward_pre_hook(silent("a"), with_kwargs=True)
@@ -271,14 +263,6 @@ def test_a_census_does_not_change_hook_dicts() -> None:
     assert all(p._backward_hooks is None and p._post_accumulate_grad_hooks is None for p in net.parameters())
 
 
-@pytest.mark.parametrize("make", [lambda: nn.Linear(2, 2, device="meta"), lambda: nn.LazyLinear(2)])
-def test_unusual_modules_are_listed(make: Callable[[], nn.Module]) -> None:
-    layer = make()
-    before = hv.hooks(layer)
-    layer.register_forward_hook(silent("mine"))
-    assert [row.hook.name for row in before - hv.hooks(layer)] == ["mine"]
-
-
 # -- the difference of two censuses
 
 
@@ -320,15 +304,6 @@ def test_a_census_of_no_hooks_says_so() -> None:
     assert "No hook is registered here." in hv.hooks(leaf(1.0))._repr_html_()
 
 
-def test_registering_a_function_again_adds_one_row_each_time() -> None:
-    net = Net()
-    net.register_forward_hook(c_hook)
-    before = hv.hooks(net)
-    for _ in range(2):
-        net.register_forward_hook(c_hook)
-    assert changes(before - hv.hooks(net)) == [("left", "net", "c_hook")] * 2
-
-
 def test_removing_and_registering_a_function_again_makes_another_hook() -> None:
     net = Net()
     handle = net.register_forward_hook(c_hook)
@@ -347,17 +322,6 @@ def test_a_deep_copy_under_the_same_name_is_another_module() -> None:
     assert [row[0] for row in changes(before - hv.hooks(net))] == ["left", "gone"]
 
 
-def test_a_module_that_reuses_a_memory_address_is_another_module() -> None:
-    def census() -> Any:
-        net = Net()
-        net._forward_hooks[0] = c_hook  # the same key each time
-        return hv.hooks(net)
-
-    censuses = [census() for _ in range(20)]
-    gc.collect()
-    assert all(len(first - second) == 2 for first, second in pairwise(censuses))
-
-
 def test_a_census_keeps_nothing_alive() -> None:
     net, a = Net(), leaf(2.0)
     c = a * 3
@@ -372,12 +336,6 @@ def test_a_census_keeps_nothing_alive() -> None:
     gc.collect()
     assert len(census) == 4
     assert [reference() for reference in alive] == [None] * 6
-
-
-@pytest.mark.parametrize("other", [3, [], None])
-def test_only_a_census_can_be_subtracted_from_a_census(other: object) -> None:
-    with pytest.raises(TypeError, match="unsupported operand"):
-        hv.hooks() - other
 
 
 @pytest.fixture(autouse=True)
@@ -445,8 +403,3 @@ def test_a_hook_on_a_tensor_that_only_an_object_holds_is_listed() -> None:
     holder.tensor.register_hook(silent("held"))
     (hook,) = hv.hooks(holder.tensor * 4)
     assert hook.name == "held"
-
-
-def test_a_users_dict_of_functions_is_not_reported_as_hooks() -> None:
-    functions = OrderedDict({0: silent("mine"), 1: silent("mine, too")})
-    assert "mine" not in str(hv.hooks(leaf(2.0) * 3)) and len(functions) == 2

@@ -111,20 +111,6 @@ def test_a_function_patched_before_a_recording_is_called_and_stays_patched(owner
     assert [step.sentence for step in trace.steps] == [step.sentence for step in plain.steps]
 
 
-def test_a_stale_recorder_patch_only_forwards_calls_and_is_removed_by_the_next_recording() -> None:
-    original = torch.Tensor.register_hook
-    with hv.record():
-        ours = torch.Tensor.register_hook
-        torch.Tensor.register_hook = patch_function(torch.Tensor, "register_hook", [])  # type: ignore[method-assign]
-    torch.Tensor.register_hook = ours  # type: ignore[method-assign]
-    hidden = leaf(2.0) * 3
-    hidden.register_hook(lambda grad: grad * 2)
-    assert torch.Tensor.register_hook is ours and len(hv.hooks(hidden)) == 1
-    with hv.record() as trace:
-        hidden.backward()
-    assert torch.Tensor.register_hook is original and len(trace.firings) == 1
-
-
 # -- observers of torch
 
 
@@ -219,22 +205,6 @@ def test_batched_gradients_can_be_recorded() -> None:
     assert rows.tolist() == [[2, 0, 0], [0, 4, 0], [0, 0, 6]]
     assert [step.kind for step in trace.steps][:3] == ["seed", "compute", "arrive"]
     assert not trace.notes
-
-
-@pytest.mark.parametrize("recorded", [False, True])
-def test_a_node_hook_registered_while_unpacking_receives_gradients_only_in_a_recording(recorded: bool) -> None:
-    """torch keeps a node's input gradients only if a hook, such as our observer, is registered before it runs."""
-    received_by_hook: list[Any] = []
-
-    def unpack(tensor: torch.Tensor) -> torch.Tensor:
-        node = torch._C._current_autograd_node()
-        node.register_hook(lambda sent, received: received_by_hook.append(received))
-        return tensor
-
-    with hv.record() if recorded else nullcontext(), torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
-        sum(torch.var_mean(torch.eye(3, requires_grad=True), dim=0)).sum().backward()
-    (received,) = received_by_hook
-    assert len(received) == (2 if recorded else 0)
 
 
 @pytest.mark.parametrize("moment", ["before a pass", "after a pass", "between forward and backward"])

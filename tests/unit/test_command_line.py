@@ -14,7 +14,6 @@ from scenes import recorded
 
 import hookviz as hv
 from hookviz.__main__ import main
-from hookviz.command_line import console
 from tests.requirements import needs_saved_tensors
 
 Write = Callable[..., str]
@@ -136,13 +135,6 @@ def test_terminal_without_rich_gets_plain_text(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "rich.console", None)
     trace = recorded()
     assert print_to_terminal(save(trace, tmp_path / "pass.json"), monkeypatch) == trace.text(width=100) + "\n"
-
-
-def test_console_that_lacks_arrows_gets_question_marks() -> None:
-    stream = io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii")
-    console.write_line("4 → 6", stream)
-    stream.flush()
-    assert raw.getvalue().strip() == b"4 ? 6"
 
 
 # -- findings

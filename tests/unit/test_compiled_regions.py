@@ -127,20 +127,6 @@ def test_an_exception_in_a_compiled_region_ends_it() -> None:
     assert [step.kind for step in trace.steps] == ["compiled", "call", "forward"]
 
 
-def test_a_compiled_region_in_a_module_belongs_to_its_call() -> None:
-    fast = torch.compile(torch.sin, backend="eager")
-
-    class Uses(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return fast(x)
-
-    net = Uses()
-    with hv.record(net) as trace:
-        net(leaf(3.0))
-    assert [(s.kind, s.on) for s in trace.steps] == [("call", "net"), ("compiled", "net"), ("forward", "net")]
-    assert steps_of(trace, "compiled")[0].sentence.startswith("sin is a compiled region")
-
-
 def test_code_compiled_during_a_recording_is_not_recompiled_in_the_next() -> None:
     input_counts: list[int] = []
 
@@ -259,25 +245,6 @@ def test_gradients_inside_a_checkpoint_are_recorded(use_reentrant: bool) -> None
     assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(3, 300)]
     assert len(trace.roots) == (2 if use_reentrant else 1)
     assert net.weight.grad.item() == 300
-
-
-@pytest.mark.parametrize("use_reentrant", [True, False, None])
-def test_a_module_called_by_a_hook_is_not_marked_as_recomputed(use_reentrant: bool | None) -> None:
-    """This also holds for a first call through checkpointing."""
-    net, x = Doubled(), leaf(3.0)
-
-    def call_net(grad: torch.Tensor) -> None:
-        detached = grad.detach().requires_grad_()
-        if use_reentrant is None:
-            net(detached)
-        else:
-            checkpoint(net, detached, use_reentrant=use_reentrant)
-
-    x.register_hook(call_net)
-    with hv.record(net) as trace:
-        (x * 2).backward()
-    assert [call.recomputed for call in trace.calls] == [False]
-    assert steps_of(trace, "call")[0].sentence == "net is called during backward, with 2."
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
@@ -451,27 +418,6 @@ def double_values(module: nn.Module, *given: Any) -> Any:
     return given[-1] * 2 if len(given) > 1 else (given[0][0] * 2,)
 
 
-def test_global_module_hooks_are_recorded_after_a_compiled_region() -> None:
-    net = nn.Sequential(torch.compile(nn.Tanh(), backend="eager"), nn.Tanh())
-    handle = torch.nn.modules.module.register_module_forward_hook(silent("everywhere"))
-    try:
-        with hv.record() as trace:
-            net(torch.ones(2))
-    finally:
-        handle.remove()
-    assert [step.on for step in trace.firings] == ["net.0", "net.1", "net"]
-
-
-def test_symbolic_tracing_does_not_disturb_the_recording() -> None:
-    net = Net()
-    fast = torch.compile(torch.sin, backend="aot_eager")
-    with hv.record() as trace:
-        torch.fx.symbolic_trace(net)
-        fast(leaf(3.0))
-        net(leaf(3.0))
-    assert [step.on for step in steps_of(trace, "call")][-3:] == ["net", "net.l1", "net.l2"]
-
-
 def test_the_compiler_may_be_imported_first_during_a_recording() -> None:
     program = """
 import sys, warnings
@@ -508,21 +454,6 @@ def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_get
         "calls and passes that began while it ran were not observed.",
         CALLED_ELSEWHERE,
     ]
-
-
-@needs_threads_that_compile
-def test_a_compiled_region_started_before_the_recording_hides_nothing() -> None:
-    blocker = Blocker()
-    fast = torch.compile(nn.Tanh(), backend=blocker.backend)
-    thread = threading.Thread(target=lambda: fast(torch.ones(2)))
-    thread.start()
-    assert blocker.entered.wait(PATIENCE)
-    with hv.record() as trace:
-        blocker.released.set()
-        thread.join()
-        Net()(leaf(2.0)).backward()
-    assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3
-    assert trace.notes == [CALLED_ELSEWHERE]  # the thread calls Tanh; what this thread does is all there
 
 
 def test_compiling_during_a_recording_adds_no_warning() -> None:

@@ -152,27 +152,6 @@ def test_an_error_in_the_function_is_reported_once_and_the_recording_goes_on() -
     assert not any(row.kind in ("exception", "unobserved") for row in trace.rows)
 
 
-def test_a_result_without_a_truth_value_is_an_error_of_the_function() -> None:
-    with pytest.warns(hv.HookvizWarning, match="raised RuntimeError: Boolean value"):  # noqa: SIM117
-        with hv.record(until=lambda trace: torch.ones(2)) as trace:
-            (leaf(1.0) * 2).backward()
-    assert len(trace.roots) == 1
-
-
-def test_a_pass_in_the_function_does_not_call_it_again() -> None:
-    calls: list[int] = []
-
-    def run_pass(trace: hv.Trace) -> bool:
-        calls.append(len(trace.roots))
-        (leaf(1.0) * 2).backward()
-        return False
-
-    with hv.record(until=run_pass):
-        for _ in range(2):
-            (leaf(1.0) * 2).backward()
-    assert calls == [1, 3]
-
-
 def test_nested_passes_stop_the_recording_with_their_outer_pass() -> None:
     x = leaf(2.0)
     y = x * 3
@@ -285,17 +264,6 @@ def test_a_file_that_cannot_be_written_is_a_warning_and_the_exception_propagates
     folder.mkdir()
     with pytest.warns(hv.HookvizWarning, match=r"could not write crash\.html \(.*gone"):
         record_and_raise(lambda: (run_pass(), folder.rmdir()), Boom(), on_trouble=folder / "crash.html")
-
-
-def test_an_exception_before_the_first_pass_is_not_hidden_by_an_empty_page(tmp_path: Path) -> None:
-    with pytest.warns(hv.HookvizWarning, match=r"could not write crash\.html"):
-        record_and_raise(lambda: None, Boom(), on_trouble=tmp_path / "crash.html")
-
-
-def test_a_missing_stderr_does_not_hide_the_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr", None)
-    train_and_raise(tmp_path / "crash.json")
-    assert (tmp_path / "crash.json").exists()
 
 
 def test_writing_the_page_changes_no_random_numbers_of_the_program(tmp_path: Path) -> None:

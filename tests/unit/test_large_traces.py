@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import chain, count_calls, fan, leaf, recorded
-from shown import in_english, outline, shown_notes, unpack_chunk, words_in_english
+from shown import in_english, shown_notes, words_in_english
 from torch import nn
 
 import hookviz as hv
@@ -174,14 +174,6 @@ def test_step_chunks_hold_every_sentence_of_the_trace(large: TraceContent) -> No
     assert sentences == [step.sentence for step in large.trace.steps]
 
 
-def test_the_outline_has_every_step(large: TraceContent) -> None:
-    columns = outline(large.content())
-    assert columns["kind"] == [row.kind for row in large.trace.rows]
-    assert columns["glyph"].count("hook") == len(large.trace.firings) == 2
-    arrival_norms = [norm for kind, norm in zip(columns["kind"], columns["norm"], strict=True) if kind == "arrive"]
-    assert arrival_norms and all(isinstance(norm, float) for norm in arrival_norms)
-
-
 def test_every_step_of_a_node_or_call_is_marked_in_a_view(large: TraceContent) -> None:
     views = views_of(large)
     marked_steps = [
@@ -325,12 +317,6 @@ def test_the_index_has_every_node_module_call_and_hook(make: Callable[[], hv.Tra
     assert first == set(fired.values())
 
 
-def test_index_steps_of_nodes_are_the_gradient_arrivals(large: TraceContent) -> None:
-    norms = outline(large.content())["norm"]
-    steps = sorted(step for entry in index_of(large) if entry["number"] >= 0 for step in entry["steps"])
-    assert steps == [step for step, norm in enumerate(norms) if norm is not None]
-
-
 def test_the_index_uses_hook_module_and_parameter_names(nested: TraceContent) -> None:
     entries = {(entry["kind"], entry["label"], entry["note"]) for entry in index_of(nested)}
     assert {
@@ -400,18 +386,6 @@ def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPa
     content = TraceContent(trace).content()
     assert len(content["runs"][0]["firings"]) == 10
     assert shown_notes(content) == ["11 hooks fired; the table shows the first 10."]
-
-
-def test_each_pass_has_its_own_picture() -> None:
-    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(20)))
-    with hv.record(model) as trace:
-        for _ in range(3):
-            model(torch.ones(1, 2)).sum().backward()
-    content = TraceContent(trace).content()
-    assert list(content["chunks"])[:3] == ["0/", "1/", "2/"] and len(content["svgs"]) == 3
-    assert [(name, in_english(title)) for name, title in unpack_chunk(content, "1/")["breadcrumbs"]] == [
-        ("1/", "Pass 2")
-    ]
 
 
 def test_a_gradient_sent_to_many_edges_is_abbreviated() -> None:

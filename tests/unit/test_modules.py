@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import BACKWARD, Doubled, Net, SumNet, describe_steps, leaf, plain
-from shown import content_of, shown_firings, shown_steps_of
+from shown import shown_steps_of
 from torch import nn
 
 import hookviz as hv
@@ -296,19 +296,6 @@ def test_the_player_explains_why_a_full_backward_hook_ran_early() -> None:
     is_early = {title: "so it ran early" in text for title, text in registrations.items()}
     assert is_early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
     assert "left it unchanged: (None,)." in trace.firings[1].sentence
-
-
-def test_a_post_accumulate_hook_is_distinguished_from_a_tensor_hook() -> None:
-    w = leaf(2.0)
-    w.register_hook(lambda grad: None)
-    w.register_post_accumulate_grad_hook(lambda tensor: None)
-    with hv.record() as trace:
-        (w * 3).backward()
-    assert [step.sentence for step in trace.firings] == [
-        "λ None on w looked at the gradient and left it unchanged: 3.",
-        "λ None looked at w.grad after it was written and left it unchanged: 3.",
-    ]
-    assert [row["kind"] for row in shown_firings(content_of(trace))] == ["tensor hook", "post-accumulate hook"]
 
 
 @pytest.mark.parametrize("record_model", [True, False])

@@ -1,8 +1,6 @@
 """``record(cuts=True)`` leaves the user's modes, exceptions, tensors and compiled code as they are."""
 
 import gc
-import json
-import threading
 import traceback
 import weakref
 from collections.abc import Iterator
@@ -117,16 +115,6 @@ def test_modes_of_the_user_see_the_same_functions() -> None:
     assert plain.names
 
 
-def test_mode_of_the_user_stays_that_is_entered_in_the_block_and_left_after_it() -> None:
-    names = Names()
-    with hv.record(cuts=True):
-        names.__enter__()  # type: ignore[no-untyped-call]
-    assert count_modes() == 1
-    torch.ones(1).add(1)
-    names.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-    assert names.names[-1] == "add"
-
-
 def test_default_device_and_device_blocks_go_on_working() -> None:
     with hv.record(cuts=True):
         with torch.device("meta"):
@@ -193,22 +181,6 @@ def test_compiled_code_is_compiled_once_and_without_our_mode() -> None:
     assert [row.place for row in trace.missing_gradients] == ["op"]
 
 
-def test_code_that_is_compiled_in_the_block_is_compiled_as_without_it() -> None:
-    graphs: list[list[str]] = []
-
-    def backend(graph: Any, inputs: Any) -> Any:
-        graphs.append([str(node.target) for node in graph.graph.nodes])
-        return graph.forward
-
-    x = torch.ones(2, requires_grad=True)
-    for options in ({}, {"cuts": True}):
-        torch._dynamo.reset()
-        with hv.record(**options):  # type: ignore[arg-type]
-            torch.compile(work, backend=backend)(x)
-    assert len(graphs) == 2
-    assert graphs[0] == graphs[1]
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 # Torch scripts functions itself for a hessian, and warns of that from 2.14 on.
 @pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning")
@@ -230,19 +202,6 @@ def test_transforms_of_torch_func_give_the_same() -> None:
     assert not [note for note in trace.notes if "could not be observed" in note]
 
 
-def test_mode_that_another_thread_ends_only_passes_on() -> None:
-    block = hv.record(cuts=True)
-    trace = block.__enter__()
-    thread = threading.Thread(target=block.end)
-    thread.start()
-    thread.join()
-    x = torch.ones(1, requires_grad=True)
-    assert torch.equal(x.detach() + 1, torch.full((1,), 2.0))
-    assert trace.cut_rows == []
-    while count_modes():
-        torch._C._pop_torch_function_stack()
-
-
 # -- memory
 
 
@@ -256,14 +215,6 @@ def test_tensors_are_freed_as_without_the_option() -> None:
         del h, kept, array
         gc.collect()
         assert [reference() for reference in references] == [None] * 3
-
-
-def test_tensors_can_be_swapped() -> None:
-    with hv.record(cuts=True):
-        first, second = nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(2))
-        (first.detach() + second.detach()).sum()
-        torch.utils.swap_tensors(first, second)
-        assert first.tolist() == [0, 0]
 
 
 def test_a_loop_is_one_cut() -> None:
@@ -341,16 +292,6 @@ def test_file_says_the_same(tmp_path: Path) -> None:
     loaded = hv.load(tmp_path / "cut.json")
     assert loaded.cut_rows == trace.cut_rows != []
     assert list(loaded.missing_gradients) == list(trace.missing_gradients)
-
-
-@pytest.mark.parametrize(("table", "column", "cell"), [("missing_rows", "cuts", [7]), ("cut_rows", "step", 99)])
-def test_damaged_table_is_refused(table: str, column: str, cell: object, tmp_path: Path) -> None:
-    cut_trace().save(tmp_path / "cut.json")
-    data = json.loads((tmp_path / "cut.json").read_text())
-    data[table][column][0] = cell
-    (tmp_path / "cut.json").write_text(json.dumps(data))
-    with pytest.raises(ValueError, match=table):
-        hv.load(tmp_path / "cut.json")
 
 
 def test_redaction_removes_the_code() -> None:

@@ -226,31 +226,3 @@ def test_nodes_made_in_other_threads_belong_to_their_calls() -> None:
         "ReluBackward0": {"net (call 4)", "net (call 5)"},
     }
     assert all(out.grad_fn.metadata == {} for out in outs)
-
-
-def test_a_node_made_by_another_thread_outside_of_any_call_has_no_owner() -> None:
-    net, x = Net(), leaf(1.0)
-
-    def prepare_input() -> torch.Tensor:
-        y = x.exp()
-        for _ in range(4):
-            y = y.sin()
-        return y
-
-    with hv.record(net) as trace:
-        net(leaf(1.0))
-        net(run_in_thread(prepare_input)).backward()
-        run_in_thread(lambda: net(leaf(1.0)))
-        torch.mul(net(run_in_thread(prepare_input)), 2).backward()
-    assert "ExpBackward0" in trace.ops and "ExpBackward0" not in calls_by_op(trace)
-    assert "SinBackward0" not in calls_by_op(trace)
-    assert "net.l2 (call 4)" in calls_by_op(trace)["MulBackward0"]
-
-
-def test_a_call_does_not_own_the_nodes_of_its_input_made_in_another_thread() -> None:
-    first, second = Net(), Net()
-    with hv.record(first, second) as trace:
-        second(run_in_thread(lambda: first(leaf(1.0)))).backward()
-    nodes = [(trace.ops[node], trace.call(call)) for node, call in sorted(trace.owners.items())]
-    assert [call for op, call in nodes if op == "MulBackward0"] == ["first.l1", "first.l2", "second.l1", "second.l2"]
-    assert [call for op, call in nodes if op == "ReluBackward0"] == ["first", "second"]

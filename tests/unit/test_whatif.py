@@ -81,15 +81,6 @@ def test_a_value_may_be_given_as_an_int() -> None:
     assert (experiment.values, experiment.without().steps[-1].after.tolist()) == ({"d": 0.0}, 4.0)  # type: ignore[union-attr]
 
 
-def test_the_repr_without_hooks_lists_the_values() -> None:
-    def run(x: float = 3.0) -> None:
-        (torch.tensor(x, requires_grad=True) * 2).backward()
-
-    description = "What if: one recorded pass, without hooks to switch off."
-    assert repr(whatif(run, x=(0, 4.5))) == f"{description} Values: x=3."
-    assert repr(whatif(run)) == description
-
-
 def test_a_hook_that_is_off_is_not_registered() -> None:
     hook_dicts: list[Any] = []
 
@@ -399,16 +390,6 @@ def test_the_switch_of_a_hook_that_did_not_fire_refers_to_its_pin() -> None:
     runs = [shown_steps(content, run) for run in range(len(content["runs"]))]
     ran = {step["hook"] for steps in runs for step in steps if step["sentence"].startswith("times_two")}
     assert hooks == [*ran]
-
-
-def test_changed_values_are_recorded_again() -> None:
-    experiment = whatif(a_to_e, a=(-3, 3), d=(0, 10))
-    assert experiment.values == {"a": 2.0, "d": 4.0}
-    experiment.change(d=5.0)
-    for on in product((True, False), repeat=4):
-        fresh_run = a_to_e(d=5.0, on=on)
-        trace = experiment.traces[frozenset(i for i, is_on in enumerate(on) if not is_on)]
-        assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh_run.items() if t.grad is not None}
 
 
 def test_labels_of_hooks_with_the_same_name_contain_the_tensor() -> None:
