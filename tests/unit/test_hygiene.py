@@ -15,7 +15,7 @@ from torch.optim import SGD, Adam
 
 import hookviz as hv
 from hookviz.storage.files import encode_trace
-from hookviz.trace import NonfiniteRow, ParameterRow, UpdateRow
+from hookviz.trace import NonfiniteRow, UpdateRow
 
 
 def small_net() -> nn.Sequential:
@@ -146,19 +146,6 @@ def test_unrecorded_passes_are_not_blamed() -> None:
     assert "Not checked: the passes between the recorded ones" in str(trace.findings)
 
 
-def test_a_learning_rate_of_0_in_some_steps_is_a_remark() -> None:
-    net = small_net()
-    sgd = SGD(net.parameters(), lr=torch.tensor(0.0))
-    with hv.record(net) as trace:
-        for rate in (0.0, 0.1):
-            sgd.param_groups[0]["lr"] = torch.tensor(rate)
-            sgd.zero_grad()
-            net(torch.ones(2, 4)).mean().backward()
-            sgd.step()
-    finding = only(trace)
-    assert (finding.kind, finding.severity) == ("lr_zero", "remark") and "in 1 of 2 steps" in finding.sentence
-
-
 def test_a_parameter_of_a_module_that_is_not_called_is_a_remark() -> None:
     net = small_net()
     net.add_module("unused", nn.Linear(2, 2))
@@ -179,19 +166,6 @@ def test_another_models_gradient_without_an_optimizer_is_a_remark() -> None:
     finding = only(trace)
     assert (finding.kind, finding.severity) == ("missing", "remark")
     assert finding.sentence.startswith("Not in any optimizer that took a step: critic.weight and 1 more.")
-
-
-def test_a_name_that_the_user_gave_is_used() -> None:
-    net = small_net()
-    trace = train(net, SGD(net[0].parameters(), lr=0.1), names={"my_weight": net[2].weight})
-    assert "my_weight and 1 more" in only(trace).sentence
-
-
-def test_a_lazy_module_is_recorded() -> None:
-    net = nn.Sequential(nn.LazyLinear(3))
-    net(torch.ones(2, 4))
-    trace = train(net, SGD(net.parameters(), lr=0.1))
-    assert trace.parameters[0] == ParameterRow(("net.0.weight",), (3, 4), True, True, True, (0,), "net")
 
 
 # -- NaN in what a module holds

@@ -191,20 +191,6 @@ def test_a_group_spans_its_passes_and_shows_their_gradient_norms(large: TraceCon
     assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
 
 
-def test_breadcrumbs_lead_from_all_passes_to_the_pass(large: TraceContent) -> None:
-    breadcrumbs = large.chunk("25/")["breadcrumbs"]
-    assert [in_english(title) for _, title in breadcrumbs] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
-    assert [name for name, _ in breadcrumbs] == [GROUP_PREFIX, breadcrumbs[1][0], "25/"]
-    assert large.chunk(breadcrumbs[1][0])["breadcrumbs"] == breadcrumbs[:2]
-
-
-def test_the_index_lists_passes(large: TraceContent) -> None:
-    columns = large.chunk("index")
-    labels = map(in_english, columns["label"])
-    rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
-    assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
-
-
 def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
     top = TraceContent(cached_trace(record_training, COUNTS[1])).chunk(GROUP_PREFIX)
     (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]

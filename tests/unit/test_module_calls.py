@@ -46,13 +46,6 @@ class Batch:
     broken: Any = UnreadableField()
 
 
-class UniterableList(list[Any]):
-    """A list that raises when it is iterated."""
-
-    def __iter__(self) -> Any:
-        raise ValueError("no")
-
-
 def test_an_unreadable_field_is_not_shown_but_the_others_are() -> None:
     net = CallsInner(nn.Identity(), Batch)
     net.register_forward_hook(silent("look"))
@@ -62,13 +55,6 @@ def test_an_unreadable_field_is_not_shown_but_the_others_are() -> None:
     inner = next(step for step in trace.steps if step.on == "net.inner")
     assert inner.sentence == "net.inner is called with input.x=3, input.broken=not shown (ZeroDivisionError)."
     assert [(s.on, s.effect, plain(s.after)) for s in trace.firings] == [("net", "kept", 6)]
-
-
-def test_a_container_that_cannot_be_iterated_is_shown_as_an_ellipsis() -> None:
-    net = nn.Identity()
-    with hv.record(net) as trace:
-        net(UniterableList([1]))
-    assert trace.notes == [] and trace.steps[0].sentence == "net is called with …."
 
 
 @pytest.mark.parametrize(
@@ -192,19 +178,6 @@ def test_a_function_on_a_module_and_on_all_modules_is_two_hooks() -> None:
 # -- the legacy hook
 
 
-class ReturnsPacked(nn.Module):
-    """Computes two tensors and returns ``pack(u, v)``."""
-
-    def __init__(self, pack: Callable[[torch.Tensor, torch.Tensor], Any]) -> None:
-        super().__init__()
-        self.pack = pack
-
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> Any:
-        u = a * 2
-        v = b * 3  # the last node that forward makes
-        return self.pack(u, v)
-
-
 def legacy_steps(net: nn.Module, end: Callable[[Any], torch.Tensor], a: torch.Tensor, b: torch.Tensor) -> list[hv.Step]:
     """The steps of a legacy hook on ``net``, in a pass that begins at ``end(output)``."""
     called: list[Any] = []
@@ -214,34 +187,6 @@ def legacy_steps(net: nn.Module, end: Callable[[Any], torch.Tensor], a: torch.Te
     found = [step for step in trace.steps if step.kind == "backward_hook"]
     assert [plain(step.before) for step in found] == [tuple(g if g is None else g.item() for g in c) for c in called]
     return found
-
-
-PACKINGS: list[tuple[Any, Any, str]] = [
-    (lambda u, v: (u, v), lambda out: (out[0], out[1]), "u"),
-    (lambda u, v: (v, u), lambda out: (out[1], out[0]), "v"),
-    (lambda u, v: [[u], v], lambda out: (out[0][0], out[1]), "u"),
-    (lambda u, v: {"number": 1, "u": u, "v": v}, lambda out: (out["u"], out["v"]), "u"),
-]
-"""(pack, unpack, name of the first output): how a module returns u and v."""
-
-
-@pytest.mark.usefixtures("_reset_backward_hook_kind")
-@pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
-@pytest.mark.parametrize(("pack", "unpack", "first"), PACKINGS)
-def test_a_legacy_hook_sits_on_the_node_of_the_first_output(pack: Any, unpack: Any, first: str) -> None:
-    for end, fires in (("u", first == "u"), ("v", first == "v"), ("u + v", True)):
-        net = ReturnsPacked(pack)
-        start = {
-            "u": lambda output: unpack(output)[0],
-            "v": lambda output: unpack(output)[1],
-            "u + v": lambda output: sum(unpack(output)),
-        }[end]
-        steps = legacy_steps(net, start, leaf(5.0), leaf(7.0))
-        assert len(steps) == fires
-        for step in steps:
-            assert (step.on, plain(step.before)) == ("net", (2 if first == "u" else 3, None))
-            assert "what the node of its first output sends" in step.sentence
-            assert step.trace.ops[step.node] == "MulBackward0" and step.trace.owners[step.node] == step.row.call == 0
 
 
 class AppliesInner(nn.Module):
@@ -264,14 +209,6 @@ def test_a_legacy_hook_on_a_container_belongs_to_its_call_and_the_node_to_the_in
     assert step.on == "net" and step.row.call == 0
     assert step.trace.call(step.trace.owners[step.node]) == "net.inner.1"
     assert [step.trace.call(call) for call in range(len(step.trace.calls))] == ["net", "net.inner.0", "net.inner.1"]
-
-
-@pytest.mark.usefixtures("_reset_backward_hook_kind")
-@pytest.mark.filterwarnings("ignore:Using a non-full backward hook", "ignore:Using non-full backward hooks")
-def test_a_legacy_hook_on_a_module_that_returns_its_input_belongs_to_its_call() -> None:
-    (step,) = legacy_steps(AppliesInner(), lambda out: out[0], leaf(5.0) * 2, leaf(7.0))
-    assert (step.on, step.row.call, len(step.trace.calls)) == ("net", 0, 1)
-    assert step.node not in step.trace.owners
 
 
 def raising_hook(*given: Any) -> Any:

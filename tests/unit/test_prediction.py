@@ -10,7 +10,7 @@ from scenes import Net, leaf, plain, recorded, scene, silent
 from shown import outline, question_in_english, shown_steps
 
 import hookviz as hv
-from tests.requirements import needs_saved_tensors, warns_of_early_hook
+from tests.requirements import needs_saved_tensors
 from tests.unit.test_whatif import a_to_e
 
 Question = dict[str, Any]
@@ -126,22 +126,6 @@ def test_the_reason_states_that_hooks_of_a_tensor_run_in_order() -> None:
     )
 
 
-def test_the_reason_states_that_a_gradient_has_not_arrived() -> None:
-    question = question_about_order(lambda t, hook: t.c.register_hook(hook), lambda t, hook: t.b.register_hook(hook))
-    assert reason_for(question, "① two on b") == "That hook runs later: its gradient has not arrived at b yet."
-
-
-def test_the_reason_states_that_a_hook_does_not_run_in_the_pass() -> None:
-    tensors = scene()
-    for tensor in (tensors.e, tensors.c, tensors.d):
-        tensor.register_hook(silent("hook"))
-    tensors.a.register_hook(silent("never"))
-    with hv.record(names=tensors._asdict()) as trace:
-        torch.autograd.grad(tensors.e, (tensors.c, tensors.d))
-    question = next(question for question in questions_of(trace).values() if "choices" in question)
-    assert reason_for(question, "① never on a") == "That hook does not run in this pass."
-
-
 def test_the_reason_states_that_the_newest_ready_node_runs_first() -> None:
     x = leaf(1.0)
     old, young = x.sin(), x.cos()
@@ -213,18 +197,6 @@ def _double_in_place(grad: torch.Tensor) -> None:
     grad *= 2
 
 
-def test_none_is_the_answer_if_a_modules_grad_input_is_none() -> None:
-    net = Net()
-    net.l1.register_full_backward_hook(silent("look"))
-    with warns_of_early_hook(), hv.record(net) as trace:
-        net(torch.tensor(1.0)).backward()
-    question = only_question(trace)
-    assert question["answer"] == "None"
-    assert question["text"].startswith(
-        "look is about to run on net.l1; grad_input, the gradient sent to its inputs, is None."
-    )
-
-
 def test_inputs_and_outputs_of_modules_are_asked_for() -> None:
     net = Net()
     net.l1.register_forward_pre_hook(lambda module, args: (args[0] + 10,))
@@ -292,13 +264,6 @@ def test_wrong_gradients_sent_by_a_node_get_reasons() -> None:
     assert reason_for(at_c, "4 to a, 4 to b").startswith("4 is the gradient that comes in.")
     assert reason_for(at_c, "3 to a, 2 to b") == "That would be right if the gradient 1 came in, but it is 4."
     assert reason_for(at_c, "12 to a, 8 to b") == ""
-
-
-def test_a_question_about_a_node_is_asked_at_its_compute_step() -> None:
-    trace = without_hooks(0.0)
-    assert [trace.steps[index].kind for index in questions_of(trace)] == ["compute"] * len(questions_of(trace))
-    frames = shown_steps(without_hooks().player().content)
-    assert [index for index, frame in enumerate(frames) if "ask" in frame] == [1, 5]
 
 
 def test_a_node_with_only_one_possible_answer_is_not_asked_about() -> None:
@@ -401,12 +366,3 @@ def test_the_gradient_after_a_post_accumulate_hook_is_asked_for() -> None:
 
     [[question]] = own_questions(hv.whatif(run), "0").values()
     assert (question["answer"], question["mistakes"]) == ("6", [("3", "3 is x.grad with halve on.")])
-
-
-def test_gradients_with_too_many_numbers_are_not_asked_for() -> None:
-    def run() -> None:
-        x = leaf(*[1.0] * 5)
-        x.register_hook(lambda grad: grad * 2)
-        (x * x).sum().backward()
-
-    assert own_questions(hv.whatif(run), "0") == {}

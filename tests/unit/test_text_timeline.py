@@ -124,12 +124,6 @@ def test_long_trace_is_printed_with_its_first_and_last_steps_and_how_to_get_all(
     assert "left out" not in trace.text() and "print(trace.text" not in trace.text()
 
 
-def test_trace_of_the_most_printed_steps_is_printed_whole() -> None:
-    trace = record_chain(MAX_PRINTED_STEPS // 4)
-    assert len(trace.steps) == MAX_PRINTED_STEPS
-    assert step_numbers(str(trace)) == list(range(1, MAX_PRINTED_STEPS + 1)) and "left out" not in str(trace)
-
-
 def test_chosen_steps_are_listed_once_in_order_with_the_gaps_between_them() -> None:
     text = record_chain(2).text([6, 1, 1, -1, 4])
     assert step_numbers(text) == [2, 5, 7, 8]
@@ -164,14 +158,6 @@ def test_width_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(trace) == trace.text(width=75) != trace.text(width=140)
     monkeypatch.setenv("COLUMNS", "20")  # too narrow for a table
     assert str(trace) == trace.text(width=72)
-
-
-def test_notes_say_what_could_not_be_observed() -> None:
-    x = torch.tensor(1.0, requires_grad=True)
-    with hv.record(keep=1) as trace:
-        for _ in range(3):
-            (x * x).backward()
-    assert trace.notes and trace.notes[0] in trace.text(width=300)
 
 
 def test_empty_trace_is_printed_as_the_sentence_that_says_so() -> None:
