@@ -167,7 +167,7 @@ def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
     return leftovers
 
 
-@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2, "only": "l1"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"keep": 1}], ids=str)
 def test_an_interrupted_recording_restores_all_state(options: dict[str, Any]) -> None:
     work = RecordedTraining(**options)
     work.run()
@@ -215,12 +215,9 @@ class WhatIfTraining(RecordedTraining):
         ]
 
 
-@pytest.mark.parametrize(
-    ("path_prefix", "points"), [("", POINTS // 8), ("what_if", POINTS // 2)], ids=["all", "switches"]
-)
-def test_an_interrupted_what_if_restores_all_state(path_prefix: str, points: int) -> None:
-    work = WhatIfTraining()
-    before, hooks, path_prefix, interrupt_count = global_state(), work.dicts(), os.path.join(PACKAGE, path_prefix), 0
+def test_an_interrupted_what_if_restores_all_state() -> None:
+    work, points = WhatIfTraining(), POINTS // 2
+    before, hooks, path_prefix, interrupt_count = global_state(), work.dicts(), os.path.join(PACKAGE, "what_if"), 0
     for number in list_interrupt_points(work.run, points, path_prefix):
         mutable_parts = work.mutable_parts()
         if was_interrupted(work.run, number, path_prefix):
@@ -247,36 +244,19 @@ def test_interrupting_hooks_and_draw_changes_no_hooks() -> None:
         assert (global_state(), work.dicts(), objects_left_on_nodes([out])) == (before, hooks, [])
 
 
-@pytest.mark.parametrize("method_name", ["save", "to_html"])
-def test_an_interrupted_write_keeps_the_old_file(method_name: str, tmp_path: Path) -> None:
+def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
     work = RecordedTraining()
     work.run()
     path, trace = tmp_path / "there", work.trace
     path.write_text("as it was")
     before = [list(trace.rows), list(trace.values), list(trace.remarks)]
-    for number in list_interrupt_points(lambda: getattr(trace, method_name)(tmp_path / "other"), max(8, POINTS // 3)):
-        was_interrupted(lambda: getattr(trace, method_name)(path), number)
+    for number in list_interrupt_points(lambda: trace.save(tmp_path / "other"), max(8, POINTS // 3)):
+        was_interrupted(lambda: trace.save(path), number)
         if path.read_text() != "as it was":  # the last moments come after the write
             assert path.read_text() == (tmp_path / "other").read_text()
             path.write_text("as it was")
         assert {file.name for file in tmp_path.iterdir()} == {"there", "other"}
     assert [trace.rows, trace.values, trace.notes] == before
-
-
-def test_interrupting_load_and_analysis_does_not_change_the_trace(tmp_path: Path) -> None:
-    work = RecordedTraining()
-    work.run()
-    work.trace.save(tmp_path / "trace.json")
-
-    def load_and_analyse() -> None:
-        loaded = hv.load(tmp_path / "trace.json")
-        loaded.figure(3)
-        assert loaded == work.trace
-        assert work.trace.firings and work.trace.quiz() and work.trace.steps[3].sentence
-
-    for number in list_interrupt_points(load_and_analyse, max(8, POINTS // 3)):
-        was_interrupted(load_and_analyse, number)
-    load_and_analyse()
 
 
 def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_interrupt() -> None:

@@ -56,12 +56,6 @@ def patterns(node: ast.expr) -> list[str]:
 
 
 @cache
-def string_constants() -> set[str]:
-    """Every string constant in the package's Python."""
-    return {node.value for _, node in syntax_nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-
-
-@cache
 def used_key_patterns() -> set[str]:
     """Regular expressions of the keys that ``say`` and ``join`` are called with."""
     return {pattern for _, call in message_calls() for pattern in patterns(call.args[0])}
@@ -71,21 +65,6 @@ SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE 
 KEYS_IN_SCRIPT = set(re.findall(r"\"(player\.\w+)\"", SCRIPT))
 KEY_PREFIXES_IN_SCRIPT = tuple(re.findall(r"`(player\.\w*)\$\{", SCRIPT))
 """The prefixes of keys that JavaScript assembles."""
-
-
-def used_in_script(key: str) -> bool:
-    """Whether JavaScript uses a key, whole or assembled from a prefix and, say, the name of an action."""
-    suffixes = [key.removeprefix(prefix) for prefix in KEY_PREFIXES_IN_SCRIPT if key.startswith(prefix)]
-    return key in KEYS_IN_SCRIPT or any(map(is_known_suffix, suffixes))
-
-
-def is_known_suffix(suffix: str) -> bool:
-    """Whether the suffix of a key is a number, or a string of its own in JavaScript or Python (for kinds)."""
-    return (
-        suffix.isdigit()
-        or suffix in string_constants()
-        or re.search(rf'"{suffix}"|^  {suffix}:', SCRIPT, re.MULTILINE) is not None
-    )
 
 
 def test_message_keys_are_unique_and_texts_are_not_empty() -> None:
@@ -99,19 +78,6 @@ def test_message_keys_are_unique_and_texts_are_not_empty() -> None:
 
 def test_every_key_that_the_code_uses_exists() -> None:
     assert [pattern for pattern in used_key_patterns() if not any(re.fullmatch(pattern, key) for key in TEXTS)] == []
-
-
-def used_in_python(key: str) -> bool:
-    """Whether Python uses a key: whole, as a prefix (``f"{text}.{effect}"``), or in a call of ``say``."""
-    prefixes = [key[:place] for place, letter in enumerate(key) if letter == "." and "." in key[:place]]
-    return not string_constants().isdisjoint([key, *prefixes]) or any(
-        re.fullmatch(p, key) for p in used_key_patterns() if not p.startswith(".+")
-    )
-
-
-def test_every_key_that_exists_is_used() -> None:
-    scripts = {key for key in TEXTS if key.startswith("player.") and used_in_script(key)}
-    assert [key for key in TEXTS if key not in scripts and not used_in_python(key)] == []
 
 
 def test_every_key_that_the_player_uses_exists() -> None:
