@@ -225,25 +225,6 @@ def test_gradients_that_overflow_when_added_are_reported() -> None:
     assert only_finding(trace).sentence == ("x.grad held NaN before this pass, which adds a finite gradient to it.")
 
 
-def test_unchecked_gradients_are_counted_in_the_summary() -> None:
-    net = nn.Embedding(3, 2, sparse=True)
-    with hv.record(net) as trace:
-        net(torch.tensor([0, 2])).sum().backward()
-    assert str(trace.troubles) == (
-        "Nothing is wrong with the gradients of this trace. Not checked: 1 gradients whose numbers are not known."
-    )
-
-
-def test_gradients_that_overflow_under_a_grad_scaler_are_a_remark() -> None:
-    w = torch.tensor(1.0, dtype=torch.float16, requires_grad=True)
-    scaler = torch.amp.GradScaler("cpu")
-    with hv.record() as trace:
-        scaler.scale((w * 3).float()).backward()
-    assert w.grad is not None and w.grad.isinf()
-    finding = only_finding(trace)
-    assert (finding.kind, finding.severity) == ("inf", "remark")
-
-
 def test_inf_that_a_hook_removes_is_a_remark() -> None:
     x = torch.tensor([0.0, 1.0], requires_grad=True)
     y = x * 1

@@ -67,13 +67,6 @@ def test_the_fast_path_is_restored_when_the_recording_that_disabled_it_ends() ->
     assert mha.get_fastpath_enabled()
 
 
-def test_a_users_change_of_the_fast_path_setting_is_kept() -> None:
-    with hv.record():
-        mha.set_fastpath_enabled(False)
-    assert not mha.get_fastpath_enabled()
-    mha.set_fastpath_enabled(True)
-
-
 def tensor_used_in_module_forward() -> Any:
     big = torch.zeros(9)
 
@@ -144,16 +137,6 @@ def test_a_failed_device_read_does_not_hide_the_users_exception(monkeypatch: pyt
     with pytest.warns(hv.HookvizWarning, match="device-side assert"), hv.record() as trace, pytest.raises(IndexError):
         (x * x).backward()
     assert trace.steps[-1].kind == "unobserved" and "not shown" in trace.steps[0].sentence
-
-
-@pytest.mark.usefixtures("compiler")
-def test_a_model_that_ran_in_a_compiled_region_is_not_reported_as_uncalled() -> None:
-    net = nn.Linear(2, 2)
-    compiled = torch.compile(net, backend="eager")
-    with hv.record(net) as trace:
-        compiled(torch.ones(1, 2)).sum().backward()
-    [note] = [note for note in trace.notes if "net" in note]
-    assert "it may have run inside a compiled region" in note and "not called" not in note
 
 
 def test_a_note_repeated_in_every_pass_appears_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,35 +114,6 @@ def test_a_region_inside_another_one_is_not_taken_for_one_in_another_thread() ->
     assert trace.notes == [] and len(steps_of(trace, "compiled")) == 1
 
 
-def test_an_exception_in_a_compiled_region_ends_it() -> None:
-    def raise_error(x: torch.Tensor) -> torch.Tensor:
-        raise ValueError("inside")
-
-    net, x = Doubled(), leaf(3.0)
-    fast = torch.compile(raise_error, backend="eager")
-    with hv.record() as trace:
-        with pytest.raises(ValueError, match="inside"):
-            fast(x)
-        net(x)
-    assert [step.kind for step in trace.steps] == ["compiled", "call", "forward"]
-
-
-def test_code_compiled_during_a_recording_is_not_recompiled_in_the_next() -> None:
-    input_counts: list[int] = []
-
-    def backend(graph: Any, inputs: Any) -> Any:
-        input_counts.append(len(inputs))
-        return graph.forward
-
-    fast = torch.compile(torch.sin, backend=backend)
-    with hv.record():
-        fast(torch.ones(2))
-    with hv.record():
-        fast(torch.ones(2))
-    assert input_counts == [1]
-    assert "seen" not in torch._dynamo.eval_frame._maybe_set_eval_frame.__name__
-
-
 @pytest.mark.parametrize("make", [torch.jit.script, lambda net: torch.jit.trace(net, torch.tensor(3.0))])
 def test_a_scripted_module_is_one_call(make: Any) -> None:
     net = make(Net())
@@ -190,13 +161,6 @@ def test_the_fast_path_setting_is_restored_after_an_exception(enabled: bool) -> 
         assert torch.backends.mha.get_fastpath_enabled() is enabled
     finally:
         torch.backends.mha.set_fastpath_enabled(True)
-
-
-def test_the_slow_path_adds_no_fast_path_step() -> None:
-    net = make_encoder()
-    with hv.record(net) as trace:
-        net(torch.ones(1, 3, 4, requires_grad=True)).sum().backward()
-    assert steps_of(trace, "fast_path") == []
 
 
 # -- checkpointing

@@ -57,12 +57,6 @@ def test_the_number_of_device_reads_does_not_grow_with_the_nodes(monkeypatch: py
     assert counts[0] == counts[1] <= 2, read_counts
 
 
-def test_values_on_the_cpu_are_read_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
-    with simulated_device(monkeypatch, on_device=False) as read_counts:
-        trace = record_perceptron(5)
-    assert sum(read_counts.values()) >= len(trace.values)
-
-
 @pytest.mark.parametrize("layers", [2, 100])
 def test_deferred_reads_give_the_same_trace_as_immediate_reads(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     immediate = record_perceptron(layers)

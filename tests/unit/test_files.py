@@ -152,12 +152,6 @@ def test_a_file_without_a_trace_is_refused_with_the_reason(text: str, reason: st
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
-def test_a_binary_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(ValueError, match="it is not JSON"):
-        hv.load(tmp_path / "t.json")
-
-
 DAMAGE_FUNCTIONS = {
     "edges are a number": lambda data: data.update(edges=3),
     "steps are a list": lambda data: data.update(rows=[]),

@@ -286,10 +286,3 @@ def test_a_missing_folder_is_an_error_before_the_program_runs(tmp_path: Path) ->
         hv.record(on_trouble=tmp_path / "none" / "crash.html"),
     ):
         pass
-
-
-def test_a_relative_path_means_the_folder_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "other").mkdir()
-    monkeypatch.chdir(tmp_path)
-    record_and_raise(lambda: (run_pass(), monkeypatch.chdir("other")), Boom(), on_trouble="crash.json")
-    assert (tmp_path / "crash.json").exists()

@@ -68,13 +68,6 @@ def test_names_and_notes_longer_than_the_format_allows_are_truncated(tmp_path: P
     assert [len(row.name) for row in loaded.tensors] == [10_000] and [len(note) for note in loaded.notes] == [1_000_000]
 
 
-def test_unknown_fields_of_later_releases_are_ignored(tmp_path: Path) -> None:
-    data = json.loads(saved("graph"))
-    data["severity"] = [1]
-    data["rows"]["colour"] = ["red"] * len(data["rows"]["kind"])
-    assert load_data(data, tmp_path) == load_data(json.loads(saved("graph")), tmp_path)
-
-
 # -- files that are refused
 
 

@@ -37,19 +37,6 @@ def test_every_kind_of_hook_is_listed_with_its_position() -> None:
     )
 
 
-def test_a_hook_registered_twice_is_listed_twice() -> None:
-    a = leaf(2.0)
-    a.register_hook(c_hook)
-    a.register_hook(c_hook)
-    assert [row[3:] for row in describe_hooks(hv.hooks(a))] == [(0, 2), (1, 2)]
-
-
-def test_without_hooks_nothing_is_listed() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    assert [len(census) for census in (hv.hooks(), hv.hooks(torch.ones(1)), hv.hooks(c))] == [0, 0, 0]
-
-
 def test_listing_hooks_does_not_change_or_create_hook_dicts() -> None:
     tensors = scene()
     hook_everything(tensors)

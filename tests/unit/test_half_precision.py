@@ -128,24 +128,6 @@ def test_a_skipped_optimizer_step_and_the_new_scale_are_reported() -> None:
     assert not steps_of(trace, "optimizer_step") and trace.player().steps == len(trace.steps)
 
 
-def test_several_losses_may_be_scaled_before_the_first_pass() -> None:
-    scaler, w = make_scaler(), leaf(3.0)
-    with hv.record() as trace:
-        first_loss, second_loss = scaler.scale([w * 2, w * 3])
-        first_loss.backward()
-        second_loss.backward()
-    assert [(row.pass_id, row.scale) for row in trace.scales] == [(0, 1024), (1, 1024)]
-
-
-def test_a_mean_of_scaled_losses_is_marked_as_scaled() -> None:
-    scaler, w = make_scaler(), leaf(3.0)
-    with hv.record() as trace:
-        (scaler.scale(w * 2) / 4).backward()
-    (row,) = trace.scales
-    assert [trace.ops[node] for node in row.others] == ["DivBackward0", "MulBackward0"]
-    assert plain(steps_of(trace, "accumulate")[0].after) == 512 and steps_of(trace, "accumulate")[0].scale == 1024
-
-
 def test_gradients_that_mix_scaled_and_unscaled_paths_are_not_marked() -> None:
     scaler, w = make_scaler(), leaf(3.0)
     with hv.record() as trace:

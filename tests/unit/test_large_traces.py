@@ -184,12 +184,6 @@ def test_every_step_of_a_node_or_call_is_marked_in_a_view(large: TraceContent) -
     assert set(marked_steps) >= set(node_and_call_steps)
 
 
-def test_breadcrumbs_lead_from_the_whole_pass_to_the_view(large: TraceContent) -> None:
-    for name, view in views_of(large).items():
-        (first, title), *_ = view["breadcrumbs"]
-        assert (first, in_english(title)) == ("0/", "the whole pass") and view["breadcrumbs"][-1][0] == name
-
-
 def test_a_box_counts_its_hooks_and_those_that_fired(large: TraceContent) -> None:
     top = large.chunk("0/")
     counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
@@ -214,19 +208,6 @@ def test_a_box_reports_nan_or_inf_gradients() -> None:
         in_english(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")
     ]
     assert labels and all("with NaN or Inf" in label for label in labels)
-
-
-def test_a_port_names_its_neighbours_outside_the_box(large: TraceContent) -> None:
-    top = large.chunk("0/")
-    box = list(top["spans"])[2]
-    svg = picture(large, f"0/{box}")
-    assert "from " in svg and "to " in svg and "hv-port" in svg
-
-
-def test_parameters_inside_a_module_box_have_short_names(large: TraceContent) -> None:
-    box = next(iter(large.chunk("0/")["spans"]))
-    svg = picture(large, f"0/{box}")
-    assert ">weight<" in svg and ">bias<" in svg and "AccumulateGrad" in svg
 
 
 def test_the_player_answers_with_the_requested_chunk(large: TraceContent) -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import torch
 from scenes import count_calls, leaf
-from shown import in_english, shown_notes, unpack_chunk
+from shown import shown_notes, unpack_chunk
 from torch import nn
 
 import hookviz as hv
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.player.html_page import page
 from hookviz.player.pass_views import GROUP_PREFIX
-from hookviz.player.trace_content import TraceContent, is_large
+from hookviz.player.trace_content import TraceContent
 from tests.unit.test_large_traces import picture
 
 pytestmark = pytest.mark.slow
@@ -158,11 +158,6 @@ def large() -> TraceContent:
     return TraceContent(cached_trace(record_shared_graph, 200))
 
 
-def test_a_trace_with_more_passes_than_visible_boxes_is_large() -> None:
-    few, many = (record_shared_graph(count) for count in (MAX_VISIBLE_BOXES, MAX_VISIBLE_BOXES + 1))
-    assert len(many.rows) < 400 and is_large(many) and not is_large(few)
-
-
 def test_the_payload_has_one_picture_for_any_number_of_passes(large: TraceContent) -> None:
     content = large.content()
     assert len(content["svgs"]) == 1 and set(content["chunks"]) == {GROUP_PREFIX, "steps0"}
@@ -179,22 +174,6 @@ def test_every_pass_is_reachable_through_groups_of_limited_size(large: TraceCont
         passes += [to for to in view["links"].values() if not to.startswith(GROUP_PREFIX)]
     assert passes == [f"{pass_id}/" for pass_id in range(200)]
     assert set(groups) == {name for name in large.chunk_names() if name.startswith(GROUP_PREFIX)}
-
-
-def test_a_group_spans_its_passes_and_shows_their_gradient_norms(large: TraceContent) -> None:
-    top = large.chunk(GROUP_PREFIX)
-    assert top["visible_steps"] == [(0, len(large.trace.rows) - 1)]
-    (box, to), *_ = top["links"].items()
-    assert large.chunk(to)["visible_steps"] == top["spans"][box]
-    assert in_english(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
-    svg = picture(large, GROUP_PREFIX)
-    assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
-
-
-def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
-    top = TraceContent(cached_trace(record_training, COUNTS[1])).chunk(GROUP_PREFIX)
-    (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    assert [in_english(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
 
 
 # -- passes of equal structure share a picture
@@ -241,9 +220,3 @@ def test_a_page_stores_the_picture_of_equal_passes_once() -> None:
     sent: list[Any] = [unpack_chunk(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500
-
-
-def test_a_view_requested_again_still_carries_the_shared_picture() -> None:
-    large = TraceContent(cached_trace(record_shared_graph, COUNTS[0]))
-    assert large.chunk("7/")["svg"].keys() == large.chunk("7/")["svg"].keys() == {"pieces", "fill"}
-    assert large.chunk("0/")["svg"]["like"] == "7/"

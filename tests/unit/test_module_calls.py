@@ -160,21 +160,6 @@ def test_a_function_registered_three_times_is_three_hooks(kind: str) -> None:
     assert len(rows) == 6 and len(set(rows[3:])) == 3
 
 
-@pytest.mark.usefixtures("_reset_backward_hook_kind")
-@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
-def test_a_function_on_a_module_and_on_all_modules_is_two_hooks() -> None:
-    look, net = silent("look"), Doubled()
-    global_handle = torch_modules.register_module_backward_hook(look)
-    own_handle = net.register_backward_hook(look)
-    try:
-        with hv.record() as trace:
-            net(leaf(3.0)).backward()
-    finally:
-        global_handle.remove()
-    rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
-    assert [(row.key, row.flags) for row in rows] == [(global_handle.id, ("global",)), (own_handle.id, ())]
-
-
 # -- the legacy hook
 
 
@@ -277,10 +262,3 @@ def test_two_hooks_added_after_registered_ones_are_reported_as_unobserved() -> N
         unobserved("plus"),
         unobserved("times"),
     ]
-
-
-def test_a_hook_that_torch_does_not_run_is_not_reported() -> None:
-    net = AddsHooksInForward(None, plus)
-    with hv.record() as trace:
-        assert net(leaf(1.0)).item() == 2
-    assert [s.kind for s in trace.steps] == ["call", "forward"]

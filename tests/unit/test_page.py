@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Net, c_hook, leaf, recorded
+from scenes import c_hook, leaf, recorded
 from shown import shown_notes
 
 import hookviz as hv
@@ -119,16 +119,6 @@ def test_the_page_has_a_table_of_firings(parsed_page: ParsedPage) -> None:
     rows = [words for _, words in parsed_page.all("tr")]
     assert len(rows) == 5
     assert rows[3] == "9① c_hooktensor hookc8 → 10replaced"
-
-
-def test_each_pass_has_a_picture_with_its_number() -> None:
-    net, x = Net(), leaf(1.0)
-    with hv.record(net) as trace:
-        net(x).backward()
-        net(x).backward()
-    parsed = ParsedPage(page(trace))
-    assert [words for _, words in parsed.all("figcaption")] == ["Pass 1 of 2", "Pass 2 of 2"]
-    assert len(parsed.all("svg")) == 2
 
 
 def test_a_what_if_page_shows_each_run_with_its_name(tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ from shown import in_english, unpack_chunk
 
 import hookviz as hv
 from hookviz.player.html_page import page
-from hookviz.player.trace_content import TraceContent
 from hookviz.storage.integrity import find_fault
-from hookviz.trace.redaction import redact
 
 
 def train(passes: int, **options: Any) -> hv.Trace:
@@ -105,15 +103,3 @@ def test_a_page_without_scripts_shows_the_number() -> None:
     html = page(train(9, keep=2))
     assert "<figcaption>Pass 8</figcaption>" in html and "<figcaption>Pass 9</figcaption>" in html
     assert "<figcaption>Pass 1 of 2</figcaption>" in page(train(2))
-
-
-def test_groups_of_passes_show_the_numbers() -> None:
-    content = TraceContent(train(150, keep=50))
-    breadcrumbs = [in_english(title) for _, title in content.chunk("49/")["breadcrumbs"]]
-    assert breadcrumbs[0] == "All 50 passes" and breadcrumbs[-1] == "Pass 150"
-    svg = content.content()["svgs"][0]
-    assert "Passes 101 – " in svg and ("150</text>" in svg or "Pass 150" in svg)
-
-
-def test_numbers_stay_without_values() -> None:
-    assert redact(train(9, keep=2), values=False, source=False).pass_numbers == [8, 9]

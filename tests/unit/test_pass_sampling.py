@@ -43,14 +43,6 @@ def test_a_note_states_how_many_passes_were_skipped() -> None:
     ]
 
 
-def test_every_and_keep_combine() -> None:
-    loop = TrainingLoop()
-    with hv.record(loop.net, every=2, keep=2) as trace:
-        loop.run(9)
-    assert len(trace.roots) == 2 and trace.dropped == 3
-    assert [plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (")] == [7, 9]
-
-
 def test_nested_passes_are_sampled_with_their_outer_pass() -> None:
     """Reentrant checkpointing starts a nested backward pass for each region."""
     net = Net()
@@ -65,17 +57,6 @@ def test_nested_passes_are_sampled_with_their_outer_pass() -> None:
     assert len(trace.roots) == 6 and len(steps_of(trace, "seed")) >= 2
     calls = [step.on for step in steps_of(trace, "call")]
     assert len(calls) == 2 * 4, calls  # forward, and again in backward
-
-
-def test_two_forward_calls_before_two_passes_are_recorded_with_the_first() -> None:
-    net = Doubled()
-    with hv.record(net, every=2) as trace:
-        for number in range(4):
-            first, second = net(leaf(float(number))), net(leaf(number + 0.5))
-            first.backward()
-            second.backward()
-    assert len(trace.roots) == 4
-    assert len(steps_of(trace, "call")) == 8
 
 
 def test_a_pass_in_an_optimizer_closure_is_sampled() -> None:

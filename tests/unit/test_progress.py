@@ -8,11 +8,9 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.player.widget import Player
 from hookviz.support import progress as progress_module
 from hookviz.support.progress import show_progress_with
 from hookviz.what_if import whatif
-from hookviz.what_if.slider_panel import make_sliders
 from tests.unit.test_whatif import a_to_e
 from tests.waiting import PATIENCE
 
@@ -116,15 +114,6 @@ def test_small_traces_show_no_progress(no_delay: None, tmp_path: Path) -> None:
     with show_progress_with(lines.append):
         trace.save(tmp_path / "trace.json")
     assert lines == []
-
-
-def test_a_slider_shows_progress_in_its_panel(no_delay: None) -> None:
-    experiment, lines = whatif(a_to_e, a=(-3, 3)), list[str]()
-    (slider,) = make_sliders(experiment, Player.showing(experiment.content()), lines.append)
-    slider.value = 1.5
-    assert without_bars(lines)[:15] == WHATIF_LINES[:15]
-    assert without_bars(lines)[15:] == [f"Preparing the player: {n} of 32" for n in range(1, 33)]
-    assert lines[-1] == ""
 
 
 CELLS = (

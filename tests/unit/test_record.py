@@ -108,16 +108,6 @@ def test_aliasing_is_detected_at_every_size(size: int) -> None:
     assert [(step.on, step.after.max) for step in steps_of(trace, "aliased")] == [("c", 100)]
 
 
-def test_an_aliased_gradient_names_the_last_of_several_edits() -> None:
-    tensors = scene(torch.add)
-    tensors.d.register_hook(lambda grad: grad.mul_(10) and None)
-    tensors.d.register_hook(lambda grad: grad.add_(1) and None)
-    trace = record_backward(tensors)
-    (aliased_step,) = steps_of(trace, "aliased")
-    assert (plain(aliased_step.before), plain(aliased_step.after)) == (1, 11)
-    assert trace.rows[aliased_step.index].cause == trace.firings[1].index
-
-
 # -- order
 
 INTERMEDIATE_HOOKS: dict[str, Callable[[torch.Tensor], Any]] = {
@@ -182,18 +172,6 @@ def test_hooks_on_a_leaf_run_in_the_order_of_their_kinds(order: tuple[str, ...])
     assert plain(trace.steps[-1].before) == plain(trace.steps[-1].after) == ()
     assert trace.steps[-1].sentence.endswith(" ran. This node sends nothing that a hook could change.")
     assert node.name() == "torch::autograd::AccumulateGrad"
-
-
-def test_a_node_pre_hook_does_not_change_the_retained_gradient() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    c.retain_grad()
-    c.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
-    with hv.record() as trace:
-        c.backward()
-    assert stored_gradients(trace, "retain_grad") == {"c": (None, 1)}
-    assert stored_gradients(trace) == {"a": (None, 30)}
-    assert [(before, after, effect) for _, _, before, after, effect in firings(trace)] == [(1, 10, "replaced")]
 
 
 def wide_graph() -> tuple[torch.Tensor, list[Any]]:
@@ -286,20 +264,6 @@ def test_a_post_accumulate_hook_may_edit_the_parameter_itself() -> None:
     assert (a.item(), a.grad.item()) == (-1, 3)
 
 
-def test_a_post_accumulate_hook_that_edits_the_parameter_and_drops_grad_is_recorded() -> None:
-    a = leaf(2.0)
-
-    def descend_and_drop(parameter: torch.Tensor) -> None:
-        with torch.no_grad():
-            parameter -= parameter.grad
-        parameter.grad = None
-
-    a.register_post_accumulate_grad_hook(descend_and_drop)
-    with hv.record() as trace:
-        (a * 3).backward()
-    assert firings(trace) == [("descend_and_drop", "a", 3, None, "replaced")]
-
-
 # -- hooks of tensors without a reference
 
 
@@ -354,18 +318,6 @@ def test_a_hook_registered_before_an_in_place_operation_stays_on_the_old_version
     assert trace.firings[0].node == steps_of(trace, "compute")[-1].node
     assert stored_gradients(trace, "retain_grad") == {"c": (None, 1)}
     assert (c.grad.item(), a.grad.item()) == (1, 21)
-
-
-def test_a_hook_from_before_recording_and_an_in_place_operation_is_reported_as_unknown() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    c.register_hook(c_hook)
-    c.mul_(5)
-    with hv.record() as trace:
-        c.backward()
-    assert len(trace.firings) == 0
-    assert [(plain(s.before), plain(s.after)) for s in steps_of(trace, "unknown_hook")] == [(5, 7)]
-    assert stored_gradients(trace) == {"a": (None, 21)}
 
 
 # -- several passes
@@ -447,20 +399,6 @@ def test_autograd_grad_returns_without_accumulating() -> None:
     assert stored_gradients(trace, "retain_grad") == {"e": (None, 2), "c": (None, 10)}
 
 
-def test_autograd_grad_runs_no_node_hooks_of_its_inputs() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    e = c * 5
-    c.grad_fn.register_prehook(silent("pre"))
-    node = accumulator(a)
-    node.register_prehook(silent("leaf pre"))
-    with hv.record() as trace:
-        torch.autograd.grad(e, c, retain_graph=True)
-        torch.autograd.grad(e, a)
-    assert [(s.pass_id, s.hook.name) for s in trace.firings] == [(1, "pre")]
-    assert [(s.pass_id, s.on, plain(s.after)) for s in steps_of(trace, "returned")] == [(0, "c", 5), (1, "a", 15)]
-
-
 def test_a_tensor_hook_on_an_unused_output_receives_none() -> None:
     x = leaf(1.0, 2.0)
     u, v = x.unbind()
@@ -483,15 +421,6 @@ def test_outputs_of_one_node_have_separate_names() -> None:
     assert trace.firings[0].node == trace.firings[1].node
     assert {s.output for s in trace.firings} == {0, 1}
     assert stored_gradients(trace) == {"x": (None, [3, 7])}
-
-
-def test_several_roots_have_a_seed_each() -> None:
-    x = leaf(2.0)
-    y, z = x * 3, x * 5
-    with hv.record() as trace:
-        torch.autograd.backward([y, z], [torch.tensor(1.0), torch.tensor(10.0)])
-    assert [(s.on, plain(s.after)) for s in steps_of(trace, "seed")] == [("y", 1), ("z", 10)]
-    assert stored_gradients(trace) == {"x": (None, 53)}
 
 
 def test_a_second_derivative_is_a_second_pass() -> None:

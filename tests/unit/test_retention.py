@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Doubled, Net, c_hook, leaf, plain, scene, steps_of
+from scenes import Net, c_hook, leaf, plain, scene, steps_of
 from shown import shown_notes, shown_steps
 from torch import nn
 
@@ -96,16 +96,6 @@ def test_a_trimmed_trace_is_saved_loaded_drawn_and_played(tmp_path: Path) -> Non
     assert "c_hook" in player.content["svgs"][1]
 
 
-def test_a_node_has_the_same_number_in_all_kept_passes() -> None:
-    tensors = scene()
-    tensors.c.register_hook(c_hook)
-    with hv.record(names=tensors._asdict(), keep=2) as trace:
-        for _ in range(6):
-            tensors.e.backward(retain_graph=True)
-    first, second = ([s.node for s in trace.steps if s.pass_id == i] for i in (0, 1))
-    assert first == second and len(trace.ops) == 5 and len(trace.hook_rows) == 1
-
-
 def test_a_graph_of_a_dropped_pass_can_be_used_again() -> None:
     """Its nodes were numbered in a pass that was dropped."""
     tensors, x = scene(), leaf(1.0)
@@ -116,18 +106,6 @@ def test_a_graph_of_a_dropped_pass_can_be_used_again() -> None:
         tensors.e.backward()
     assert {step.on for step in trace.steps} >= {"a", "b", "c", "d", "e"}
     assert len(trace.ops) == 5 and find_fault(trace) == ""
-
-
-def test_a_dropped_forward_pass_loses_only_the_owners_of_its_nodes() -> None:
-    net, other = Doubled(), Doubled()
-    with hv.record(keep=1) as trace:
-        early_output = net(leaf(3.0))
-        for _ in range(4):
-            other(leaf(1.0)).backward()
-        early_output.backward()
-    assert [step.kind for step in trace.steps][:2] == ["seed", "compute"]
-    assert find_fault(trace) == ""
-    assert plain(steps_of(trace, "accumulate", "net.weight")[0].after) == 3
 
 
 def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
@@ -147,16 +125,6 @@ def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
     assert steps_of(trace, "seed")[0].on == "y"
     assert trace.notes == [say("note.dropped", dropped=3, kept=1)]
     assert find_fault(trace) == ""
-
-
-def test_an_aliased_gradient_still_names_its_cause() -> None:
-    with hv.record(keep=1) as trace:
-        for _ in range(4):
-            tensors = scene(torch.add)
-            tensors.d.register_hook(lambda grad: grad.mul_(100) and None)
-            tensors.e.backward()
-    (step,) = steps_of(trace, "aliased")
-    assert trace.steps[step.row.cause].kind == "tensor_hook" and "in place (step" in step.sentence
 
 
 @pytest.mark.parametrize("keep", [0, 1.5, True])

@@ -143,11 +143,6 @@ def test_a_hook_from_elsewhere_brings_its_own_text(tmp_path: Path) -> None:
     assert lines_by_step(variables["trace"])["tensor_hook c"] == {"return grad * 7 | Line 2: the hook c_hook."}
 
 
-def test_a_given_name_is_no_variable(tmp_path: Path) -> None:
-    trace = run_script(tmp_path, SCRIPT.replace("hv.record()", "hv.record(names={'b': c})"))["trace"]
-    assert lines_by_step(trace)["arrive b"] == {""}
-
-
 # -- notebooks
 
 
@@ -260,14 +255,6 @@ def test_redaction_leaves_the_program_out(trace: hv.Trace, left_out: str) -> Non
     redacted = redact(trace, **{left_out: False})
     assert redacted.sources == [] == redacted.lines
     assert trace.sources and trace.lines
-
-
-def test_the_lines_of_dropped_passes_go(tmp_path: Path) -> None:
-    text = SCRIPT.replace("    d.backward()", "    d.backward(retain_graph=True)\n    d.backward()")
-    two_passes = run_script(tmp_path, text.replace("hv.record()", "hv.record(keep=1)"), "twice.py")["trace"]
-
-    assert [(row.pass_id, row.line) for row in two_passes.lines] == [(0, 14)]
-    assert lines_by_step(two_passes)["seed d"] == {"d.backward() | Line 14 started this backward pass."}
 
 
 # -- what a player gets

@@ -49,10 +49,6 @@ def test_print_shows_each_step_with_its_change_and_the_place_of_its_hook() -> No
     assert line_with(text, "Pass ") == "Pass 1 of 1: backward of e"
 
 
-def test_repr_stays_one_line() -> None:
-    assert "\n" not in repr(recorded()) and repr(recorded()).startswith("Trace: ")
-
-
 def test_passes_have_headings_and_each_line_its_pass() -> None:
     lines = str(record_chain(2)).splitlines()
     assert [line for line in lines if line.startswith("Pass")] == [

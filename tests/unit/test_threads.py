@@ -1,6 +1,5 @@
 """Several threads at once: a recording contains only its own steps, and a model called in many threads loses none."""
 
-import _thread
 import sys
 import threading
 from collections import Counter
@@ -141,21 +140,6 @@ def test_a_note_reports_a_pass_in_an_unobserved_thread(given: bool) -> None:
         thread.join()
     assert "A backward pass ran in a thread that this recording does not follow" in repr(trace)
     assert "no backward pass ran" not in repr(trace)
-
-
-def test_a_pass_in_a_thread_of_the_engine_adds_no_note() -> None:
-    """On a device, checkpointing starts a pass in a thread of the engine, which Python did not start."""
-    finished = threading.Event()
-
-    def inner() -> None:
-        leaf(2.0).backward()
-        finished.set()
-
-    with hv.record() as trace:
-        _thread.start_new_thread(inner, ())
-        assert finished.wait(PATIENCE)
-        leaf(3.0).backward()
-    assert trace.notes == []
 
 
 def test_a_pass_in_a_thread_with_its_own_recording_adds_no_note() -> None:

@@ -51,16 +51,6 @@ def test_a_hook_of_a_module_that_was_called_has_a_pin_on_its_box() -> None:
     assert len(reasons_at_pins(full_content(trace))) == 1
 
 
-def test_an_older_hook_that_has_nothing_to_do_with_what_ran_is_not_listed() -> None:
-    unused = nn.Linear(1, 1)
-    unused.register_forward_hook(keep)
-    a = torch.tensor(2.0, requires_grad=True)
-    with hv.record() as trace:
-        (a * a).backward()
-    content = full_content(trace)
-    assert "unfired" not in content["runs"][0] and not reasons_at_pins(content)
-
-
 def test_a_long_list_says_how_many_more_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unfired_texts, "MAX_UNFIRED", 1)
     a = torch.tensor(2.0, requires_grad=True)

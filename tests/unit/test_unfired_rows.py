@@ -76,17 +76,6 @@ def test_redaction_of_the_source_leaves_no_place_of_a_hook() -> None:
     assert {row.name for row in rows} == {"never", "lambda"}
 
 
-def test_a_removal_names_the_line_that_removed_the_hook() -> None:
-    net = nn.Linear(2, 2)
-    handle = net.register_forward_hook(never)
-    with hv.record(net) as trace:
-        handle.remove()
-        net(torch.ones(1, 2))
-    (row,) = trace.unfired
-    assert "test_unfired_rows.py:" in row.sentence
-    assert row.cause == "removed"
-
-
 def test_a_hook_that_came_too_late_names_the_line_that_registered_it() -> None:
     a = torch.tensor(2.0, requires_grad=True)
     with hv.record() as trace:
