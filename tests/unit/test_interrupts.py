@@ -239,7 +239,7 @@ def test_interrupting_hooks_and_draw_changes_no_hooks() -> None:
         hv.hooks(out, work.net)
         hv.draw(out)
 
-    for number in list_interrupt_points(list_and_draw):
+    for number in list_interrupt_points(list_and_draw, max(8, POINTS // 3)):
         was_interrupted(list_and_draw, number)
         assert (global_state(), work.dicts(), objects_left_on_nodes([out])) == (before, hooks, [])
 
