@@ -1,4 +1,4 @@
-"""Each number of a pass is read once, and those on a device in one batch: the CPU simulates it, and reads are counted."""
+"""Each number of a pass is read once, those on a device in one batch: the CPU simulates it, and reads are counted."""
 
 import itertools
 import math
