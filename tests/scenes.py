@@ -148,6 +148,19 @@ FORWARD = ("forward_pre_hook", "forward_hook")
 BACKWARD = ("full_backward_pre_hook", "full_backward_hook", "backward_hook")
 
 
+def chain(count: int, *, ops: int = 2) -> torch.Tensor:
+    """Return the end of a chain of ``count`` nodes; of each ``ops`` of them, one adds and the others multiply."""
+    x = leaf(1.0)
+    for i in range(count):
+        x = x * 1.001 if i % ops else x + 0.001
+    return x
+
+
+def fan(count: int) -> torch.Tensor:
+    """Return the sum of ``count`` leaves, which are all inputs of one node."""
+    return torch.stack([leaf(float(i)) for i in range(count)]).sum()
+
+
 def count_calls(work: Callable[[], object]) -> int:
     """Count the function calls of ``work``: a measure of cost that is the same on every machine."""
     count = 0

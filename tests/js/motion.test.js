@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { isForward, planMotion, readNumbers } from "../../hookviz/player/browser/motion_plan.js";
-import { joinArrow, keyframes, numberPoint, samplePath, spread } from "../../hookviz/player/browser/motion_paths.js";
+import { joinArrow, numberPoint, samplePath } from "../../hookviz/player/browser/motion_paths.js";
 
 const KINDS = "seed tensor_hook compute arrive tensor_hook arrive retain_grad accumulate accumulate call forward".split(" ");
 const steps = KINDS.map((kind) => ({ kind, glyph: kind === "tensor_hook" ? "hook" : kind, words: null }));
@@ -114,12 +114,6 @@ test("kept, edited and replaced look different", () => {
   assert.equal(new Set(looks).size, 3);
 });
 
-test("without a known effect, equal numbers count as kept", () => {
-  const kept = planAt(4, { effect: ["effect.kept", {}] });
-  assert.deepEqual(planAt(4), kept);
-  assert.deepEqual([...new Set(numbers(kept))], ["8"]);
-});
-
 test("retain_grad takes the gradient of its box, and .grad is stamped", () => {
   const [trip, stamp] = planAt(6).trips;
   assert.deepEqual([trip.number, trip.from.text, stamp.look, stamp.reveals], ["7", "n1-g", "hv-stamp", ["r1-v"]]);
@@ -150,32 +144,11 @@ test("all motion of a step ends before the pause of the step does", () => {
   assert.ok(Math.max(...ends) < 1000 && Math.min(...ends) > 200);
 });
 
-test("a text that the picture does not draw is no place for a pill", () => {
-  assert.deepEqual(planAt(3, { isDrawn: (id) => id !== "n2-g" }).trips, []);
-});
-
 test("other kinds of steps move nothing", () => {
   assert.deepEqual(planAt(0, { steps: [{ kind: "exception", glyph: "exception" }] }).trips, []);
 });
 
 const near = ({ x, y }, [otherX, otherY], slack = 0.01) => Math.hypot(x - otherX, y - otherY) <= slack;
-
-test("points on a path have equal distances, from its beginning to its end", () => {
-  const points = samplePath("M10,0C10,0 10,100 10,100 10,130 40,130 60,130");
-  assert.ok(near(points[0], [10, 0]) && near(points.at(-1), [60, 130]));
-  const gaps = points.slice(1).map((point, i) => Math.hypot(point.x - points[i].x, point.y - points[i].y));
-  assert.ok(Math.max(...gaps) - Math.min(...gaps) < 0.8, String(gaps));
-});
-
-test("points on straight lines, also of negative and short numbers", () => {
-  const points = samplePath("M-7.5,-10L-7.5,-3 -.5,-3");
-  assert.ok(near(points[0], [-7.5, -10]) && near(points.at(-1), [-0.5, -3]));
-  assert.ok(points.some((point) => near(point, [-7.5, -3], 0.6)));
-});
-
-test("a path of no length stays where it is", () => {
-  assert.ok(spread([{ x: 3, y: 4 }, { x: 3, y: 4 }]).every((point) => near(point, [3, 4])));
-});
 
 test("a trip joins the arrow next to its number, and leaves it there", () => {
   const arrow = samplePath("M0,0L0,100");
@@ -191,11 +164,4 @@ test("a number is at the end of its text, whichever side the text is anchored at
   const [start, middle, end] = ["start", "middle", "end"].map(xAt);
   assert.ok(end < 100 && end < middle && middle < start);
   assert.equal(Math.round(start - end), 56, "the width of ten characters");
-});
-
-test("keyframes move transform and opacity alone, and a pill that sinks ends small", () => {
-  const frames = keyframes(spread([{ x: 0, y: 0 }, { x: 30, y: 0 }]), "hv-replaced hv-sinks");
-  assert.ok(frames.every((frame) => Object.keys(frame).join() === "transform,opacity"));
-  assert.deepEqual([frames[0].opacity, frames.at(-1).opacity], [1, 0]);
-  assert.match(frames.at(-1).transform, /^translate\(30px, 0px\) scale\(0\.2\)$/);
 });

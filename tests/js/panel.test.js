@@ -22,13 +22,3 @@ test("there is a card for each value", () => {
   assert.deepEqual(panel.readCards({ ...labels, before: null, after: "1" }, language), [{ label: "after", value: "1" }]);
   assert.deepEqual(panel.readCards({ ...labels, before: null, after: null }, language), []);
 });
-
-test("a matrix is smaller than a number", () => {
-  assert.equal(panel.valueSize("-1.25e-05"), "one");
-  assert.equal(panel.valueSize("(11, 2, 3)"), "some");
-  assert.equal(panel.valueSize("[[1, 2],\n [3, 4]]"), "many");
-});
-
-test("the longer a sentence, the smaller its letters", () => {
-  assert.deepEqual([64, 65, 121].map((n) => panel.sentenceSize("x".repeat(n))), ["", "hv-long", "hv-longer"]);
-});

@@ -93,23 +93,6 @@ test("keys of an input method are typed into the field; a letter that is not Lat
   assert.ok(!questions.isTyped({ key: "\u0437", code: "KeyP" }) && questions.isTyped({ key: "\u0443", code: "KeyE" }));
 });
 
-test("three digits are enough, and two are not", () => {
-  assert.ok(questions.isNear(0.333, 1 / 3));
-  assert.ok(questions.isNear(0.667, 2 / 3));
-  assert.ok(questions.isNear(1.23e-9, 1.2345e-9));
-  assert.ok(!questions.isNear(0.33, 1 / 3));
-  assert.ok(!questions.isNear(8, 8.02));
-  assert.ok(!questions.isNear(-10, 10));
-});
-
-test("0 equals -0, NaN equals NaN, and None equals only None", () => {
-  assert.ok(questions.isNear(0, -0) && questions.isNear(-0, 0));
-  assert.ok(!questions.isNear(1e-12, 0) && !questions.isNear(0, 1e-12));
-  assert.ok(questions.isNear(NaN, NaN) && !questions.isNear(NaN, 0) && !questions.isNear(0, NaN));
-  assert.ok(questions.isNear(Infinity, Infinity) && !questions.isNear(-Infinity, Infinity) && !questions.isNear(1e300, Infinity));
-  assert.ok(questions.isNear(null, null) && !questions.isNear(null, 0) && !questions.isNear(0, null));
-});
-
 test("a number is right, or wrong with the reason that the trace gives", () => {
   assert.equal(questions.judgeNumbers(number, "10.0").right, true);
   assert.deepEqual(questions.judgeNumbers(number, "8"), { right: false, reason: "8 is the gradient before c_hook." });

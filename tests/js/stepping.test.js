@@ -19,10 +19,6 @@ test("a box is to come, now at a step inside, begun between two spans, and done 
   assert.deepEqual(states, ["todo", "now", "now", "begun", "now", "done"]);
 });
 
-test("a box without steps stays to come", () => {
-  assert.equal(stepping.stateIn([], 7), "todo");
-});
-
 test("a text appears at its step, is replaced by a later one, and disappears when stepping back", () => {
   const changes = [[4, "gradient 12"], [5, "gradient 112"], [6, ".grad = 112"]];
   const texts = [3, 4, 5, LAST, 3].map((step) => stepping.textAt(changes, step));
@@ -73,10 +69,6 @@ test("playing from the end starts at the beginning", () => {
 
 test("speed shortens the pause, and an invalid speed counts as 1", () => {
   assert.deepEqual([0.5, 1, 2, 0, -1, NaN].map(stepping.pauseMilliseconds), [2400, 1200, 600, 1200, 1200, 1200]);
-});
-
-test("an action that is not a movement stays at the step", () => {
-  assert.equal(stepping.targetStep("split", steps, 5), 5);
 });
 
 test("the kinds of the legend are in the order of their first step; a seed counts as a node", () => {

@@ -222,6 +222,31 @@ def test_module_load_state_dict_hooks_only_get_a_note(name: str) -> None:
     assert len(trace.firings) == 0 and [note.count("not recorded") for note in trace.notes] == [1]
 
 
+def test_hooks_of_unrecorded_kinds_get_a_note_per_kind() -> None:
+    net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(5)))
+    optimizer = torch.optim.SGD(net.parameters())
+    for layer in net:
+        layer.register_state_dict_pre_hook(silent("saves"))
+    net.register_load_state_dict_post_hook(silent("loads"))
+    optimizer.register_state_dict_post_hook(silent("keeps"))
+    handle = torch.nn.modules.module.register_module_parameter_registration_hook(silent("sees"))
+    try:
+        with hv.record(net) as trace:
+            net.load_state_dict(net.state_dict())
+            optimizer.step()
+    finally:
+        handle.remove()
+    notes = [note for note in trace.notes if "not recorded" in note]
+    for kind, on in (
+        ("state_dict pre-hook", "net.0, net.1, net.2, …"),
+        ("load_state_dict hook", "net"),
+        ("state_dict hook", "optimizer"),
+        ("parameter registration hook", "all modules"),
+    ):
+        assert any(f"({kind}, on {on})" in note for note in notes), (kind, notes)
+    assert len(notes) == 4
+
+
 # -- hooks of nodes and of several tensors
 
 
@@ -260,6 +285,8 @@ def test_register_multi_grad_hook(mode: Any) -> None:
     (step,) = trace.firings
     assert (step.kind, step.on) == ("multi_grad_hook", "b" if mode == "all" else "a")
     assert step.hook is not None and step.hook.name == "append"
+    if mode == "any":
+        assert step.sentence.endswith("on a looked at the gradient and left it unchanged: 3.")
 
 
 def test_a_multi_grad_hook_shows_every_gradient_it_receives() -> None:
@@ -297,15 +324,6 @@ def test_in_place_edits_of_a_multi_grad_hook_are_recorded() -> None:
     assert step.after[1].tolist() == 20 == b.grad
 
 
-def test_a_multi_grad_hook_in_mode_any_shows_the_first_gradient() -> None:
-    a, b = leaf(2.0), leaf(3.0)
-    torch.autograd.graph.register_multi_grad_hook([a, b], lambda grad: None, mode="any")
-    with hv.record() as trace:
-        (a * b).backward()
-    (step,) = trace.firings
-    assert step.sentence.endswith("on a looked at the gradient and left it unchanged: 3.")
-
-
 # -- saved-tensor hooks: a note gives the reason
 
 
@@ -316,11 +334,14 @@ def kept(tensor: torch.Tensor) -> torch.Tensor:
 REASON = r"hookviz does not observe them: torch runs only the pair"
 
 
-@pytest.mark.parametrize("where", ["around everything", "around forward", "around backward"])
 @pytest.mark.parametrize(
-    ("make", "name"),
-    [(lambda: saved_tensors_hooks(kept, kept), "kept"), (save_on_cpu, "pack_to_cpu|unpack_from_cpu")],
-    ids=["saved_tensors_hooks", "save_on_cpu"],
+    ("where", "make", "name"),
+    [
+        ("around everything", save_on_cpu, "pack_to_cpu|unpack_from_cpu"),
+        ("around forward", lambda: saved_tensors_hooks(kept, kept), "kept"),
+        ("around backward", lambda: saved_tensors_hooks(kept, kept), "kept"),
+    ],
+    ids=["around everything", "around forward", "around backward"],
 )
 def test_saved_tensors_hooks_and_save_on_cpu_get_a_note(where: str, make: Callable[[], Any], name: str) -> None:
     x = leaf(1.0, 2.0)
@@ -337,14 +358,6 @@ def test_saved_tensors_hooks_and_save_on_cpu_get_a_note(where: str, make: Callab
     for note in trace.notes:
         assert re.search(rf"\(({name})\)\. {REASON}", note), note
     assert trace.notes[0] in repr(trace)
-
-
-def test_saved_tensors_hooks_around_a_forward_pass_alone_get_a_note() -> None:
-    net = Doubled()
-    with hv.record() as trace, saved_tensors_hooks(kept, kept):
-        net(leaf(3.0))
-        net(leaf(3.0))
-    assert len(trace.notes) == 1 and "(kept)" in trace.notes[0]
 
 
 def test_disable_saved_tensors_hooks_gets_a_note() -> None:

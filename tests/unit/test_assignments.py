@@ -115,10 +115,6 @@ def test_a_local_variable_that_may_be_skipped_needs_no_rival() -> None:
     assert local_line(text, 4, known_outside=True) is None
 
 
-def test_the_names_of_a_cell_say_whether_they_may_be_skipped() -> None:
-    assert program("a = 1\nif a:\n    b = 2\ndef f():\n    x = 3").module_names() == {"a": False, "b": True, "f": False}
-
-
 @pytest.mark.parametrize(
     "text", ["c = (", "%matplotlib inline", "\0", "(" * 5000], ids=["cut", "magic", "null", "deep"]
 )

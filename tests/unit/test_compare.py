@@ -97,20 +97,6 @@ def test_a_hook_that_returns_none_is_not_blamed() -> None:
     assert record_scene({"c": silent("looks")}).diff(without).first is None
 
 
-def test_an_in_place_edit_also_changes_aliased_gradients() -> None:
-    def in_place(grad: torch.Tensor) -> None:
-        grad *= 100
-
-    difference = record_scene({}, operator.add).diff(record_scene({"d": in_place}, operator.add))
-    assert {(row[0], *row[2:]) for row in describe_rows(difference)} == {
-        ("c", 1, 100, 99),
-        ("a", 3, 300, 297),
-        ("b", 2, 200, 198),
-        ("d", 1, 100, 99),
-    }
-    assert first_hook(difference) == ("in_place", "d")
-
-
 def test_an_in_place_edit_differs_from_a_replacement() -> None:
     def times_in_place(grad: torch.Tensor) -> None:
         grad *= 100
@@ -122,18 +108,6 @@ def test_an_in_place_edit_differs_from_a_replacement() -> None:
     difference = record_scene({"d": times}, operator.add).diff(record_scene({"d": times_in_place}, operator.add))
     assert {row[0] for row in describe_rows(difference)} == {"a", "b", "c"}
     assert (first_hook(difference), difference.first.effect) == (("times", "d"), "edited")
-
-
-def test_the_order_of_hooks_makes_a_difference() -> None:
-    def record_in_order(*hooks: Callable[..., Any]) -> hv.Trace:
-        a = leaf(3.0)
-        for hook in hooks:
-            a.register_hook(hook)
-        return record_run((a * 2).backward, a=a)
-
-    difference = record_in_order(double, c_hook).diff(record_in_order(c_hook, double))
-    assert describe_rows(difference) == [("a", "accumulate", 6, 8, 2)]
-    assert first_hook(difference) == ("c_hook", "a")
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -150,25 +124,6 @@ def test_a_different_seed_gradient_is_reported_before_any_hook() -> None:
     assert first_hook(difference) == ("double", "e")
     assert "They differ before any observed hook changes one. The first hook to receive " in difference.sentence
     assert "such a gradient is double on" in difference.sentence
-
-
-def test_an_additional_hook_is_not_blamed_for_a_different_seed_gradient() -> None:
-    difference = record_scene({}).diff(record_scene({"c": c_hook}, seed=10.0))
-    assert first_hook(difference) == ("c_hook", "c")
-    assert "They differ before any observed hook changes one" in difference.sentence
-
-
-def test_a_hook_is_not_blamed_for_a_different_input() -> None:
-    def run(number: float) -> hv.Trace:
-        layer = nn.Bilinear(1, 1, 1)
-        layer.register_forward_hook(silent("looks"))
-        with hv.record(layer) as trace:
-            layer(torch.tensor([number]), torch.ones(1)).backward()
-        return trace
-
-    difference = run(1.0).diff(run(2.0))
-    assert first_hook(difference) == ("looks", "layer")
-    assert "They differ before any observed hook changes one" in difference.sentence
 
 
 def test_without_hooks_the_sentence_reports_different_programs() -> None:
@@ -219,15 +174,6 @@ def test_an_unknown_hook_is_reported_as_a_possible_cause() -> None:
         )
 
 
-def test_an_unknown_hook_with_the_same_effect_in_both_traces_is_not_blamed() -> None:
-    same_effect = record_unnamed_hooks(lambda grad: grad * 10).diff(
-        record_unnamed_hooks(lambda grad: grad * 10, seed=2.0)
-    )
-    assert same_effect.sentence == f"Gradients that differ: {len(same_effect)}. No observed hook causes the difference."
-    other_effect = record_unnamed_hooks(lambda grad: grad * 10).diff(record_unnamed_hooks(lambda grad: grad * 20))
-    assert "An unknown hook changed the gradient of" in other_effect.sentence
-
-
 def test_with_unobserved_hooks_the_programs_are_not_blamed() -> None:
     this_trace, other_trace = record_scene({}), record_scene({}, seed=10.0)
     expected = (
@@ -238,22 +184,6 @@ def test_with_unobserved_hooks_the_programs_are_not_blamed() -> None:
     assert this_trace.diff(replace(other_trace, rows=[*other_trace.rows, compiled])).sentence == expected
     other_trace.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
     assert this_trace.diff(other_trace).sentence == expected
-
-
-def test_traces_with_the_same_hooks_do_not_differ() -> None:
-    layer = nn.Linear(1, 1, bias=False)
-    layer.weight.register_hook(silent("looks"))
-
-    def run(*added_hooks: Callable[..., Any]) -> hv.Trace:
-        x = leaf(2.0)
-        handles = [x.register_hook(hook) for hook in added_hooks]
-        with hv.record() as trace:
-            (x * x).backward()
-        for handle in handles:
-            handle.remove()
-        return trace
-
-    assert run(silent("one")).diff(run(silent("one"))).sentence == "No gradient differs between the two traces."
 
 
 # -- equal traces
@@ -267,36 +197,10 @@ def test_equal_traces_have_no_difference() -> None:
         assert "No gradient differs" in difference._repr_html_()
 
 
-def test_an_additional_hook_that_changes_no_number_makes_no_difference() -> None:
-    difference = record_scene({"c": lambda grad: grad * 1}).diff(record_scene({}))
-    assert (len(difference), difference.first) == (0, None)
-
-
-def test_the_difference_to_a_nan_element_is_nan() -> None:
-    def run(factor: float) -> hv.Trace:
-        v = leaf(1.0, 2.0)
-        return record_run((v * torch.tensor([5.0, factor])).sum().backward, v=v)
-
-    assert all(math.isnan(row[-1]) for row in describe_rows(run(1.0).diff(run(math.nan))))
-
-
 def test_nan_equals_nan() -> None:
     assert len(record_scene({"c": nan}).diff(record_scene({"c": nan}))) == 0
     against_numbers = describe_rows(record_scene({"c": nan}).diff(record_scene({})))
     assert all(math.isnan(row[-1]) for row in against_numbers) and len(against_numbers) == 3
-
-
-def test_equal_infinities_do_not_count_as_a_difference() -> None:
-    def partly(grad: torch.Tensor) -> torch.Tensor:
-        return torch.stack([grad[0] * math.inf, grad[1] + 1])
-
-    def run(hook: Callable[..., Any]) -> hv.Trace:
-        v = leaf(1.0, 2.0)
-        v.register_hook(partly)
-        v.register_hook(hook)
-        return record_run((v * 3).sum().backward, v=v)
-
-    assert [row[-1] for row in describe_rows(run(double).diff(run(silent("looks"))))] == [4]
 
 
 def test_loaded_traces_compare_like_the_recorded_ones(tmp_path: Path) -> None:
@@ -340,39 +244,6 @@ def test_backward_passes_are_compared_one_by_one() -> None:
     difference = run(False).diff(run(True))
     assert describe_rows(difference) == [("a", "arrive", 6, 3, 3), ("a", "accumulate", 12, 9, 3)]
     assert (first_hook(difference), difference.first.pass_id) == (("double", "y"), 1)
-
-
-def test_gradients_returned_by_autograd_grad_are_compared() -> None:
-    def run(*hooks: Callable[..., Any]) -> hv.Trace:
-        a = leaf(2.0)
-        y = a * 3
-        for hook in hooks:
-            a.register_hook(hook)
-        return record_run(lambda: torch.autograd.grad(y, a), a=a)
-
-    assert describe_rows(run(double).diff(run())) == [("a", "returned", 6, 3, 3)]
-
-
-def test_a_post_accumulate_hook_is_found_as_the_cause() -> None:
-    def halve(parameter: torch.Tensor) -> None:
-        parameter.grad /= 2
-
-    def run(hook: Callable[..., Any]) -> hv.Trace:
-        a = leaf(2.0)
-        a.register_post_accumulate_grad_hook(hook)
-        return record_run((a * 3).backward, a=a)
-
-    difference = run(halve).diff(run(silent("looks")))
-    assert describe_rows(difference) == [("a", "accumulate", 1.5, 3, 1.5)]
-    assert first_hook(difference) == ("halve", "a")
-
-
-def test_large_gradients_are_compared_by_norm() -> None:
-    def run(factor: float) -> hv.Trace:
-        w = torch.ones(100, requires_grad=True)
-        return record_run((w * factor).sum().backward, w=w)
-
-    assert [(row[0], row[-1]) for row in describe_rows(run(3.0).diff(run(1.0)))] == [("w", 20)]
 
 
 def test_a_gradient_in_only_one_trace_has_no_amount() -> None:
@@ -434,50 +305,12 @@ def test_nodes_that_torch_adds_for_full_backward_hooks_do_not_change_the_graph()
     assert sorted(accumulated) == [("net.l1.weight", [[16]], [[8]], 8), ("x", [[16]], [[8]], 8)]
 
 
-def test_a_root_at_a_node_added_for_a_full_backward_hook_makes_no_difference() -> None:
-    def record_linear(register: Callable[[nn.Module], Any]) -> hv.Trace:
-        layer = nn.Linear(1, 1)
-        nn.init.constant_(layer.weight, 3.0)
-        register(layer)
-        with hv.record(layer) as trace:
-            layer(torch.ones(1, 1, requires_grad=True)).backward()
-        return trace
-
-    with_full_hook = record_linear(lambda layer: layer.register_full_backward_hook(silent("look")))
-    assert str(with_full_hook.diff(record_linear(lambda layer: None))) == "No gradient differs between the two traces."
-
-
-def test_a_forward_hook_that_edits_data_in_place_is_found() -> None:
-    def added(module: nn.Module, args: Any, output: torch.Tensor) -> None:
-        output.data += 1
-
-    difference = record_net(lambda net: None).diff(record_net(lambda net: net.l1.register_forward_hook(added)))
-    assert first_hook(difference) == ("added", "net.l1")
-
-
-def test_values_of_several_arguments_are_compared_one_by_one() -> None:
-    def run(factor: float) -> hv.Trace:
-        def scaled(module: nn.Module, args: Any) -> Any:
-            return args[0], args[1] * factor
-
-        layer = nn.Bilinear(1, 1, 1, bias=False)
-        nn.init.constant_(layer.weight, 1.0)
-        layer.register_forward_pre_hook(scaled)
-        with hv.record(layer) as trace:
-            layer(torch.ones(1), torch.ones(1)).sum().backward()
-        return trace
-
-    assert first_hook(run(1.0).diff(run(3.0))) == ("scaled", "layer")
-    assert run(3.0).diff(run(3.0)).first is None
-
-
 # -- what cannot be compared
 
 
-@pytest.mark.parametrize("other", [None, 3, "trace.json"])
-def test_comparing_with_a_non_trace_is_refused(other: object) -> None:
-    with pytest.raises(TypeError, match=r"diff\(\) takes the other trace; this is"):
-        record_scene({}).diff(other)
+def test_comparing_with_a_non_trace_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"diff\(\) takes the other trace; this is a str"):
+        record_scene({}).diff("trace.json")
 
 
 def record_graph(build: Callable[[Scene], Any]) -> hv.Trace:

@@ -1,5 +1,6 @@
-"""Values on a device are read in one batch, not one by one; the CPU simulates the device, and reads are counted."""
+"""Each number of a pass is read once, those on a device in one batch: the CPU simulates it, and reads are counted."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,10 +13,11 @@ from torch import nn
 
 from hookviz import Trace, Value, record
 from hookviz.autograd import tensor_statistics
-from hookviz.autograd.tensor_statistics import fetch_pending, measure, measure_or_defer
+from hookviz.autograd.tensor_statistics import measure
+from hookviz.recorder import gradient_probe, pass_observer
+from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.storage.files import encode_trace
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
-from tests.scenes import hook_everything, leaf, scene
+from tests.scenes import hook_everything, scene
 
 READING_METHODS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__float__", "__int__", "nonzero")
 """Tensor methods that synchronise with a device; ``to`` does if it changes the device."""
@@ -59,12 +61,6 @@ def test_the_number_of_device_reads_does_not_grow_with_the_nodes(monkeypatch: py
     assert counts[0] == counts[1] <= 2, read_counts
 
 
-def test_values_on_the_cpu_are_read_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
-    with simulated_device(monkeypatch, on_device=False) as read_counts:
-        trace = record_perceptron(5)
-    assert sum(read_counts.values()) >= len(trace.values)
-
-
 @pytest.mark.parametrize("layers", [2, 100])
 def test_deferred_reads_give_the_same_trace_as_immediate_reads(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     immediate = record_perceptron(layers)
@@ -91,8 +87,8 @@ def describe_steps(trace: Trace) -> list[tuple[Any, ...]]:
 def test_effects_of_hooks_are_the_same_with_deferred_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     def record_scene() -> Trace:
         tensors = scene(torch.add)
-        hook_everything(tensors)
         tensors.d.register_hook(lambda grad: grad.mul_(3) and None)
+        hook_everything(tensors)
         with record(names=tensors._asdict()) as trace:
             tensors.e.backward()
         return trace
@@ -100,21 +96,6 @@ def test_effects_of_hooks_are_the_same_with_deferred_reads(monkeypatch: pytest.M
     immediate = describe_steps(record_scene())
     with simulated_device(monkeypatch):
         deferred = describe_steps(record_scene())
-    assert deferred == immediate
-
-
-def test_an_aliased_edit_is_detected_with_deferred_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def record_edit() -> Trace:
-        b, d = leaf(3.0), leaf(4.0)
-        e = b + d
-        b.register_hook(lambda grad: grad.mul_(100) and None)
-        with record(names={"b": b, "d": d, "e": e}) as trace:
-            e.backward()
-        return trace
-
-    immediate = describe_steps(record_edit())
-    with simulated_device(monkeypatch):
-        deferred = describe_steps(record_edit())
     assert deferred == immediate
     assert "aliased" in [kind for kind, *_ in deferred]
 
@@ -144,33 +125,123 @@ TENSORS = {
 def test_every_kind_of_tensor_has_the_same_value_when_deferred(
     tensor: torch.Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = measure(tensor)
     with simulated_device(monkeypatch):
-        values = [
-            measure_or_defer(tensor),
-            measure_or_defer(torch.zeros(MAX_KEPT_NUMBERS + 1)),
-            measure_or_defer(tensor),
-        ]
-        assert rows_nearly_equal(tuple(values[2]), expected)  # a deferred value can be read before the batch
-        fetch_pending(values, 0)
-    assert repr(values[0]) == repr(values[2]) and rows_nearly_equal(values[0], expected)
-    assert Value(*values[1]).zero == MAX_KEPT_NUMBERS + 1
+        net = nn.Identity()
+        with record(net) as trace:
+            net(tensor)
+            early = tuple(trace.steps[0].after.row)  # a deferred value can be read before the batch
+            net(torch.zeros(65))
+    assert rows_nearly_equal(early, Value.of(tensor).row)
+    assert rows_nearly_equal(trace.steps[0].after.row, Value.of(tensor).row)
+    assert trace.steps[2].after.zero == 65
 
 
-def test_a_deferred_value_is_not_affected_by_later_edits(monkeypatch: pytest.MonkeyPatch) -> None:
-    few, many = torch.ones(3), torch.ones(300)
-    with simulated_device(monkeypatch):
-        values = [measure_or_defer(few), measure_or_defer(many)]
-        few.zero_()
-        many.zero_()
-        fetch_pending(values, 0)
-    assert [Value(*row).max for row in values] == [1, 1]
+@pytest.mark.parametrize("size", [3, 300])
+def test_a_deferred_value_is_not_affected_by_later_edits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor, net = torch.ones(size), nn.Identity()
+    with simulated_device(monkeypatch), record(net) as trace:
+        net(tensor)
+        tensor.zero_()
+    assert trace.steps[0].after.max == 1
 
 
-def test_a_finished_trace_holds_no_deferred_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    with simulated_device(monkeypatch):
-        layer = nn.Linear(9, 9)
-        with record() as trace:
-            layer(torch.ones(20, 9))
-            assert any(isinstance(row, DeferredRow) for row in trace.values)
-    assert not any(isinstance(row, DeferredRow) for row in trace.values)
+# -- reads of a pass
+
+
+@pytest.fixture
+def shapes_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes of the gradients that the observers of a pass read."""
+    shapes: list[tuple[int, ...]] = []
+
+    def append_and_log(values: list[Any], tensor: torch.Tensor, statistics: str) -> int:
+        shapes.append(tuple(tensor.shape))
+        values.append(measure(tensor))
+        return len(values) - 1
+
+    monkeypatch.setattr(gradient_probe, "append_value", append_and_log)
+    return shapes
+
+
+def record_chain(length: int) -> Trace:
+    y = x = torch.tensor(1.0, requires_grad=True)
+    for _ in range(length):
+        y = y * -1
+    with record(names={"x": x}) as trace:
+        y.backward()
+    return trace
+
+
+def test_in_a_large_graph_without_hooks_each_gradient_is_read_once(shapes_read: list[tuple[int, ...]]) -> None:
+    trace = record_chain(pass_observer.SMALL_GRAPH)
+    arrivals = [step for step in trace.steps if step.kind == "arrive"]
+    assert len(shapes_read) == len(arrivals) + 1  # plus the seed
+    assert [step.after.tolist() for step in arrivals] == [(-1.0) ** n for n in range(1, pass_observer.SMALL_GRAPH + 1)]
+
+
+def test_in_a_small_graph_made_while_recording_each_gradient_is_read_once(shapes_read: list[tuple[int, ...]]) -> None:
+    with record() as trace:
+        y = x = torch.tensor(1.0, requires_grad=True)
+        for _ in range(5):
+            y = y * -1
+        y.backward()
+    assert x.grad is not None and len(shapes_read) == 5 + 1
+    assert [step.after.tolist() for step in trace.steps if step.kind == "arrive"] == [-1.0, 1.0, -1.0, 1.0, -1.0]
+
+
+@pytest.mark.parametrize("reshape", [lambda x: x.view(1200).view(40, 5, 6).unsqueeze(0), lambda x: x.t().unsqueeze(1)])
+def test_a_reshaped_gradient_is_not_read_again(reshape: Any, shapes_read: list[tuple[int, ...]]) -> None:
+    x = torch.randn(30, 40, requires_grad=True)
+    y = reshape(x)
+    weights = torch.randn(y.shape)
+    with record(names={"x": x}) as trace:
+        (y * weights).sum().backward()
+    large = [shape for shape in shapes_read if len(shape)]
+    assert len(large) == 2  # the gradients that sum and mul send
+    stored = next(step for step in trace.steps if step.kind == "accumulate")
+    assert x.grad is not None
+    assert stored.after.shape == (30, 40)
+    assert stored.after.norm == pytest.approx(x.grad.norm().item(), rel=1e-6)
+
+
+BASE = torch.arange(240.0)
+VIEWS = {
+    "whole": BASE,
+    "matrix": BASE.view(12, 20),
+    "transposed": BASE.view(12, 20).t(),
+    "permuted": BASE.view(4, 6, 10).permute(2, 0, 1),
+    "with a one": BASE.view(12, 1, 20),
+    "half": BASE[:120],
+    "the same half": BASE[:120].view(10, 12).t(),
+    "every second": BASE[::2],
+    "columns": BASE.view(12, 20)[:, :10],
+    "columns, transposed": BASE.view(12, 20)[:, :10].t(),
+    "diagonal blocks": BASE.as_strided((8, 10), (30, 1)),
+    "expanded": BASE[:1].expand(12, 20),
+    "expanded otherwise": BASE[:1].expand(240),
+    "overlapping": BASE.as_strided((10, 12), (1, 1)),
+}
+
+
+def test_views_with_equal_layouts_have_the_same_numbers() -> None:
+    layouts = {name: fingerprint_of(view).layout for name, view in VIEWS.items()}
+    numbers = {name: view.flatten().sort().values for name, view in VIEWS.items()}
+    assert None not in layouts.values()
+    assert fingerprint_of(torch.randn(100, dtype=torch.complex64).conj().imag).layout is None  # a negated view
+    pairs = [pair for pair in itertools.combinations(VIEWS, 2) if layouts[pair[0]] == layouts[pair[1]]]
+    assert [(first, second) for first, second in pairs if not torch.equal(numbers[first], numbers[second])] == []
+
+
+@pytest.mark.parametrize("size", [2**13, 2**16 - 1, 2**16, 2**16 + 255 * 8 - 1, 2**16 + 255 * 8])
+def test_zeros_are_counted_exactly_at_any_size(size: int) -> None:
+    for every in (1, 2, 7):
+        tensor = -torch.ones(size)
+        tensor[::every] = 0
+        tensor[-1] = -0.0
+        assert Value.of(tensor).zero == int((tensor == 0).sum())
+
+
+def test_zeros_are_counted_in_permuted_and_strided_views() -> None:
+    for order in itertools.permutations(range(3)):
+        tensor = torch.randn(30, 70, 50).relu().permute(order)
+        for view in (tensor, tensor[1:], tensor[:, ::2], tensor[..., 3:]):
+            assert Value.of(view).zero == int((view == 0).sum())

@@ -59,7 +59,7 @@ def test_recording_does_not_change_distributed_training(rank_results: RankResult
     assert [result[run]["faults"] for result in rank_results] == ["", ""]
 
 
-@pytest.mark.parametrize("run", [*RUNS, "no_sync", "inner module", "part of inner module"])
+@pytest.mark.parametrize("run", ["ddp", "no_sync", "inner module"])
 def test_a_trace_stores_its_rank_and_notes_it(rank_results: RankResults, run: str) -> None:
     for rank, result in enumerate(rank_results):
         assert result[run]["rank"] == [rank, 2]
@@ -77,7 +77,7 @@ def test_the_player_shows_the_rank_and_both_gradients(rank_results: RankResults)
     assert frame["before"] != frame["after"] and frame["title"].endswith(" is synchronised")
 
 
-@pytest.mark.parametrize("run", ["ddp", "bucket views", "inner module", "part of inner module"])
+@pytest.mark.parametrize("run", ["ddp", "bucket views", "part of inner module"])
 def test_ddp_steps_show_local_and_averaged_gradients(rank_results: RankResults, run: str) -> None:
     sentences_by_rank = [
         next(s for on, s in sentences(result[run], "synchronise").items() if on.endswith("2.weight"))
@@ -146,13 +146,6 @@ def test_fsdp_steps_show_the_shard_that_the_rank_keeps(rank_results: RankResults
 
 
 @needs_fully_shard
-def test_gathered_fsdp_parameters_have_names(rank_results: RankResults) -> None:
-    assert set(sentences(rank_results[0]["fsdp2"], "accumulate")) == {
-        f"model.{layer}.{name}" for layer in (0, 2) for name in ("weight", "bias")
-    }
-
-
-@needs_fully_shard
 def test_gathered_fsdp_parameters_belong_to_their_modules_and_show_their_shapes(rank_results: RankResults) -> None:
     """FSDP frees their memory between forward and backward, so there are no numbers to read."""
     trace = decode_trace(rank_results[0]["fsdp2"]["file"], hv.Trace)
@@ -178,12 +171,3 @@ def test_without_process_group_a_trace_has_no_rank() -> None:
         (leaf(2.0) * 3).backward()
     assert (trace.rank, trace.ranks, trace.notes) == (None, None, [])
     assert not torch.distributed.is_initialized()
-
-
-def test_an_invalid_rank_is_refused(tmp_path: Path) -> None:
-    with hv.record() as trace:
-        (leaf(2.0) * 3).backward()
-    data = encode_trace(trace)
-    (tmp_path / "bad.json").write_text(json.dumps(data | {"rank": "first"}))
-    with pytest.raises(ValueError, match="rank: expected a whole number or null, got a text"):
-        hv.load(tmp_path / "bad.json")

@@ -63,9 +63,10 @@ ORDINARY: dict[str, Callable[[], nn.Module]] = {
 
 
 @pytest.mark.parametrize("name", ORDINARY)
-@pytest.mark.parametrize("training", [True, False])
-def test_an_ordinary_model_has_no_findings(name: str, training: bool) -> None:
-    table = hv.doctor(ORDINARY[name]().train(training))
+def test_an_ordinary_model_has_no_findings(name: str) -> None:
+    model = ORDINARY[name]()
+    assert list(hv.doctor(model.eval())) == []
+    table = hv.doctor(model.train())
     assert list(table) == []
     assert "Nothing was found. Checked: the hooks (" in repr(table)
     assert "record a pass" in repr(table) and "record a pass" in table._repr_html_()
@@ -109,13 +110,6 @@ def test_hooks_on_modules_that_are_never_called_are_errors() -> None:
         ("error", "no_forward", "net.list"),
         ("error", "projection", "net.attention.out_proj"),
     ]
-
-
-def test_hooks_that_are_found_to_be_never_called_do_not_fire() -> None:
-    attention = nn.MultiheadAttention(4, 2)
-    attention.out_proj.register_forward_hook(lambda *_: calls.append(1))
-    attention(*[torch.ones(1, 1, 4)] * 3)
-    assert calls == [] and hv.doctor(attention)[0].kind == "projection"
 
 
 def test_a_legacy_backward_hook_is_a_warning() -> None:
@@ -399,7 +393,12 @@ def test_what_is_called_an_error_raises() -> None:
     layer, other = nn.Linear(2, 2), nn.Linear(2, 2)
     layer.register_full_backward_hook(assigns_to_tuple)
     other.weight.register_hook(lambda grad: (calls.append(1), None))
-    assert [hv.doctor(model)[0].severity for model in (layer, other)] == ["error", "error"]
+    attention = nn.MultiheadAttention(4, 2)
+    attention.out_proj.register_forward_hook(lambda *_: calls.append(1))
+    assert [hv.doctor(model)[0].severity for model in (layer, other, attention)] == ["error"] * 3
+    count = len(calls)
+    attention(*[torch.ones(1, 1, 4)] * 3)
+    assert len(calls) == count, "the hook of a projection never fires"
     with pytest.raises(TypeError, match="does not support item assignment"):
         layer(torch.ones(2, requires_grad=True)).sum().backward()
     with pytest.raises(TypeError, match="hook returned 'tuple'"):
@@ -414,11 +413,6 @@ def test_functions_on_a_model_are_judged_by_the_kind_of_their_registration() -> 
     assert [row.kind for row in hv.doctor(layer)] == ["edits.input", "edits.output"]
 
 
-def test_a_container_that_grows_is_named() -> None:
-    assert "calls grows with every call" in hv.doctor(keeps_output)[0].sentence
-    assert "grows" not in hv.doctor(keeps_shared)[0].sentence
-
-
 def test_the_worst_finding_comes_first_and_the_table_ends_with_what_needs_a_pass() -> None:
     net = nn.Sequential(nn.ModuleList([nn.Linear(1, 1)]), nn.Linear(1, 1))
     net[1].requires_grad_(False)
@@ -429,7 +423,7 @@ def test_the_worst_finding_comes_first_and_the_table_ends_with_what_needs_a_pass
     assert repr(table).splitlines()[-1].startswith("Checked: the hooks (1), modules (4) and parameters (4)")
 
 
-@pytest.mark.parametrize("thing", [3, torch.ones(2), nn.Linear, None])
+@pytest.mark.parametrize("thing", [torch.ones(2), nn.Linear])
 def test_anything_else_is_refused(thing: Any) -> None:
     with pytest.raises(TypeError, match=r"doctor\(\) takes a model"):
         hv.doctor(thing)

@@ -5,17 +5,15 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from scenes import count_calls, leaf, recorded
+from scenes import chain, count_calls, fan, leaf, recorded
 from shown import shown_findings, shown_notes
 from torch import nn
 
 import hookviz as hv
-from hookviz.analysis.findings import CHAIN_FACTOR, Finding
-from hookviz.course.vision import resnet18
+from hookviz.analysis.findings import Finding
 from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.requirements import needs_saved_tensors
-from tests.unit.test_grouping import chain, fan
 
 Loss = Callable[[torch.Tensor], torch.Tensor]
 
@@ -35,17 +33,6 @@ class Between(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out: torch.Tensor = self.second((self.first(x) - 100).log())
         return out
-
-
-class Made(nn.Module):
-    """Takes no input: its output depends on its weight alone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(-torch.ones(3))
-
-    def forward(self) -> torch.Tensor:
-        return self.weight.log()
 
 
 def mean_square(y: torch.Tensor) -> torch.Tensor:
@@ -91,36 +78,6 @@ def small_mlp() -> nn.Sequential:
     return mlp(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 
 
-def test_a_log_of_negative_numbers_is_reported() -> None:
-    trace = record_training(mlp(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), Log(), nn.Linear(4, 1)))
-    finding = only_finding(trace)
-    step = trace.steps[finding.step]
-    assert (finding.kind, step.kind, step.on) == ("nan", "forward", "net.3")
-    smallest = min(min(row) for row in trace.steps[finding.step - 1].after.tolist())
-    expected = f"net.3 (Log) returns NaN: it takes the logarithm of numbers below 0, the smallest {smallest:.4g}."
-    assert finding.sentence == expected
-
-
-def test_gradients_vanishing_in_twenty_sigmoids_are_reported() -> None:
-    trace = record_training(mlp(*alternate_layers(20, nn.Sigmoid)))
-    finding = only_finding(trace)
-    assert finding.kind == "vanishing" and trace.steps[finding.step].on.startswith("SigmoidBackward0")
-    assert finding.severity == "warning"
-    assert "net.39 (Sigmoid) to" in finding.sentence and "each of 20 Sigmoid leaves about 0.2" in finding.sentence
-
-
-def test_gradients_exploding_from_large_weights_are_reported() -> None:
-    trace = record_training(mlp(*alternate_layers(10, nn.ReLU), factor=10))
-    finding = only_finding(trace)
-    assert finding.kind == "exploding" and trace.steps[finding.step].on.startswith("AddmmBackward0")
-    assert "Linear makes it about" in finding.sentence
-
-
-def test_a_log_of_zero_is_reported_as_inf() -> None:
-    zero = record_training(mlp(nn.Linear(4, 4), nn.ReLU(), Log()), loss=torch.sum).troubles[0]
-    assert (zero.kind, zero.sentence) == ("inf", "net.2 (Log) returns Inf: it takes the logarithm of 0, which is -Inf.")
-
-
 @pytest.mark.parametrize("size", [4, 40])
 def test_a_nan_weight_is_reported_for_any_size(size: int) -> None:
     net = mlp(nn.Linear(size, size))
@@ -128,14 +85,6 @@ def test_a_nan_weight_is_reported_for_any_size(size: int) -> None:
         net[0].weight[0, 0] = math.nan
     finding = only_finding(record_training(net, torch.ones(2, size)))
     assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held it before backward began."
-
-
-def test_nan_from_a_module_without_inputs_is_reported() -> None:
-    net = Made()
-    with hv.record(net) as trace:
-        net().sum().backward()
-    expected = "net (Made) returns NaN: it takes the logarithm of numbers below 0, the smallest -1."
-    assert only_finding(trace).sentence == expected
 
 
 def test_nan_between_modules_and_from_forward_hooks_is_reported() -> None:
@@ -168,14 +117,6 @@ def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     )
 
 
-def test_a_nan_seed_gradient_is_reported() -> None:
-    x = leaf(1.0)
-    y = x * 2
-    with hv.record() as trace:
-        y.backward(torch.tensor(math.nan))
-    assert only_finding(trace).sentence.startswith("NaN begins here: Backward starts at y with the gradient nan")
-
-
 @pytest.mark.parametrize(("times", "kind"), [(math.nan, "nan"), (math.inf, "inf"), (0.0, "zero"), (1e-6, "vanishing")])
 def test_a_harmful_full_backward_hook_is_reported(times: float, kind: str) -> None:
     net = small_mlp()
@@ -184,16 +125,6 @@ def test_a_harmful_full_backward_hook_is_reported(times: float, kind: str) -> No
     finding = only_finding(trace)
     assert finding.kind == kind and trace.steps[finding.step].kind == "full_backward_hook"
     assert "λ (grad_input[0] * times,) on net.1" in finding.sentence
-
-
-@needs_saved_tensors
-@pytest.mark.parametrize(("factor", "kind"), [(math.nan, "nan"), (0.0, "zero")])
-def test_a_harmful_tensor_hook_is_reported(factor: float, kind: str) -> None:
-    x = torch.ones(3, requires_grad=True)
-    y = x * 2
-    y.register_hook(lambda grad: grad * factor)
-    trace = record_backward((y * y).sum())
-    assert trace.steps[only_finding(trace).step].kind == "tensor_hook" and only_finding(trace).kind == kind
 
 
 @needs_saved_tensors
@@ -260,16 +191,6 @@ def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero()
     assert "Beyond it, leaf #0 gets a gradient of 0." in only_finding(record_backward(x * 0)).sentence
 
 
-def test_a_large_change_in_a_single_layer_is_not_reported() -> None:
-    """A LayerNorm with a summed output, an RMSNorm of small numbers, one large factor: most transformers have one."""
-    net = mlp(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.LayerNorm(4))
-    assert not record_training(net, loss=torch.sum).troubles
-    x = torch.ones(3, requires_grad=True)
-    assert not record_backward((x * 2 * 1e6 * 3 * 2).sum()).troubles
-    net = mlp(nn.Linear(4, 4), nn.RMSNorm(4), nn.Linear(4, 4))
-    assert not record_training(net, 1e-5 * torch.randn(8, 4)).troubles
-
-
 class Attention(nn.Module):
     """Attention as in an untrained transformer: q and k get small gradients."""
 
@@ -292,39 +213,24 @@ def test_a_branch_with_small_gradients_is_not_reported_as_vanishing() -> None:
     assert not trace.troubles
 
 
-def test_gradients_exploding_without_modules_are_reported() -> None:
-    y = torch.ones(3, requires_grad=True)
-    for _ in range(12):
-        y = y * 4
-    finding = only_finding(record_backward(y.sum()))
-    assert finding.severity == "warning" and "each of 11 MulBackward0 makes it about 4 times" in finding.sentence
-
-
 def record_image_model(net: nn.Module) -> hv.Trace:
     return record_training(net, torch.rand(16, 3, 32, 32) * 255, lambda y: y.logsumexp(1).mean())
 
 
-def record_encoder(norm_first: bool) -> hv.Trace:
-    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=norm_first)
+def record_encoder() -> hv.Trace:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
     net = nn.TransformerEncoder(layer, 12, norm=nn.LayerNorm(32), enable_nested_tensor=False)
     return record_training(net, torch.randn(2, 6, 32), lambda y: nn.functional.mse_loss(y, torch.randn_like(y)))
 
 
 HEALTHY_TRACES: dict[str, Callable[[], hv.Trace]] = {
     "a…e": recorded,
-    "mlp": lambda: record_training(mlp(*alternate_layers(3, nn.ReLU))),
     "large inputs": lambda: record_image_model(
         nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Linear(32, 5))
     ),
-    "resnet": lambda: record_training(resnet18(), torch.randn(2, 3, 64, 64)),
-    "encoder": lambda: record_encoder(False),
-    "encoder, norm first": lambda: record_encoder(True),
+    "encoder": record_encoder,
     "chain": lambda: record_backward(chain(500)),
     "fan": lambda: record_backward(fan(500)),
-    "dropout": lambda: record_training(mlp(nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 2))),
-    "batch norm": lambda: record_training(
-        mlp(*(part for _ in range(6) for part in (nn.Linear(4, 4), nn.BatchNorm1d(4))))
-    ),
 }
 
 
@@ -356,4 +262,4 @@ def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:
     small_trace, large_trace = (record_backward(chain(count)) for count in (1000, 4000))
     small_cost = count_calls(lambda: small_trace.troubles)
     assert small_cost < 80 * 1000 and count_calls(lambda: large_trace.troubles) < 4.1 * small_cost
-    assert not large_trace.troubles and CHAIN_FACTOR == 1e4
+    assert not large_trace.troubles

@@ -8,21 +8,19 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import msgspec
 import pytest
 import torch
 
 import hookviz as hv
 from hookviz.course import quiz
-from hookviz.picture.html_labels import format_text, make_cell
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
-from hookviz.storage import integrity, schema
-from hookviz.storage.files import MAX_FILE_SIZE, ROW_TYPES, VERSION, encode_trace
-from hookviz.trace import MISSING_REASONS, HookRow, Note
+from hookviz.storage import integrity
+from hookviz.storage.files import MAX_FILE_SIZE, encode_trace
+from hookviz.trace import HookRow, Note
 from tests.proof.mutants import HOSTILE, hostile, saved
 from tests.shown import content_of
 from tests.unit.test_large_traces import picture, views_of
@@ -47,19 +45,6 @@ def refusal_message(data: Data, folder: Path) -> str:
 # -- the format
 
 
-@pytest.mark.parametrize("name", ROW_TYPES)
-def test_the_schema_has_a_column_for_each_row_field(name: str) -> None:
-    table = next(field.type for field in msgspec.structs.fields(schema.TraceFile) if field.name == name)
-    assert table.__struct_fields__ == ROW_TYPES[name]._fields
-
-
-def test_the_schema_allows_the_written_version_and_missing_reasons() -> None:
-    fields = {field.name: field.type for field in msgspec.structs.fields(schema.TraceFile)}
-    assert get_args(fields["version"]) == (VERSION,)
-    (reasons,) = get_args(schema.SavedColumns.__annotations__["why"])
-    assert {*get_args(get_args(reasons)[0]), None} == set(MISSING_REASONS)
-
-
 @pytest.mark.parametrize("kind", ["graph", "in place", "modules", "training", "formulas", "large"])
 def test_a_valid_file_is_read_and_written_unchanged(kind: str, tmp_path: Path) -> None:
     data = json.loads(saved(kind))
@@ -75,13 +60,6 @@ def test_names_and_notes_longer_than_the_format_allows_are_truncated(tmp_path: P
     trace.save(tmp_path / "t.json")
     loaded = hv.load(tmp_path / "t.json")
     assert [len(row.name) for row in loaded.tensors] == [10_000] and [len(note) for note in loaded.notes] == [1_000_000]
-
-
-def test_unknown_fields_of_later_releases_are_ignored(tmp_path: Path) -> None:
-    data = json.loads(saved("graph"))
-    data["severity"] = [1]
-    data["rows"]["colour"] = ["red"] * len(data["rows"]["kind"])
-    assert load_data(data, tmp_path) == load_data(json.loads(saved("graph")), tmp_path)
 
 
 # -- files that are refused
@@ -237,10 +215,9 @@ def test_a_too_large_file_is_refused_before_reading(tmp_path: Path) -> None:
         hv.load(tmp_path / "t.json")
 
 
-@pytest.mark.parametrize("path", ["a\0b", Path("a\0b")])
-def test_a_path_with_a_null_character_is_refused(path: Any) -> None:
+def test_a_path_with_a_null_character_is_refused() -> None:
     with pytest.raises(ValueError, match="a�b is not the path of a file: it contains a null character"):
-        hv.load(path)
+        hv.load("a\0b")
 
 
 # -- limits on memory and time
@@ -410,9 +387,11 @@ def test_markup_in_a_file_is_escaped_in_html_pages(text: str, tmp_path: Path) ->
         assert MarkupCollector(table._repr_html_()).tags <= HARMLESS_TAGS
 
 
-@pytest.mark.parametrize("kind", ["graph", "modules", "large"])
-def test_markup_in_a_file_is_escaped_in_pictures(kind: str, tmp_path: Path) -> None:
-    trace = load_data(hostile(json.loads(saved(kind)), HOSTILE[1]), tmp_path)
+@pytest.mark.parametrize(
+    ("kind", "text"), [("graph", "".join(HOSTILE[1:8])), ("modules", HOSTILE[1]), ("large", HOSTILE[1])]
+)
+def test_markup_in_a_file_is_escaped_in_pictures(kind: str, text: str, tmp_path: Path) -> None:
+    trace = load_data(hostile(json.loads(saved(kind)), text), tmp_path)
     pictures = [*find_drawings(content_of(trace)), trace.figure(3, tensors=True).svg()]
     if kind == "large":
         content = TraceContent(trace)
@@ -420,13 +399,3 @@ def test_markup_in_a_file_is_escaped_in_pictures(kind: str, tmp_path: Path) -> N
     tags = {element.tag.partition("}")[2] for svg in pictures for element in ET.fromstring(svg).iter()}
     assert len(pictures) > 2 and tags <= {"svg", "g", "path", "polygon", "polyline", "text", "ellipse", "defs", "style"}
     assert any('"><IMG' in (element.text or "") for element in ET.fromstring(pictures[0]).iter())
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-def test_a_graphviz_label_escapes_any_text(text: str) -> None:
-    label = f"<TR>{make_cell(text, format_text(text, color=text), color=text)}</TR>".replace("\0", "").replace(
-        "\ud800", ""
-    )
-    label = "".join(character for character in label if character.isprintable())
-    (inside,) = ET.fromstring(label)
-    assert [element.tag for element in inside.iter()] == ["TD", "FONT"]

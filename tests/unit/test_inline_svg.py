@@ -1,96 +1,65 @@
 """SVG in a notebook: it fits the page if possible, stays readable, and follows the dark theme."""
 
-import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
+import graphviz
 import pytest
-import torch
 import torchviz
-from scenes import leaf, recorded, scene
+from scenes import recorded, scene
 
 import hookviz as hv
-from hookviz.picture.inline_svg import MIN_FONT_SIZE, OUTPUT_WIDTH, PIXELS_PER_POINT, prepare_for_notebook
+
+OUTPUT_WIDTH, MIN_FONT_SIZE, PIXELS_PER_POINT = 820, 11.5, 1.2
 
 
-def make_svg(width: float, height: float = 100, font_size: float = 13) -> str:
-    texts = f'<text font-size="19.00">a</text><text font-size="{font_size:.2f}">b</text>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0.00 0.00 {width:.2f} {height:.2f}">{texts}</svg>'
+def shown_picture(thing: Any) -> ET.Element:
+    """The picture that a notebook shows for ``thing``."""
+    bundle = thing._repr_mimebundle_()
+    assert set(bundle) - {"text/html"} == {"image/svg+xml", "text/plain"}
+    return ET.fromstring(bundle["image/svg+xml"])
 
 
-def svg_size(svg: str) -> tuple[str | None, str | None]:
-    root = ET.fromstring(svg)
-    return root.get("width"), root.get("height")
-
-
-def test_a_picture_that_fits_has_a_fixed_size() -> None:
-    assert svg_size(prepare_for_notebook(make_svg(500, 200))) == (
-        f"{500 * PIXELS_PER_POINT:.0f}px",
-        f"{200 * PIXELS_PER_POINT:.0f}px",
-    )
-
-
-def test_a_slightly_too_wide_picture_is_as_wide_as_the_page() -> None:
-    assert svg_size(prepare_for_notebook(make_svg(OUTPUT_WIDTH))) == ("100%", None)
-
-
-def test_a_wide_picture_keeps_a_readable_size() -> None:
-    width, height = svg_size(prepare_for_notebook(make_svg(5000, 300)))
-    assert (width, height) == (f"{5000 * MIN_FONT_SIZE / 13:.0f}px", f"{300 * MIN_FONT_SIZE / 13:.0f}px")
-
-
-@pytest.mark.parametrize("width", [100, 680, 690, 900, 930, 1300, 9000])
-@pytest.mark.parametrize("font_size", [8, 10, 13, 20])
-def test_text_is_readable_at_any_width(width: float, font_size: float) -> None:
-    shown_width, _ = svg_size(prepare_for_notebook(make_svg(width, font_size=font_size)))
-    pixels = OUTPUT_WIDTH if shown_width == "100%" else float(str(shown_width).removesuffix("px"))
-    assert font_size * pixels / width >= min(MIN_FONT_SIZE, font_size * PIXELS_PER_POINT) - 0.02
-
-
-def test_colours_adapt_to_a_dark_page() -> None:
-    root = ET.fromstring(prepare_for_notebook(make_svg(500)))
-    assert "prefers-color-scheme: dark" in (root[0].text or "")
-
-
-def test_an_existing_size_is_replaced() -> None:
-    head = '<?xml version="1.0"?>\n<!DOCTYPE svg>\n<svg width="300pt" height="100pt"'
-    svg = f'{head}\n viewBox="0.00 0.00 300.00 100.00"></svg>'
-    assert svg_size(prepare_for_notebook(svg)) == ("360px", "120px")
-
-
-def test_an_attribute_that_only_ends_in_width_is_kept() -> None:
-    svg = '<svg stroke-width="3" viewBox="0 0 300 100"></svg>'
-    assert ET.fromstring(prepare_for_notebook(svg)).get("stroke-width") == "3"
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [(3.0, "fixed"), (9.0, "fixed"), (10.0, "page"), (12.0, "page"), (13.5, "scrolled"), (60.0, "scrolled")],
+)
+def test_text_is_readable_at_any_width(width: float, shown: str) -> None:
+    """``width`` is that of a box in inches, whose text has 13 points."""
+    drawing = graphviz.Digraph(node_attr={"shape": "box", "width": str(width), "fontsize": "13", "label": "a"})
+    drawing.node("a")
+    root = shown_picture(hv.render(drawing))
+    points, height = (float(number) for number in root.get("viewBox", "").split()[2:])
+    if shown == "page":
+        assert (root.get("width"), root.get("height")) == ("100%", None)
+        assert points * PIXELS_PER_POINT > OUTPUT_WIDTH and 13 * OUTPUT_WIDTH / points >= MIN_FONT_SIZE
+    else:
+        zoom = PIXELS_PER_POINT if shown == "fixed" else MIN_FONT_SIZE / 13
+        assert (root.get("width"), root.get("height")) == (f"{points * zoom:.0f}px", f"{height * zoom:.0f}px")
+        assert (points * zoom <= OUTPUT_WIDTH) == (shown == "fixed")
 
 
 @pytest.mark.filterwarnings("ignore:distutils Version classes")
 def test_every_figure_is_prepared_for_jupyter() -> None:
     tensors = scene()
-    for figure in (hv.draw(tensors.e), recorded().figure(8), hv.render(torchviz.make_dot(tensors.e))):
-        bundle = figure._repr_mimebundle_()
-        assert set(bundle) == {"image/svg+xml", "text/plain"}
-        assert re.fullmatch(r"\d+px", str(svg_size(str(bundle["image/svg+xml"]))[0]))
-        assert "<style>" in str(bundle["image/svg+xml"])
+    trace = recorded()
+    for figure in (hv.draw(tensors.e), trace.figure(8), hv.render(torchviz.make_dot(tensors.e)), trace):
+        root = shown_picture(figure)
+        assert str(root.get("width")).endswith(("px", "100%"))
+        assert "prefers-color-scheme: dark" in (root[0].text or "")
 
 
 def test_files_and_the_player_get_svg_without_size_and_style() -> None:
     """A <style> in the player's SVG would apply to the whole page."""
     trace = recorded()
     for svg in (trace.figure().pipe("svg", encoding="utf-8"), trace.player().content["svgs"][0]):
-        assert "<style" not in svg
-        assert svg_size(svg) == (None, None)
-
-
-def test_the_fallback_picture_of_the_player_has_size_and_style() -> None:
-    svg = recorded()._repr_mimebundle_()["image/svg+xml"]
-    assert svg_size(svg)[0] and "<style>" in svg
+        root = ET.fromstring(svg)
+        assert "<style" not in svg and (root.get("width"), root.get("height")) == (None, None)
 
 
 def test_the_lesson_graph_with_tensors_fits_the_page() -> None:
-    a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
-    c = a * b
-    e = c * d
-    for tensor in (c, d, e):
+    tensors = scene()
+    for tensor in (tensors.c, tensors.d, tensors.e):
         tensor.register_hook(lambda grad: grad * 2)
-    c.register_hook(torch.neg)
-    width, _ = svg_size(str(hv.draw(e, tensors=True)._repr_mimebundle_()["image/svg+xml"]))
+    width = shown_picture(hv.draw(tensors.e, names=tensors._asdict(), tensors=True)).get("width")
     assert width == "100%" or float(str(width).removesuffix("px")) <= OUTPUT_WIDTH

@@ -1,8 +1,6 @@
 """``record(cuts=True)`` leaves the user's modes, exceptions, tensors and compiled code as they are."""
 
 import gc
-import json
-import threading
 import traceback
 import weakref
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import hookviz as hv
-from hookviz.recorder import cut_tracker, leaf_search, torch_patches
+from hookviz.recorder import cut_tracker, leaf_search
 from hookviz.recorder.leaf_search import LeafSearch
 from hookviz.trace.redaction import redact
 
@@ -114,16 +112,6 @@ def test_modes_of_the_user_see_the_same_functions() -> None:
     assert plain.names
 
 
-def test_mode_of_the_user_stays_that_is_entered_in_the_block_and_left_after_it() -> None:
-    names = Names()
-    with hv.record(cuts=True):
-        names.__enter__()  # type: ignore[no-untyped-call]
-    assert count_modes() == 1
-    torch.ones(1).add(1)
-    names.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-    assert names.names[-1] == "add"
-
-
 def test_default_device_and_device_blocks_go_on_working() -> None:
     with hv.record(cuts=True):
         with torch.device("meta"):
@@ -190,47 +178,6 @@ def test_compiled_code_is_compiled_once_and_without_our_mode() -> None:
     assert [row.place for row in trace.missing_gradients] == ["op"]
 
 
-def test_code_that_is_compiled_in_the_block_is_compiled_as_without_it() -> None:
-    graphs: list[list[str]] = []
-
-    def backend(graph: Any, inputs: Any) -> Any:
-        graphs.append([str(node.target) for node in graph.graph.nodes])
-        return graph.forward
-
-    x = torch.ones(2, requires_grad=True)
-    for options in ({}, {"cuts": True}):
-        torch._dynamo.reset()
-        with hv.record(**options):  # type: ignore[arg-type]
-            torch.compile(work, backend=backend)(x)
-    assert len(graphs) == 2
-    assert graphs[0] == graphs[1]
-
-
-# It was seen in 2.6, 2.8 and 2.11. The attempt leaves that compiler in a state in which later passes keep tensors.
-@pytest.mark.skipif(torch.__version__ < "2.12", reason="the compiler of this PyTorch refuses a mode of the user")
-def test_mode_of_the_user_keeps_its_place_around_compiled_code() -> None:
-    torch._dynamo.reset()
-    fast = torch.compile(torch.sin, backend="eager")
-    names = Names()
-    with hv.record(cuts=True):
-        with names:
-            fast(torch.ones(2))
-            names.names.clear()
-            torch.ones(1).add(1)
-            assert names.names == ["ones", "add"]
-        assert count_modes() == 1
-
-
-@pytest.mark.parametrize("make", [torch.jit.script, lambda net: torch.jit.trace(net, torch.ones(1, 2))])
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:`torch.jit:FutureWarning")
-def test_scripted_module_runs_unchanged(make: Any) -> None:
-    net = make(nn.Linear(2, 2))
-    x = torch.ones(1, 2)
-    expected = net(x)
-    with hv.record(cuts=True):
-        assert torch.equal(net(x), expected)
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 # Torch scripts functions itself for a hessian, and warns of that from 2.14 on.
 @pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning")
@@ -252,28 +199,6 @@ def test_transforms_of_torch_func_give_the_same() -> None:
     assert not [note for note in trace.notes if "could not be observed" in note]
 
 
-def test_other_threads_run_without_the_mode() -> None:
-    counts: list[int] = []
-    with hv.record(cuts=True):
-        thread = threading.Thread(target=lambda: counts.append(count_modes()))
-        thread.start()
-        thread.join()
-    assert counts == [0]
-
-
-def test_mode_that_another_thread_ends_only_passes_on() -> None:
-    block = hv.record(cuts=True)
-    trace = block.__enter__()
-    thread = threading.Thread(target=block.end)
-    thread.start()
-    thread.join()
-    x = torch.ones(1, requires_grad=True)
-    assert torch.equal(x.detach() + 1, torch.full((1,), 2.0))
-    assert trace.cut_rows == []
-    while count_modes():
-        torch._C._pop_torch_function_stack()
-
-
 # -- memory
 
 
@@ -287,14 +212,6 @@ def test_tensors_are_freed_as_without_the_option() -> None:
         del h, kept, array
         gc.collect()
         assert [reference() for reference in references] == [None] * 3
-
-
-def test_tensors_can_be_swapped() -> None:
-    with hv.record(cuts=True):
-        first, second = nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(2))
-        (first.detach() + second.detach()).sum()
-        torch.utils.swap_tensors(first, second)
-        assert first.tolist() == [0, 0]
 
 
 def test_a_loop_is_one_cut() -> None:
@@ -311,14 +228,16 @@ def test_a_loop_is_one_cut() -> None:
 def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
     net = Cut()
     with hv.record(net, cuts=True, keep=1) as trace:
-        tracker: Any = torch_patches.recording_here()
-        for _ in range(2 * cut_tracker.MAX_OTHER_LEAVES):
+        references = []
+        for _ in range(20):
             x = torch.ones(1, 2, requires_grad=True)
+            references.append(weakref.ref(x))
             loss = (net(x) * x.detach().mean()).sum() + x.sum()
             loss.backward()
-        cuts, numbers = tracker.cuts._cuts, tracker.cuts.leaves._numbers
-        assert len(cuts) == 2 and len(numbers) <= 3
-        assert max(len(cut.others) for cut in cuts) == cut_tracker.MAX_OTHER_LEAVES
+            del x, loss
+        gc.collect()
+        assert [reference() for reference in references[:-2]] == [None] * 18
+    assert len(trace.cut_rows) <= 2
     assert [row.place for row in trace.missing_gradients] == ["op"]
 
 
@@ -340,23 +259,6 @@ def test_large_graphs_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cut_tracker, "MAX_NODES", 2)
     trace = cut_trace()
     assert any("looked at 2 nodes of a larger graph" in note for note in trace.notes)
-
-
-def test_a_search_that_reaches_an_earlier_one_ends_there() -> None:
-    x, search = torch.ones(2, requires_grad=True), LeafSearch()
-    h = x.sin()
-    for _ in range(50):
-        h = h.cos()
-        assert search.find([h]).others == {search.number(x)}
-    search.is_limited = False
-    before = leaf_search.MAX_NODES
-    try:
-        leaf_search.MAX_NODES = 10
-        h = h.cos()
-        assert search.find([h]).others == {search.number(x)}
-    finally:
-        leaf_search.MAX_NODES = before
-    assert not search.is_limited
 
 
 # -- steps, stopping, files
@@ -387,16 +289,6 @@ def test_file_says_the_same(tmp_path: Path) -> None:
     loaded = hv.load(tmp_path / "cut.json")
     assert loaded.cut_rows == trace.cut_rows != []
     assert list(loaded.missing_gradients) == list(trace.missing_gradients)
-
-
-@pytest.mark.parametrize(("table", "column", "cell"), [("missing_rows", "cuts", [7]), ("cut_rows", "step", 99)])
-def test_damaged_table_is_refused(table: str, column: str, cell: object, tmp_path: Path) -> None:
-    cut_trace().save(tmp_path / "cut.json")
-    data = json.loads((tmp_path / "cut.json").read_text())
-    data[table][column][0] = cell
-    (tmp_path / "cut.json").write_text(json.dumps(data))
-    with pytest.raises(ValueError, match=table):
-        hv.load(tmp_path / "cut.json")
 
 
 def test_redaction_removes_the_code() -> None:

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,11 @@ import pytest
 import torch
 import torch.optim.optimizer as torch_optimizer
 from scenes import leaf, silent, steps_of
-from shown import shown_firings, shown_steps
 from torch.optim import SGD, Optimizer
 
 import hookviz as hv
-from hookviz.recorder.optimizer_steps import MAX_COMPARED, ObservedStepHooks
+from hookviz.recorder.optimizer_steps import MAX_COMPARED
 
-STEPS = ("step_pre_hook", "optimizer_step", "step_post_hook")
 ParameterAndOptimizer = tuple[torch.Tensor, Optimizer]
 
 
@@ -33,68 +31,12 @@ def optimizer_rows(trace: hv.Trace) -> list[tuple[Any, ...]]:
     return [(s.kind, s.on, s.hook and s.hook.name, s.effect) for s in trace.steps if s.row.optimizer >= 0]
 
 
-@pytest.fixture(autouse=True)
-def recording_leaves_no_patches() -> Iterator[None]:
-    original_exit = torch.autograd.profiler.record_function.__exit__
-    yield
-    assert torch.autograd.profiler.record_function.__exit__ is original_exit
-    assert "_optimizer_step_pre_hooks" not in vars(Optimizer)
-    for hooks in (torch_optimizer._global_optimizer_pre_hooks, torch_optimizer._global_optimizer_post_hooks):
-        assert type(hooks) is not ObservedStepHooks and len(hooks) == 0
-
-
 def clip(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
     for group in optimizer.param_groups:
         torch.nn.utils.clip_grad_norm_(group["params"], 1.0)
 
 
 # -- order
-
-
-def test_step_hooks_are_recorded_in_torchs_order() -> None:
-    w, opt = make_optimizer()
-    ran: list[str] = []
-
-    def logging_hook(name: str) -> Callable[..., None]:
-        hook = silent(name)
-        return lambda *given: (ran.append(name), hook())[1]
-
-    handles = [
-        opt.register_step_post_hook(logging_hook("own post")),
-        opt.register_step_pre_hook(logging_hook("own pre")),
-        torch_optimizer.register_optimizer_step_post_hook(logging_hook("global post")),
-        torch_optimizer.register_optimizer_step_pre_hook(logging_hook("global pre")),
-    ]
-    with hv.record() as trace:
-        opt.step()
-    for handle in handles:
-        handle.remove()
-    assert ran == ["global pre", "own pre", "own post", "global post"]
-    steps = [step for step in trace.steps if step.kind in STEPS]
-    assert [s.kind for s in steps] == ["step_pre_hook"] * 2 + ["optimizer_step"] + ["step_post_hook"] * 2
-    assert [s.hook and (s.hook.on, s.hook.kept_in.rpartition(".")[2]) for s in steps] == [
-        ("all optimizers", "_global_optimizer_pre_hooks"),
-        ("opt", "_optimizer_step_pre_hooks"),
-        None,
-        ("opt", "_optimizer_step_post_hooks"),
-        ("all optimizers", "_global_optimizer_post_hooks"),
-    ]
-    assert w.item() == 1
-
-
-def test_optimizer_steps_are_recorded_between_the_passes() -> None:
-    w, opt = make_optimizer()
-    with hv.record() as trace:
-        for _ in range(2):
-            opt.zero_grad()
-            (w * 3).backward()
-            opt.step()
-    assert [(s.kind, s.pass_id) for s in trace.steps if s.kind in ("seed", "optimizer_step")] == [
-        ("seed", 0),
-        ("optimizer_step", 0),
-        ("seed", 1),
-        ("optimizer_step", 1),
-    ]
 
 
 @pytest.mark.parametrize("given", ["closure", "nothing"])
@@ -125,22 +67,6 @@ def test_a_step_pre_hook_belongs_to_the_pass_of_its_step_also_if_a_closure_runs_
             "forward and backward pass."
         )
     assert [step.pass_id for step in steps_of(trace, "optimizer_step")] == [0, 1]
-
-
-def test_a_pass_in_a_closure_is_recorded_between_pre_hooks_and_step() -> None:
-    w = leaf(2.0)
-    opt = torch.optim.LBFGS([w], max_iter=1)
-    opt.register_step_pre_hook(silent("pre"))
-
-    def closure() -> torch.Tensor:
-        loss = w * 3
-        loss.backward()
-        return loss
-
-    with hv.record() as trace:
-        opt.step(closure)
-    kinds = [step.kind for step in trace.steps if step.kind in ("seed", *STEPS)]
-    assert kinds[0] == "step_pre_hook" and kinds[-1] == "optimizer_step" and set(kinds[1:-1]) == {"seed"}
 
 
 # -- effects of step hooks
@@ -224,23 +150,7 @@ def test_the_sentence_of_a_step_states_optimizer_class_and_parameter_count() -> 
     assert trace.steps[0].sentence == "opt (SGD) takes its step; it holds 1 parameter(s)."
 
 
-def test_an_optimizer_without_a_variable_is_named_after_its_class() -> None:
-    optimizers = [make_optimizer()[1]]
-    with hv.record() as trace:
-        optimizers[0].step()
-    assert [step.on for step in trace.steps] == ["SGD"]
-
-
 # -- hooks that change hooks
-
-
-def test_a_hook_that_removes_itself_runs_once() -> None:
-    _, opt = make_optimizer()
-    handle = opt.register_step_pre_hook(lambda *given: handle.remove())
-    with hv.record() as trace:
-        opt.step()
-        opt.step()
-    assert [kind for kind, *_ in optimizer_rows(trace)] == ["step_pre_hook", "optimizer_step", "optimizer_step"]
 
 
 @pytest.mark.parametrize("context", [hv.record, nullcontext])
@@ -269,44 +179,7 @@ def test_hooks_registered_while_recording_run_and_can_be_removed_later() -> None
     assert len(opt._optimizer_step_post_hooks) == 0
 
 
-def test_a_global_hook_may_register_a_hook_on_the_optimizer() -> None:
-    _, opt = make_optimizer()
-    handle = torch_optimizer.register_optimizer_step_pre_hook(
-        lambda opt, *rest: opt.register_step_pre_hook(silent("new")) and None
-    )
-    with hv.record() as trace:
-        opt.step()
-    handle.remove()
-    assert [name for _, _, name, _ in optimizer_rows(trace)][1:] == ["new", None]
-
-
 # -- exceptions
-
-
-def boom(*given: Any) -> None:
-    raise KeyError("x")
-
-
-@pytest.mark.parametrize("kind", ["pre", "post"])
-@pytest.mark.parametrize("hook", [boom, lambda: None], ids=["raises", "takes no arguments"])
-def test_an_exception_in_a_step_hook_names_the_hook(kind: str, hook: Any) -> None:
-    _, opt = make_optimizer()
-    getattr(opt, f"register_step_{kind}_hook")(silent("first"))
-    getattr(opt, f"register_step_{kind}_hook")(hook)
-    with hv.record() as trace, pytest.raises((KeyError, TypeError)) as raised:
-        opt.step()
-    last = trace.steps[-1]
-    assert last.kind == "exception" and last.on == "opt" and last.hook is not None
-    assert last.hook.name == ("boom" if hook is boom else "lambda: None")
-    assert not [entry for entry in raised.traceback if "hookviz/" in str(entry.path)]
-
-
-def test_a_pre_hook_with_an_invalid_return_value_is_named() -> None:
-    _, opt = make_optimizer()
-    opt.register_step_pre_hook(lambda *given: 3)
-    with hv.record() as trace, pytest.raises(RuntimeError, match="must return None or a tuple"):
-        opt.step()
-    assert trace.steps[-1].hook is not None and trace.steps[-1].hook.name == "lambda *given: 3"
 
 
 def test_an_exception_in_the_step_names_the_optimizer() -> None:
@@ -361,25 +234,6 @@ def test_recording_does_not_change_pickles_and_copies_of_an_optimizer() -> None:
     assert vars(opt) == attributes and list(pre_hooks.values()) == [clip]
 
 
-def test_an_optimizer_created_while_recording_is_recorded() -> None:
-    with hv.record() as trace:
-        w, opt = make_optimizer()
-        opt.register_step_pre_hook(clip)
-        opt.step()
-    assert type(opt._optimizer_step_pre_hooks).__name__ == "OrderedDict"
-    assert [name for _, _, name, _ in optimizer_rows(trace)] == ["clip", None]
-    assert w.item() == pytest.approx(1.9)
-
-
-def test_a_step_is_recorded_once_with_a_scheduler() -> None:
-    _, opt = make_optimizer()
-    scheduler = torch.optim.lr_scheduler.StepLR(opt, 1)
-    with hv.record() as trace:
-        opt.step()
-        scheduler.step()
-    assert [(kind, on) for kind, on, *_ in optimizer_rows(trace)] == [("optimizer_step", "opt")]
-
-
 def test_a_recording_begun_inside_a_step_does_not_record_that_step() -> None:
     _, opt = make_optimizer()
     recordings: list[Any] = []
@@ -397,18 +251,3 @@ def test_a_recording_begun_inside_a_step_does_not_record_that_step() -> None:
     recordings[0].__exit__(None, None, None)
     assert [kind for kind, *_ in optimizer_rows(recordings[1])] == ["optimizer_step"]
     assert recordings[1].notes == []
-
-
-def test_optimizer_steps_can_be_saved_loaded_and_played(tmp_path: Path) -> None:
-    w, opt = make_optimizer()
-    opt.register_step_pre_hook(clip)
-    with hv.record() as trace:
-        (w * 3).backward()
-        opt.step()
-    trace.save(tmp_path / "trace.json")
-    loaded = hv.load(tmp_path / "trace.json")
-    assert loaded == trace
-    titles = [frame["title"] for frame in shown_steps(loaded.content())[-2:]]
-    assert titles == ["step pre-hook ① on opt", "opt takes a step"]
-    assert shown_firings(loaded.content())[0]["change"] == ""
-    assert "_optimizer_step_pre_hooks, first of 1" in shown_steps(loaded.content())[-2]["registration"]

@@ -3,7 +3,6 @@
 import re
 import shutil
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,12 @@ import graphviz
 import pytest
 import torch
 import torchviz
-from scenes import Scene, accumulator, c_hook, hook_everything, leaf, recorded, scene, silent
+from scenes import Scene, accumulator, c_hook, chain, hook_everything, leaf, recorded, scene, silent
+from shown import shown_steps
 
 import hookviz as hv
 from hookviz.picture.html_labels import AMBER
 from hookviz.picture.layout import FORMATS
-from hookviz.picture.scene import Scene as Picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -53,23 +52,18 @@ def draw_scene(tensors: Scene, **options: Any) -> hv.Figure:
 # -- formats
 
 
-@pytest.mark.parametrize(
-    ("format", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("dot", b"digraph"), ("gif", b"GIF")]
-)
-def test_a_figure_renders_without_a_dot_program(format: str, start: bytes, trace: hv.Trace) -> None:
-    assert trace.figure(3).pipe(format).startswith(start)
-    assert draw_scene(scene()).pipe(format).startswith(start)
+BEGINNINGS = {"svg": b"<svg", "png": b"\x89PNG", "dot": b"digraph", "gif": b"GIF"}
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_supported_format_can_be_rendered(format: str, trace: hv.Trace) -> None:
-    assert len(trace.figure().pipe(format)) > 100
+    data = trace.figure().pipe(format)
+    assert len(data) > 100 and data.startswith(BEGINNINGS.get(format, b""))
 
 
-@pytest.mark.parametrize("format", ["pdf", "mp4", "", "SVG "])
-def test_an_unknown_format_is_refused_with_a_list_of_formats(format: str, trace: hv.Trace) -> None:
+def test_an_unknown_format_is_refused_with_a_list_of_formats(trace: hv.Trace) -> None:
     with pytest.raises(ValueError, match="choose one of svg, png"):
-        trace.figure().pipe(format or "nothing")
+        trace.figure().pipe("pdf")
 
 
 def test_a_figure_is_written_to_a_file(trace: hv.Trace, tmp_path: Path) -> None:
@@ -83,18 +77,6 @@ def test_a_figure_is_written_into_a_folder(trace: hv.Trace, tmp_path: Path) -> N
     path = trace.figure().render("slide", directory=tmp_path / "slides", format="svg")
     assert Path(path) == tmp_path / "slides" / "slide.svg"
     assert Path(path).read_bytes().startswith(b"<svg")
-
-
-def test_a_figure_is_a_digraph_with_its_source(trace: hv.Trace) -> None:
-    assert isinstance(trace.figure(), graphviz.Digraph)
-    assert isinstance(draw_scene(scene()), hv.Figure)
-    assert trace.figure().source.startswith("digraph")
-
-
-def test_nothing_is_written_to_stderr(trace: hv.Trace, capfd: pytest.CaptureFixture[str]) -> None:
-    trace.figure().pipe("png")
-    captured = capfd.readouterr()
-    assert (captured.out, captured.err) == ("", "")
 
 
 def test_an_invalid_graph_raises_a_value_error() -> None:
@@ -164,17 +146,6 @@ def test_every_kind_of_hook_is_shown() -> None:
         assert label in shown
 
 
-def test_hooks_are_listed_in_firing_order() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    c.grad_fn.register_hook(silent("post"))
-    c.grad_fn.register_prehook(silent("pre"))
-    c.retain_grad()
-    c.register_hook(silent("tensor"))
-    pins = [text for text in texts(hv.draw(c)) if text[:1] in "①r"]
-    assert pins == ["① tensor", "retain_grad", "① pre pre", "① post post"]
-
-
 def test_a_step_shows_past_values_and_hides_future_ones(trace: hv.Trace) -> None:
     shown = [" ".join(texts(trace.figure(step), hidden=False)) for step in (0, 1, 8, 15)]
     assert "1 → 2" not in shown[0] and "8 → 10" not in shown[0]
@@ -201,17 +172,6 @@ def test_an_unfired_hook_is_labelled_did_not_fire_at_the_end() -> None:
     assert "did not fire" not in texts(trace.figure(0), hidden=False)
 
 
-def test_a_hook_that_raised_is_marked() -> None:
-    def boom(grad: torch.Tensor) -> None:
-        raise KeyError("x")
-
-    tensors = scene()
-    tensors.c.register_hook(boom)
-    with hv.record(names=tensors._asdict()) as trace, pytest.raises(KeyError):
-        tensors.e.backward()
-    assert "raised" in texts(trace.figure(-1), hidden=False)
-
-
 def test_an_aliased_edit_is_shown_on_the_arrow_before_the_gradient_arrives() -> None:
     def in_place(grad: torch.Tensor) -> None:
         grad *= 100
@@ -224,36 +184,9 @@ def test_an_aliased_edit_is_shown_on_the_arrow_before_the_gradient_arrives() -> 
     assert kinds[:2] == ["aliased", "arrive"]
     (aliased_step,) = (step for step in trace.steps if step.kind == "aliased")
     assert "1 → 100" in texts(trace.figure(aliased_step.index), hidden=False)
-    mark = Picture.from_trace(trace).marks[aliased_step.index]
     cause = trace.rows[aliased_step.row.cause or 0]
-    assert f"n{cause.node}-p{cause.hook}" in mark.elements
+    assert f"n{cause.node}-p{cause.hook}" in shown_steps(trace.content())[aliased_step.index]["on"]
     assert trace.steps[aliased_step.index + 1].sentence == "The gradient 100 arrives at c."
-
-
-def test_an_empty_trace_has_an_empty_picture() -> None:
-    assert texts(hv.Trace().figure()) == []
-
-
-def test_a_pass_is_drawn_with_its_own_graph() -> None:
-    x = leaf(2.0)
-    with hv.record() as trace:
-        x.sin().backward()
-        x.cos().backward()
-    assert "SinBackward0" in texts(trace.figure(0)) and "CosBackward0" not in texts(trace.figure(0))
-    assert "CosBackward0" in texts(trace.figure()) and "SinBackward0" not in texts(trace.figure())
-
-
-def test_a_pass_shows_only_its_own_hooks() -> None:
-    a = leaf(2.0)
-    y = a * 3
-    first = a.register_hook(silent("first"))
-    with hv.record() as trace:
-        y.backward(retain_graph=True)
-        first.remove()
-        a.register_hook(silent("second"))
-        y.backward()
-    pins = [[text for text in texts(trace.figure(step)) if text[:1] in "①②"] for step in (0, -1)]
-    assert pins == [["① first"], ["① second"]]
 
 
 # -- stable layout
@@ -289,49 +222,19 @@ def test_the_layout_is_the_same_when_gradient_texts_grow() -> None:
         assert all(other == first for other in other_outlines)
 
 
-# -- ids
-
-
-def test_svg_ids_and_classes_match_css_and_player(trace: hv.Trace) -> None:
-    root = parsed(trace.figure(-1))
-    element_ids = ids(root)
-    assert len(element_ids) == len(set(element_ids))
-    assert {f"n{i}" for i in range(5)} <= set(element_ids)
-    step = trace.steps[8]
-    assert f"n{step.node}-p{step.row.hook}" in element_ids
-    arrow = f"e{trace.steps[3].node}-0-{step.node}"
-    assert arrow in element_ids
-    classes = {name for element in root.iter() for name in (element.get("class") or "").split()}
-    assert {"hv-node", "hv-leaf", "hv-edge", "hv-pin", "hv-retain", "hv-name", "hv-op", "hv-grad", "hv-box"} <= classes
-
-
-def test_two_edges_between_the_same_nodes_have_different_ids() -> None:
-    x = leaf(2.0)
-    element_ids = ids(parsed(hv.draw(x * x)))
-    arrows = [re.fullmatch(r"e(\d+)-(\d+)-(\d+)", name) for name in element_ids]
-    starts, slots, ends = zip(*[arrow.groups() for arrow in arrows if arrow], strict=True)
-    assert (len(set(starts)), slots, len(set(ends))) == (1, ("0", "1"), 1)
-    assert len(element_ids) == len(set(element_ids))
-
-
-def test_an_svg_contains_no_links_and_no_scripts(trace: hv.Trace) -> None:
-    tags = {element.tag.removeprefix(SVG) for element in parsed(trace.figure()).iter()}
-    assert tags <= {"svg", "g", "path", "polygon", "text", "polyline", "ellipse"}
-
-
 # -- unusual names
 
 NAMES = [
-    '"', "'", "<b>bold</b>", "</script><script>", "&amp; & &lt;", "\\", "\\\\", "\\N \\l \\n", "\\G", "a\nb",
-    "\u202eright to left", "\u2066isolated\u2069", "\x00\x07\x1b[31m", "损失", "😀", "{a|b}", "%", "]]>", "<!-- -->",
-    "n0", "a:b", "{on}",
-    "\ufffe", "\u00ad", "a\u2028b", " lead", "]", "&#0;", "&nope;",
+    "'\"", "</script><script>", "&amp; & &lt; &#0; &nope;", "\\", "\\N \\l \\n \\G", "a\nb",
+    "\u202eright to \u2066left\u2069",
+    "\x00\x07\x1b[31m", "损失😀", "{a|b} %", "]]> <!-- -->", "n0", "{on}", "\ufffe\u00ada\u2028b", " lead",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_any_tensor_name_is_drawn_as_text(name: str) -> None:
     x = leaf(2.0)
+    x.register_hook(silent(name))
     with hv.record(names={name: x}) as trace:
         (x * 3).backward()
     for figure in (trace.figure(), trace.figure(1, tensors=True)):
@@ -340,31 +243,17 @@ def test_any_tensor_name_is_drawn_as_text(name: str) -> None:
         shown = [text.text or "" for text in root.iter(f"{SVG}text") if text.get("class") == "hv-name"]
         assert expected in [text.removeprefix("tensor ") for text in shown]
         assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {"svg", "g", "path", "polygon", "text"}
+        (pin,) = [text.text for text in root.iter(f"{SVG}text") if str(text.text).startswith("①")]
+        assert all(c == " " or c.isprintable() for c in str(pin))
 
 
-@pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_any_hook_name_is_drawn_as_text(name: str) -> None:
-    tensors = scene()
-    tensors.c.register_hook(silent(name))
-    shown = [text for text in texts(draw_scene(tensors)) if text.startswith("①")]
-    assert len(shown) == 1
-    assert not any(c != " " and not c.isprintable() for c in shown[0])
-
-
-@pytest.mark.parametrize("name", ["a" * 200, "很" * 200, "W" * 200])
+@pytest.mark.parametrize("name", ["a" * 200, "很" * 200])
 def test_a_long_name_is_truncated_with_an_ellipsis(name: str) -> None:
     x = leaf(2.0)
     for layer in (False, True):
         shown = texts(hv.draw(x * 3, names={name: x}, tensors=layer))
         (truncated,) = [text for text in shown if text.removeprefix("tensor ").startswith(name[:2])]
         assert len(truncated) < 40 and truncated.endswith("…")
-
-
-def test_a_long_hook_label_is_truncated_with_an_ellipsis() -> None:
-    tensors = scene()
-    tensors.c.register_hook(silent("very_" * 100))
-    (shown,) = [text for text in texts(draw_scene(tensors)) if text.startswith("①")]
-    assert len(shown) < 40 and shown.endswith("…")
 
 
 def test_many_hooks_on_one_tensor_are_numbered() -> None:
@@ -378,24 +267,15 @@ def test_many_hooks_on_one_tensor_are_numbered() -> None:
 # -- large graphs
 
 
-def chain(length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    x = leaf(1.0)
-    y = x
-    for _ in range(length):
-        y = y + 1
-    return x, y
-
-
 def test_a_large_graph_is_truncated_with_a_note() -> None:
-    _, y = chain(1000)
-    figure = hv.draw(y, most=40)
+    figure = hv.draw(chain(1000), most=40)
     assert sum(bool(re.fullmatch(r"n\d+", i)) for i in ids(parsed(figure))) == 40
     assert "This picture would have 1001 boxes; only the 40 nearest to the roots are drawn." in " ".join(texts(figure))
 
 
 def test_at_most_300_boxes_are_laid_out() -> None:
-    _, y = chain(400)
-    assert sum(bool(re.fullmatch(r"\tn\d+ \[.*", line)) for line in hv.draw(y, most=10_000).source.splitlines()) == 300
+    source = hv.draw(chain(400), most=10_000).source
+    assert sum(bool(re.fullmatch(r"\tn\d+ \[.*", line)) for line in source.splitlines()) == 300
 
 
 def recurrent_loss(steps: int) -> torch.Tensor:
@@ -411,28 +291,3 @@ def test_graphs_with_many_long_arrows_use_straight_arrows_with_a_note() -> None:
     note = "Many arrows are long: all arrows are drawn straight and may cross boxes."
     assert "splines" not in short_net.source and note not in texts(short_net)
     assert "splines=line" in long_net.source and note in texts(long_net)
-
-
-def test_a_large_trace_is_drawn_at_every_step() -> None:
-    _, y = chain(400)
-    with hv.record() as trace:
-        y.backward()
-    assert "only the 300 nearest" in trace.figure(-1).source
-    assert trace.figure(0).source != trace.figure(5).source
-
-
-def unusual_roots() -> Iterator[Any]:
-    yield torch.zeros(0).requires_grad_() * 2
-    yield leaf(1.0, 2.0).unbind()[1]
-    yield torch.ones(2, dtype=torch.complex64, requires_grad=True) * 2
-    yield torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))(torch.ones(2, 3)).sum()
-
-
-@pytest.mark.parametrize("root", list(unusual_roots()), ids=["empty", "unbind", "complex", "model"])
-def test_unusual_graphs_can_be_drawn(root: torch.Tensor) -> None:
-    assert texts(hv.draw(root)) and texts(hv.draw(root, tensors=True))
-
-
-def test_a_single_leaf_is_one_box() -> None:
-    x = leaf(2.0)
-    assert texts(hv.draw(x)) == ["x", "\N{NO-BREAK SPACE}= 2", "leaf · AccumulateGrad"]

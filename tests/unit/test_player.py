@@ -1,7 +1,6 @@
 """The Python side of the player: its traits, the content and size of its state, and its static fallback."""
 
 import json
-import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -9,13 +8,12 @@ import anywidget
 import ipywidgets
 import pytest
 import torch
-from scenes import c_hook, leaf, recorded, scene
-from shown import in_english, shown_firings, shown_notes, shown_steps, unpack_chunk
+from scenes import c_hook, leaf, recorded
+from shown import shown_firings, shown_notes, shown_steps, unpack_chunk
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
 from hookviz.picture.element_ids import is_tensor_fact
-from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
 from hookviz.player.scene_views import MAX_LAYER_BOXES
@@ -57,7 +55,7 @@ def test_a_player_is_a_widget_with_synced_traits(player: Player) -> None:
     assert (player.step, player.steps, player.playing, player.speed) == (0, 16, False, 1)
 
 
-@pytest.mark.parametrize(("value", "step"), [(0, 0), (7, 7), (15, 15), (16, 15), (10**6, 15), (-1, 0)])
+@pytest.mark.parametrize(("value", "step"), [(15, 15), (16, 15), (-1, 0)])
 def test_the_step_is_clamped_to_the_valid_range(player: Player, value: int, step: int) -> None:
     player.step = value
     assert player.step == step
@@ -69,59 +67,19 @@ def test_a_step_of_an_empty_trace_is_0() -> None:
     assert (player.step, player.steps, player.content["runs"]) == (0, 0, [])
 
 
-CONTROLS = {
-    "step": ipywidgets.IntSlider,
-    "playing": ipywidgets.ToggleButton,
-    "speed": ipywidgets.FloatSlider,
-    "predict": ipywidgets.Checkbox,
-    "right": ipywidgets.IntProgress,
-    "large": ipywidgets.Checkbox,
-}
-
-
-@pytest.mark.parametrize("trait", CONTROLS)
-def test_a_control_can_be_linked_in_the_browser(player: Player, trait: str) -> None:
-    control = CONTROLS[trait]()
-    link = ipywidgets.jslink((player, trait), (control, "value"))
-    assert link.source == (player, trait)
-    assert link.target == (control, "value")
-
-
-@pytest.mark.parametrize("trait", ["step", "playing"])
-def test_only_traits_that_exist_can_be_linked(player: Player, trait: str) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        ipywidgets.jslink((player, f"{trait}_nowhere"), (ipywidgets.IntSlider(), "value"))
+def test_a_control_can_be_linked_in_the_browser(player: Player) -> None:
+    slider = ipywidgets.IntSlider()
+    link = ipywidgets.jslink((player, "step"), (slider, "value"))
+    assert (link.source, link.target) == ((player, "step"), (slider, "value"))
 
 
 def test_the_state_of_the_shared_scene_is_small(player: Player) -> None:
     assert size(state(player)) <= 50_000
 
 
-def test_the_state_of_twenty_nodes_is_small() -> None:
-    x = leaf(2.0)
-    y = x
-    for _ in range(19):
-        y = (y * 1.5) if y is x else y.sin()
-        y.register_hook(c_hook)
-    with hv.record() as trace:
-        y.backward()
-    assert len(trace.ops) == 20
-    assert size(state(trace.player())) <= 150_000
-
-
-def test_the_script_is_a_single_javascript_module() -> None:
-    script = read_bundle("player.js")
-    assert script.count("export{") == 1 and re.search(r"(\w+)=\{render:\w+\};export\{\1 as default\};$", script.strip())
-    assert "import " not in script
-
-
 def test_the_initial_state_of_a_page_equals_the_widget_defaults() -> None:
     traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
     assert traits == {**INITIAL, "steps": 0, "content": {}}
-
-
-def test_the_state_is_valid_json(player: Player) -> None:
-    json.dumps(state(player), allow_nan=False)
 
 
 def test_each_step_has_a_frame_with_its_sentence_and_kind(player: Player) -> None:
@@ -178,21 +136,6 @@ def test_the_layers_show_hook_lists_and_tensor_facts(player: Player) -> None:
     assert "pre-hooks" not in "".join(ET.fromstring(player.content["svgs"][0]).itertext())
 
 
-def test_the_tensor_layer_starts_with_the_grads_before_the_pass() -> None:
-    x = leaf(2.0)
-    x.grad = torch.tensor(100.0)
-    with hv.record(names={"x": x}) as trace:
-        (x * 3).backward()
-    player = trace.player()
-    root = ET.fromstring(layers(player)[1][0])
-    [fact] = [group for group in root.iter() if group.get("id") == f"n{trace.ops.index('AccumulateGrad')}-f0"]
-    assert [text.strip() for text in fact.itertext()] == ["grad", "100"]
-    texts = [step["texts"] for step in shown_steps(player.content)]
-    assert [texts_of_step[spot] for texts_of_step in texts for spot in texts_of_step if spot == fact.get("id")] == [
-        "103"
-    ]
-
-
 def test_a_large_graph_has_no_layers() -> None:
     x = leaf(2.0)
     y = x
@@ -217,36 +160,6 @@ def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:
     )
 
 
-def test_a_hook_without_source_is_labelled_as_such(player: Player) -> None:
-    hook = player.hooks[shown_steps(player.content)[9]["hook"]]
-    assert (hook["source"], hook["first_line"]) == (None, None)
-    assert hook["no_source"] is not None and in_english(hook["no_source"]) == "The source of print is not available."
-
-
-def test_the_registration_of_a_hook_states_that_its_tensor_is_a_leaf(player: Player) -> None:
-    assert "d is a leaf" in shown_steps(player.content)[5]["registration"]
-
-
-def test_the_registration_of_a_raising_hook_states_that_its_tensor_is_a_leaf() -> None:
-    x = leaf(2.0)
-    x.register_hook(lambda grad: 1 / 0)
-    with pytest.raises(ZeroDivisionError), hv.record() as trace:
-        (x * 3).backward()
-    assert "x is a leaf" in shown_steps(trace.content())[-1]["registration"]
-
-
-def test_a_long_value_that_a_hook_leaves_unchanged_is_shown_once() -> None:
-    x = torch.ones(100, requires_grad=True)
-    x.register_hook(lambda grad: None)
-    x.register_hook(lambda grad: grad * 2)
-    with hv.record() as trace:
-        x.sum().backward()
-    unchanged, doubled = (frame for frame in shown_steps(trace.content()) if frame["kind"] == "tensor_hook")
-    assert (unchanged["before"], unchanged["after_label"]) == (None, "before and after")
-    assert unchanged["after"].startswith("shape  (100,)") and unchanged["after"] == doubled["before"]
-    assert (doubled["before_label"], doubled["after_label"]) == ("before", "after")
-
-
 def test_a_compute_frame_lists_the_sent_gradients(player: Player) -> None:
     frame = shown_steps(player.content)[3]
     assert (frame["before"], frame["before_label"], frame["after"]) == ("2", "takes", None)
@@ -265,20 +178,6 @@ def test_arrive_and_compute_frames_have_reasons(player: Player) -> None:
     assert sum(size(frame["reasons"]) for frame in shown_steps(player.content) if "reasons" in frame) <= 2_000
 
 
-def test_the_next_hook_is_one_of_the_same_pass() -> None:
-    tensors, x = scene(), leaf(7.0)
-    y = x * x
-    x.register_post_accumulate_grad_hook(lambda parameter: None)
-    tensors.c.register_hook(lambda grad: y.backward())
-    tensors.c.register_hook(c_hook)
-    with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward()
-    hook_frames = [
-        (frame["picture"], frame["next_hook"]) for frame in shown_steps(trace.content()) if frame["glyph"] == "hook"
-    ]
-    assert hook_frames == [(1, ""), (0, "Next: ② c_hook on c sees 4."), (0, "")]
-
-
 def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) -> None:
     assert [(firing["step"], firing["hook"], firing["on"]) for firing in shown_firings(player.content)] == [
         (1, "① λ grad * 2", "e"),
@@ -287,29 +186,6 @@ def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) ->
         (9, "② print", "c"),
     ]
     assert [firing["change"] for firing in shown_firings(player.content)] == ["1 → 2", "12 → 112", "8 → 10", "10 → 10"]
-
-
-def test_passes_over_different_graphs_have_different_pictures() -> None:
-    x = leaf(2.0)
-    with hv.record() as trace:
-        x.sin().backward()
-        x.cos().backward()
-    player = trace.player()
-    assert len(player.content["svgs"]) == 2
-    assert {frame["picture"] for frame in shown_steps(player.content)} == {0, 1}
-    assert "SinBackward0" in player.content["svgs"][0] and "CosBackward0" in player.content["svgs"][1]
-
-
-def test_the_contributions_to_a_sum_are_listed() -> None:
-    x = leaf(2.0)
-    y = x.sin()
-    with hv.record() as trace:
-        (y * 3 + y * 5).backward()
-    (parts,) = [
-        frame["gradients"] for frame in shown_steps(trace.content()) if frame["kind"] == "arrive" and frame["gradients"]
-    ]
-    assert sorted(value for _, value in parts) == ["3", "5"]
-    assert all(sender.startswith("from MulBackward0") for sender, _ in parts)
 
 
 # -- in Jupyter
@@ -350,10 +226,3 @@ def test_nan_and_inf_are_sent_as_text() -> None:
         (x * x).sum().backward()
     assert json.dumps(state(trace.player()), allow_nan=False)
     assert any("nan" in (frame["after"] or "") for frame in shown_steps(trace.content()))
-
-
-def test_empty_tensors_have_nonempty_texts() -> None:
-    x = torch.zeros(0, 3, requires_grad=True)
-    with hv.record() as trace:
-        (x * 2).sum().backward()
-    assert all(frame["after"] != "" and frame["before"] != "" for frame in shown_steps(trace.content()))

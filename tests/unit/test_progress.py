@@ -1,7 +1,6 @@
 """Long operations show progress in a terminal and in Jupyter, and clear it at the end."""
 
 import io
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,9 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.player.widget import Player
 from hookviz.support import progress as progress_module
-from hookviz.support.progress import progress, show_progress_with
+from hookviz.support.progress import show_progress_with
 from hookviz.what_if import whatif
-from hookviz.what_if.slider_panel import make_sliders
 from tests.unit.test_whatif import a_to_e
 from tests.waiting import PATIENCE
 
@@ -31,60 +28,41 @@ def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "INTERVAL", 0)
 
 
-def run_parts(parts: int) -> None:
-    with progress("{n} of {total}", parts) as tick:
-        for _ in range(parts):
-            tick()
-
-
-def test_a_short_operation_shows_no_progress() -> None:
-    lines: list[str] = []
-    with show_progress_with(lines.append):
-        run_parts(3)
-    assert lines == []
-
-
-def test_each_part_is_shown_and_the_line_is_cleared_at_the_end(no_delay: None) -> None:
-    lines: list[str] = []
-    with show_progress_with(lines.append):
-        run_parts(3)
-    assert [line[:6] for line in lines] == ["1 of 3", "2 of 3", "3 of 3", ""]
-
-
-def test_an_interrupt_clears_the_line(no_delay: None) -> None:
-    lines: list[str] = []
-
-    def run_interrupted() -> None:
-        with progress("{n} of {total}", 2) as tick:
-            tick()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), show_progress_with(lines.append):
-        run_interrupted()
-    assert lines[0].startswith("1 of 2") and lines[-1] == ""
+def run_once() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    x.register_hook(lambda grad: grad * 10)
+    (x * x).backward()
 
 
 def test_a_terminal_shows_one_line_and_clears_it(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = FakeTerminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    run_parts(2)
+    whatif(run_once)
     output = terminal.getvalue()
-    assert "1 of 2" in output and "\n" not in output
+    assert "2 of 2" in output and "\n" not in output
     assert output.split("\r")[-2:] == [" " * max(map(len, output.split("\r"))), ""]
+
+
+def test_an_interrupt_clears_the_line(no_delay: None) -> None:
+    lines: list[str] = []
+    runs: list[None] = []
+
+    def interrupt_the_third_run() -> None:
+        a_to_e()
+        runs.append(None)
+        if len(runs) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), show_progress_with(lines.append):
+        whatif(interrupt_the_third_run)
+    assert without_bars(lines) == WHATIF_LINES[:1] and lines[-1] == ""
 
 
 def test_nothing_is_written_to_a_stream_that_is_not_a_terminal(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.StringIO()
     monkeypatch.setattr("sys.stderr", file)
-    run_parts(2)
+    whatif(run_once)
     assert file.getvalue() == ""
-
-
-def test_progress_starts_no_thread(no_delay: None) -> None:
-    before = threading.active_count()
-    with show_progress_with(lambda line: None), progress("{n} of {total}", 2) as tick:
-        tick()
-        assert threading.active_count() == before
 
 
 WHATIF_LINES = [
@@ -138,15 +116,6 @@ def test_small_traces_show_no_progress(no_delay: None, tmp_path: Path) -> None:
     assert lines == []
 
 
-def test_a_slider_shows_progress_in_its_panel(no_delay: None) -> None:
-    experiment, lines = whatif(a_to_e, a=(-3, 3)), list[str]()
-    (slider,) = make_sliders(experiment, Player.showing(experiment.content()), lines.append)
-    slider.value = 1.5
-    assert without_bars(lines)[:15] == WHATIF_LINES[:15]
-    assert without_bars(lines)[15:] == [f"Preparing the player: {n} of 32" for n in range(1, 33)]
-    assert lines[-1] == ""
-
-
 CELLS = (
     "import torch, hookviz as hv\nfrom hookviz.support import progress\nprogress.DELAY, progress.INTERVAL = 1e-9, 0\n"
     "def run():\n    x = torch.tensor(3.0, requires_grad=True)\n"
@@ -195,5 +164,4 @@ def test_without_stderr_the_work_is_done_without_progress(
     stream: Any, no_delay: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr", stream)
-    run_parts(3)
-    assert len(whatif(a_to_e).traces) == 16
+    assert len(whatif(run_once).traces) == 2

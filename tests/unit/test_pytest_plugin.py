@@ -75,62 +75,6 @@ def run(pytester: Pytester, tests: str, *options: str, fails: bool = False) -> p
     return result
 
 
-@pytest.mark.slow
-def test_three_leaks_fail_and_are_named_and_the_clean_test_passes(pytester: Pytester) -> None:
-    result = run(pytester, LEAKS, "--hookviz-leaks", fails=True)
-    result.assert_outcomes(passed=4, errors=3)
-    result.stdout.fnmatch_lines(
-        [
-            "*ERROR at teardown of test_on_a_module_of_a_fixture*",
-            "This test left a hook behind:",
-            "  forward hook save_output on model.0 (test_three_leaks*.py, line *)",
-            "*ERROR at teardown of test_on_a_global_parameter*",
-            "  tensor hook look on shared.weight (*",
-            "*ERROR at teardown of test_on_all_modules_and_optimizers*",
-            "This test left 2 hooks behind:",
-            "  forward hook save_output on all modules (*",
-            "  step hook on_step on all optimizers (*",
-        ]
-    )
-
-
-@pytest.mark.slow
-def test_without_being_asked_the_plugin_checks_nothing(pytester: Pytester) -> None:
-    run(pytester, LEAKS).assert_outcomes(passed=4)
-
-
-MARKED = """
-@pytest.mark.hookviz_leaks
-def test_marked():
-    shared.register_forward_hook(save_output)
-
-def test_with_the_fixture(hookviz_leaks):
-    shared.register_forward_hook(save_output)
-
-def test_unmarked():
-    shared.register_forward_hook(save_output)
-
-class Case:
-    @pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.hookviz_leaks(False))])
-    def test_parametrized(self, n):
-        shared.register_forward_hook(save_output)
-class TestCase(Case): pass
-"""
-
-
-@pytest.mark.slow
-def test_a_mark_or_the_fixture_asks_for_the_check_of_one_test(pytester: Pytester) -> None:
-    run(pytester, MARKED, fails=True).assert_outcomes(passed=5, errors=2)
-
-
-@pytest.mark.slow
-def test_a_mark_leaves_one_test_out_where_the_ini_file_checks_all(pytester: Pytester) -> None:
-    pytester.makeini("[pytest]\nhookviz_leaks = true")
-    result = run(pytester, MARKED, fails=True)
-    result.assert_outcomes(passed=5, errors=4)
-    assert "test_parametrized[1]" not in result.stdout.str()
-
-
 NO_LEAKS = """
 import unittest
 import hookviz as hv
@@ -174,16 +118,64 @@ def test_that_fails():
 """
 
 
-@pytest.mark.slow
-def test_hooks_that_end_with_their_test_or_belong_to_a_fixture_do_not_count(pytester: Pytester) -> None:
-    run(pytester, NO_LEAKS, "--hookviz-leaks", fails=True).assert_outcomes(passed=5, failed=1)
+LAST = """
+def test_last(model):
+    model[0].weight.register_hook(look)
+"""
 
 
 @pytest.mark.slow
-def test_the_last_test_of_a_file_is_checked_before_the_fixtures_of_the_file_end(pytester: Pytester) -> None:
-    last = "def test_last(model):\n    model[0].weight.register_hook(look)"
-    result = run(pytester, last, "--hookviz-leaks", fails=True)
-    result.stdout.fnmatch_lines(["  tensor hook look on model.0.weight (*"])
+def test_three_leaks_fail_and_are_named_and_the_clean_test_passes(pytester: Pytester) -> None:
+    """Hooks that end with their test or belong to a fixture do not count; the last test is checked, too."""
+    result = run(pytester, LEAKS + NO_LEAKS + LAST, "--hookviz-leaks", fails=True)
+    result.assert_outcomes(passed=10, failed=1, errors=4)
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_on_a_module_of_a_fixture*",
+            "This test left a hook behind:",
+            "  forward hook save_output on model.0 (test_three_leaks*.py, line *)",
+            "*ERROR at teardown of test_on_a_global_parameter*",
+            "  tensor hook look on shared.weight (*",
+            "*ERROR at teardown of test_on_all_modules_and_optimizers*",
+            "This test left 2 hooks behind:",
+            "  forward hook save_output on all modules (*",
+            "  step hook on_step on all optimizers (*",
+            "*ERROR at teardown of test_last*",
+            "  tensor hook look on model.0.weight (*",
+        ]
+    )
+
+
+MARKED = """
+@pytest.mark.hookviz_leaks
+def test_marked():
+    shared.register_forward_hook(save_output)
+
+def test_with_the_fixture(hookviz_leaks):
+    shared.register_forward_hook(save_output)
+
+def test_unmarked():
+    shared.register_forward_hook(save_output)
+
+class Case:
+    @pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.hookviz_leaks(False))])
+    def test_parametrized(self, n):
+        shared.register_forward_hook(save_output)
+class TestCase(Case): pass
+"""
+
+
+@pytest.mark.slow
+def test_a_mark_or_the_fixture_asks_for_the_check_of_one_test(pytester: Pytester) -> None:
+    run(pytester, LEAKS + MARKED, fails=True).assert_outcomes(passed=9, errors=2)
+
+
+@pytest.mark.slow
+def test_a_mark_leaves_one_test_out_where_the_ini_file_checks_all(pytester: Pytester) -> None:
+    pytester.makeini("[pytest]\nhookviz_leaks = true")
+    result = run(pytester, MARKED, fails=True)
+    result.assert_outcomes(passed=5, errors=4)
+    assert "test_parametrized[1]" not in result.stdout.str()
 
 
 LATE = """

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import math
 import os
 import re
 import zlib
@@ -134,17 +133,12 @@ def test_formulas_are_shown_in_symbols_where_numbers_are_redacted(trace: hv.Trac
     assert found == {("symbols only", "No values: the numbers are left out of this page.")}
 
 
-@pytest.mark.parametrize("target_kind", ["file", "standard output"])
-def test_the_command_line_redacts_the_same(target_kind: str, trace: hv.Trace, tmp_path: Path, capfdbinary: Any) -> None:
+def test_the_command_line_redacts_the_same(trace: hv.Trace, tmp_path: Path) -> None:
     saved, target = tmp_path / "pass.json", tmp_path / "pass.html"
     trace.save(saved)
-    output = "-" if target_kind == "standard output" else str(target)
-    assert main(["page", str(saved), "-o", output, "--no-source", "--no-values"]) == 0
-    html = capfdbinary.readouterr().out.decode() if output == "-" else target.read_text(encoding="utf-8")
-    assert (
-        markers_in(page_and_unpacked_parts(html), [*NUMBERS, *NUMBERS_IN_MESSAGES, "marker_in_source", SECRET_PATH])
-        == []
-    )
+    assert main(["page", str(saved), "-o", str(target), "--no-source", "--no-values"]) == 0
+    text = page_and_unpacked_parts(target.read_text(encoding="utf-8"))
+    assert markers_in(text, [*NUMBERS, *NUMBERS_IN_MESSAGES, "marker_in_source", SECRET_PATH]) == []
 
 
 class Tripled(torch.autograd.Function):
@@ -167,11 +161,9 @@ def test_the_location_of_a_custom_backward_is_redacted_with_the_source() -> None
     assert markers_in(text, ["test_redaction"]) == []
 
 
-@pytest.mark.parametrize("name", ["source", "values"])
-def test_redaction_options_must_be_true_or_false(name: str, trace: hv.Trace, tmp_path: Path) -> None:
-    settings: Any = {name: "no"}
-    with pytest.raises(TypeError, match=f"{name} is either True or False; this is a str"):
-        trace.to_html(tmp_path / "page.html", **settings)
+def test_redaction_options_must_be_true_or_false(trace: hv.Trace, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="values is either True or False; this is a str"):
+        trace.to_html(tmp_path / "page.html", values="no")  # type: ignore[arg-type]
     assert not any(tmp_path.iterdir())
 
 
@@ -189,15 +181,3 @@ def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:
         (x * x).backward()
     redacted = redact(trace, source=False)
     assert [row.name for row in redacted.hook_rows] == ["partial(lambda)"] * 2
-
-
-def test_the_sentence_of_a_scaler_does_not_mention_inf_without_numbers() -> None:
-    w = torch.tensor(3.0, requires_grad=True)
-    sgd, scaler = torch.optim.SGD([w], lr=0.1), torch.amp.GradScaler("cpu")
-    with hv.record() as trace:
-        scaler.scale(w * math.inf).backward()
-        scaler.unscale_(sgd)
-    assert "finds Inf or NaN among them" in trace.steps[-1].sentence
-    assert redact(trace, values=False).steps[-1].sentence == (
-        "The GradScaler divides the gradients of sgd by (left out): from here on they are not scaled."
-    )

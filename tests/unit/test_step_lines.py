@@ -1,20 +1,16 @@
 """Each step stands at a line of the user's code: of a hook, an assignment, a module call or the call of backward."""
 
-import json
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from shown import all_words, in_english
 
 import hookviz as hv
-from hookviz.analysis.source_lines.step_lines import StepLines
-from hookviz.player.code_texts import CodeTexts
-from hookviz.player.wording import Wording
 from hookviz.recorder.user_code import MAX_LINES, PART_LINES
 from hookviz.storage.integrity import find_fault
-from hookviz.trace.dropped_passes import drop_passes
 from hookviz.trace.redaction import redact
 
 SCRIPT = """\
@@ -66,18 +62,21 @@ def run_script(folder: Path, text: str, name: str = "program.py") -> dict[str, A
 
 
 def lines_by_step(trace: hv.Trace) -> dict[str, set[str]]:
-    """Return kind and subject of the steps → the code and the note of their lines."""
-    lines = StepLines(trace)
+    """Return kind and subject of the steps → the code that the player shows for them, with the note of its line."""
+    content = trace.content()
     found: dict[str, set[str]] = {}
-    for step in trace.steps:
-        place = lines.line(step)
-        if place is None or place.line is None:
-            shown = ""
-        else:
-            source = lines.sources[place.source]
-            shown = f"{source.text.splitlines()[place.line - source.line].strip()} | {place.note}"
+    for step, words in zip(trace.steps, all_words(content), strict=True):
+        index, line, note = words.get("code", (0, None, None))
+        shown = ""
+        if line is not None:
+            source = content["sources"][index]
+            shown = f"{source['text'].splitlines()[line - source['first_line']].strip()} | {in_english(note)}"
         found.setdefault(f"{step.kind} {step.on}", set()).add(shown)
     return found
+
+
+def source_titles(trace: hv.Trace) -> list[str]:
+    return [in_english(source["title"]) for source in trace.content()["sources"]]
 
 
 def test_every_kind_of_step_of_a_script_has_its_line(tmp_path: Path) -> None:
@@ -101,13 +100,6 @@ def test_the_nodes_of_a_module_stand_at_the_call_in_the_users_code(tmp_path: Pat
     assert lines["compute TanhBackward0"] == {
         "return self.second(h) | Line 12 called net.second, which made this node."
     }
-
-
-def test_a_text_is_kept_once(tmp_path: Path) -> None:
-    trace = run_script(tmp_path, NET)["trace"]
-    assert [(source.file, source.line, source.text, source.whole) for source in trace.sources] == [
-        ("program.py", 1, NET, True)
-    ]
 
 
 def test_of_a_long_file_the_function_is_kept(tmp_path: Path) -> None:
@@ -135,8 +127,8 @@ def test_code_without_a_text_has_no_lines() -> None:
     exec(SCRIPT, variables)
     trace = variables["trace"]
 
-    assert trace.sources == [] == trace.lines
-    assert StepLines(trace).line(trace.steps[0]) is None
+    assert trace.sources == [] == trace.lines and source_titles(trace) == []
+    assert set().union(*lines_by_step(trace).values()) == {""}
 
 
 def test_a_hook_from_elsewhere_brings_its_own_text(tmp_path: Path) -> None:
@@ -147,14 +139,8 @@ def test_a_hook_from_elsewhere_brings_its_own_text(tmp_path: Path) -> None:
     variables: dict[str, Any] = {"__name__": "program", "other": other}
     exec(compile(text, str(path), "exec"), variables)
 
-    lines = StepLines(variables["trace"])
-    assert [source.file for source in lines.sources] == ["program.py", "hooks.py"]
+    assert source_titles(variables["trace"]) == ["program.py", "hooks.py, lines 1–2"]
     assert lines_by_step(variables["trace"])["tensor_hook c"] == {"return grad * 7 | Line 2: the hook c_hook."}
-
-
-def test_a_given_name_is_no_variable(tmp_path: Path) -> None:
-    trace = run_script(tmp_path, SCRIPT.replace("hv.record()", "hv.record(names={'b': c})"))["trace"]
-    assert lines_by_step(trace)["arrive b"] == {""}
 
 
 # -- notebooks
@@ -257,18 +243,6 @@ def test_a_file_keeps_the_lines(trace: hv.Trace, tmp_path: Path) -> None:
     assert lines_by_step(loaded) == lines_by_step(trace)
 
 
-def test_a_file_without_lines_is_read(trace: hv.Trace, tmp_path: Path) -> None:
-    path = tmp_path / "trace.json"
-    trace.save(path)
-    data = json.loads(path.read_text())
-    del data["sources"], data["lines"]
-    path.write_text(json.dumps(data))
-    loaded = hv.load(path)
-
-    assert loaded.sources == [] and loaded.rows == trace.rows
-    assert set().union(*lines_by_step(loaded).values()) == {""}
-
-
 @pytest.mark.parametrize("change", [{"source": 9}, {"call": 99}, {"pass_id": 5}, {"names": (("c", 9),)}])
 def test_a_line_that_refers_to_nothing_is_a_fault(trace: hv.Trace, change: dict[str, Any]) -> None:
     assert find_fault(trace) == ""
@@ -283,31 +257,15 @@ def test_redaction_leaves_the_program_out(trace: hv.Trace, left_out: str) -> Non
     assert trace.sources and trace.lines
 
 
-def test_the_lines_of_dropped_passes_go(trace: hv.Trace, tmp_path: Path) -> None:
-    text = SCRIPT.replace("    d.backward()", "    d.backward(retain_graph=True)\n    d.backward()")
-    two_passes = run_script(tmp_path, text, "twice.py")["trace"]
-    drop_passes(two_passes, 1)
-
-    assert [(row.pass_id, row.line) for row in two_passes.lines] == [(0, 14)]
-    assert lines_by_step(two_passes)["seed d"] == {"d.backward() | Line 14 started this backward pass."}
-    drop_passes(trace, 1)
-    assert trace.lines == []
-
-
 # -- what a player gets
 
 
 def test_a_player_gets_the_part_of_a_long_text_that_its_steps_belong_to(tmp_path: Path) -> None:
     trace = run_script(tmp_path, "# padding\n" * 40 + SCRIPT)["trace"]
-    code = CodeTexts()
-    find_line = code.lines_of(trace)
-    (text,) = code.texts(Wording())
-
-    assert (text["first_line"], len(text["text"].splitlines())) == (42, 12)
-    assert text["title"] == ["code.part", {"file": "program.py", "first": "42", "last": "53"}]
-    places = [place for place in map(find_line, trace.steps) if place is not None and place.line is not None]
-    assert {place.source for place in places} == {0}
-    assert all(42 <= (place.line or 0) <= 53 for place in places)
+    (source,) = trace.content()["sources"]
+    assert (source["first_line"], len(source["text"].splitlines())) == (42, 12)
+    assert in_english(source["title"]) == "program.py, lines 42–53"
+    assert lines_by_step(trace)["seed d"] == {"d.backward() | Line 53 started this backward pass."}
 
 
 def test_runs_share_their_texts(tmp_path: Path) -> None:

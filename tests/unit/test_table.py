@@ -1,4 +1,4 @@
-"""A table is a list in Python, text in a terminal and a table in Jupyter."""
+"""A table, such as ``trace.firings``, is a list in Python, text in a terminal and a table in Jupyter."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -13,11 +13,13 @@ def table() -> Table[int]:
     return Table([1, 22, 3], ("n", "half"), lambda n: (str(n), f"{n / 2}"))
 
 
-def test_a_table_is_a_sequence(table: Table[int]) -> None:
+def test_a_table_is_a_sequence_that_cannot_be_changed(table: Table[int]) -> None:
     assert isinstance(table, Sequence)
     assert (len(table), table[0], table[-1], 22 in table, list(table)) == (3, 1, 3, True, [1, 22, 3])
     with pytest.raises(IndexError):
         table[3]
+    with pytest.raises(TypeError):
+        table[0] = 5  # type: ignore[index]
 
 
 def test_a_slice_is_a_table(table: Table[int]) -> None:
@@ -26,70 +28,43 @@ def test_a_slice_is_a_table(table: Table[int]) -> None:
     assert part.texts() == [("22", "11.0"), ("3", "1.5")]
 
 
-@pytest.mark.parametrize("other", [[1, 22, 3], (1, 22, 3)])
-def test_a_table_equals_a_list_of_its_rows(table: Table[int], other: Sequence[int]) -> None:
-    assert table == other
-    assert table == table[:]
-    assert table != [1, 22]
-    assert table != 3
-
-
-def test_equal_tables_have_equal_hashes(table: Table[int]) -> None:
+def test_a_table_equals_a_list_of_its_rows(table: Table[int]) -> None:
+    assert table == [1, 22, 3] and table == (1, 22, 3) and table == table[:]
+    assert table != [1, 22] and table != 3
     assert hash(table) == hash(table[:])
-
-
-def test_a_table_cannot_be_changed(table: Table[int]) -> None:
-    with pytest.raises(TypeError):
-        table[0] = 5  # type: ignore[index]
 
 
 def test_columns_are_aligned_under_their_headers(table: Table[int]) -> None:
     assert repr(table) == "n   half\n1   0.5\n22  11.0\n3   1.5"
 
 
-def test_an_empty_table_shows_its_headers() -> None:
-    empty: Table[int] = Table([], ("n", "half"), lambda n: (str(n), ""))
-    assert repr(empty) == "n  half"
-    assert len(ET.fromstring(empty._repr_html_()).findall("tbody/tr")) == 0
-
-
 def test_the_html_table_has_column_headers_for_screen_readers(table: Table[int]) -> None:
     root = ET.fromstring(table._repr_html_())
-    assert [cell.text for cell in root.findall("thead/tr/th")] == ["n", "half"]
-    assert {cell.get("scope") for cell in root.findall("thead/tr/th")} == {"col"}
+    assert [(cell.text, cell.get("scope")) for cell in root.findall("thead/tr/th")] == [("n", "col"), ("half", "col")]
     assert [[cell.text for cell in row] for row in root.findall("tbody/tr")] == [list(row) for row in table.texts()]
 
 
-@pytest.mark.parametrize("text", ["<b>", "</td></table><script>", "&amp;", '"', "'", "损失"])
+@pytest.mark.parametrize("text", ["</td></table><script>", "&amp;", '"', "损失"])
 def test_markup_in_a_cell_is_escaped(text: str) -> None:
     table = Table([text], (text,), lambda row: (row,))
     root = ET.fromstring(table._repr_html_())
     assert [cell.text for cell in root.iter() if cell.tag in ("th", "td")] == [text, text]
 
 
-@pytest.mark.parametrize("text", ["\u202e", "\u2066", "\0", "\ud800"])
-def test_invisible_and_bidi_characters_are_replaced(text: str) -> None:
-    table = Table([text], ("head",), lambda row: (row,))
-    assert text not in repr(table) and "<td" in table._repr_html_() and text not in table._repr_html_()
-    assert "\N{REPLACEMENT CHARACTER}" in repr(table)
-    table._repr_html_().encode()
-
-
-def test_a_cell_with_a_line_break_stays_on_one_line() -> None:
-    table = Table(["a\nb", "c"], ("head", "next"), lambda row: (row, "x"))
+def test_invisible_and_bidi_characters_are_replaced() -> None:
+    table = Table(["\u202ea\u2066b\0c\ud800", "a\nb"], ("head",), lambda row: (row,))
+    for text in (repr(table), table._repr_html_()):
+        assert not set("\u202e\u2066\0\ud800") & set(text) and "\N{REPLACEMENT CHARACTER}" in text
     assert len(repr(table).splitlines()) == 3
 
 
-def test_a_table_without_rows_is_shown_as_none() -> None:
-    empty: Table[int] = Table((), ("n",), lambda n: (str(n),))
-    assert "None." in empty._repr_html_()
-    assert "<table" not in empty._repr_html_()
-
-
-def test_an_empty_table_may_show_a_custom_sentence() -> None:
-    empty: Table[int] = Table((), ("n",), lambda n: (str(n),), nothing="No <n>.")
-    assert repr(empty) == repr(empty[:]) == "No <n>."
-    assert ET.fromstring(empty._repr_html_()).text == "No <n>."
+def test_an_empty_table_shows_its_sentence_or_none() -> None:
+    headed: Table[int] = Table([], ("n", "half"), lambda n: (str(n), ""))
+    assert repr(headed) == "n  half"
+    assert "None." in headed._repr_html_() and "<table" not in headed._repr_html_()
+    told: Table[int] = Table((), ("n",), lambda n: (str(n),), nothing="No <n>.")
+    assert repr(told) == repr(told[:]) == "No <n>."
+    assert ET.fromstring(told._repr_html_()).text == "No <n>."
 
 
 def test_long_cells_of_a_wide_table_stand_below_their_row_and_nothing_is_left_out() -> None:

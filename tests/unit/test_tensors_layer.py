@@ -112,19 +112,6 @@ def test_two_tensors_of_one_node_are_drawn_above_it_with_their_own_hooks() -> No
     )
 
 
-def test_the_default_picture_has_no_tensor_layer() -> None:
-    tensors = scene()
-    assert parts(hv.draw(tensors.e, names=tensors._asdict())) == []
-
-
-def test_a_node_without_a_named_tensor_is_drawn_alone() -> None:
-    x = leaf(2.0)
-    y = (x * 3).sin()
-    assert [part.title for part in parts(hv.draw(y, tensors=True))] == [
-        "tensor y", "node SinBackward0", "node MulBackward0", "tensor x", "node AccumulateGrad",
-    ]  # fmt: skip
-
-
 def test_the_grad_of_a_tensor_is_shown_as_of_the_step(trace: hv.Trace) -> None:
     grads = [tensor(trace.figure(step, tensors=True), "d").facts["grad"] for step in (0, 5, 6, 15)]
     assert grads == ["None", "None", "112", "112"]

@@ -1,7 +1,5 @@
 """Several threads at once: a recording contains the steps of its own thread, and says that it missed others."""
 
-import _thread
-import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +11,6 @@ from scenes import Net, leaf, plain
 from torch import nn
 
 import hookviz as hv
-from hookviz.support.interpreter import gc_paused, thread_switching_paused
-from tests.waiting import PATIENCE
 
 THREADS = 8
 
@@ -91,21 +87,6 @@ def test_a_note_reports_a_pass_in_an_unobserved_thread(given: bool) -> None:
     assert "no backward pass ran" not in repr(trace)
 
 
-def test_a_pass_in_a_thread_of_the_engine_adds_no_note() -> None:
-    """On a device, checkpointing starts a pass in a thread of the engine, which Python did not start."""
-    finished = threading.Event()
-
-    def inner() -> None:
-        leaf(2.0).backward()
-        finished.set()
-
-    with hv.record() as trace:
-        _thread.start_new_thread(inner, ())
-        assert finished.wait(PATIENCE)
-        leaf(3.0).backward()
-    assert trace.notes == []
-
-
 def test_a_pass_in_a_thread_with_its_own_recording_adds_no_note() -> None:
     def train() -> None:
         with hv.record():
@@ -117,18 +98,6 @@ def test_a_pass_in_a_thread_with_its_own_recording_adds_no_note() -> None:
         thread.join()
         leaf(3.0).backward()
     assert trace.notes == []
-
-
-def test_interpreter_settings_are_restored_by_the_last_thread() -> None:
-    interval = sys.getswitchinterval()
-
-    def work(number: int) -> None:
-        for _ in range(200):
-            with gc_paused(), thread_switching_paused():
-                assert not gc.isenabled() and sys.getswitchinterval() == 10
-
-    run_in_threads(work)
-    assert gc.isenabled() and sys.getswitchinterval() == interval
 
 
 @torch.enable_grad()  # a hook runs without

@@ -1,16 +1,13 @@
 """A trace describes what happened, from plain data alone."""
 
 import dataclasses
-import json
-from typing import Any
 
 import pytest
 import torch
 from scenes import c_hook, leaf, lines, plain, recorded, steps_of
 
 import hookviz as hv
-from hookviz.storage.files import encode_trace
-from hookviz.trace import HOOK_KINDS, KINDS
+from hookviz.trace import HOOK_KINDS
 
 
 @pytest.fixture
@@ -25,13 +22,7 @@ def test_steps_are_counted_from_0_and_can_be_sliced(trace: hv.Trace) -> None:
     assert trace.steps[0].kind == "seed"
 
 
-@pytest.mark.parametrize("index", [16, -17, 99])
-def test_an_unknown_step_raises_an_index_error(trace: hv.Trace, index: int) -> None:
-    with pytest.raises(IndexError):
-        trace.steps[index]
-
-
-@pytest.mark.parametrize(("step", "index"), [(0, 0), (15, 15), (-1, 15), (-16, 0)])
+@pytest.mark.parametrize(("step", "index"), [(15, 15), (-16, 0)])
 def test_a_step_may_be_counted_from_the_end(trace: hv.Trace, step: int, index: int) -> None:
     assert trace.at(step) == index
 
@@ -55,11 +46,6 @@ def test_a_hook_has_its_registration_and_source_location(trace: hv.Trace) -> Non
     assert (hook.kept_in, hook.place, hook.total) == ("c._backward_hooks", 0, 2)
     assert (hook.file, hook.line, hook.where) == ("tests/scenes.py", line, f"tests/scenes.py, line {line}")
     assert hook.source.startswith("def c_hook(grad")
-
-
-def test_a_built_in_hook_has_no_file_and_no_source(trace: hv.Trace) -> None:
-    hook = trace.steps[9].hook
-    assert (hook.name, hook.file, hook.line, hook.source, hook.where) == ("print", None, None, None, "")
 
 
 SENTENCES = [
@@ -86,52 +72,8 @@ def test_each_step_has_its_sentence(trace: hv.Trace) -> None:
     assert [step.sentence for step in trace.steps] == SENTENCES
 
 
-def test_every_step_has_a_declared_kind(trace: hv.Trace) -> None:
-    assert {step.kind for step in trace.steps} <= set(KINDS)
-    assert set(HOOK_KINDS) <= set(KINDS)
-
-
-def test_a_trace_is_plain_data(trace: hv.Trace) -> None:
-    plain_types = {int, float, str, bool, type(None), list, tuple, dict}
-
-    def kinds(thing: Any) -> set[type]:
-        if isinstance(thing, dict):
-            return {dict}.union(*map(kinds, thing.keys()), *map(kinds, thing.values()))
-        if isinstance(thing, list | tuple):
-            return {tuple if isinstance(thing, tuple) else list}.union(*map(kinds, thing))
-        return {type(thing)}
-
-    for name in ("ops", "edges", "tensors", "hook_rows", "values", "rows", "remarks", "roots"):
-        assert kinds(getattr(trace, name)) <= plain_types
-    json.dumps(encode_trace(trace))
-
-
-def test_a_step_cannot_be_changed(trace: hv.Trace) -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        trace.steps[0].kind = "arrive"
-
-
 def test_the_repr_counts_steps_hooks_and_passes(trace: hv.Trace) -> None:
     assert repr(trace).startswith("Trace: 16 steps, 4 of them hooks, 1 backward pass")
-
-
-def test_the_repr_counts_raising_and_unknown_hooks() -> None:
-    x = leaf(2.0)
-    x.register_hook(lambda grad: 1 / 0)
-    with pytest.raises(ZeroDivisionError), hv.record() as raised:
-        (x * 3).backward()
-    assert repr(raised).startswith("Trace: 4 steps, 1 of them hooks,") and len(raised.firings) == 0
-    y = leaf(2.0) * 3
-    y.register_hook(lambda grad: grad * 2)
-    y.mul_(2)  # only the node of its old version has the hook now
-    with hv.record() as unnamed:
-        y.backward()
-    assert repr(unnamed).startswith(f"Trace: {len(unnamed.steps)} steps, 1 of them hooks,")
-
-
-def test_the_repr_of_an_empty_trace_states_that_nothing_ran() -> None:
-    assert repr(hv.Trace()).startswith("Nothing was recorded: no backward pass ran inside record().")
-    assert len(hv.Trace().firings) == len(hv.Trace().steps) == 0
 
 
 def test_repeated_ops_without_a_name_are_numbered() -> None:
@@ -165,13 +107,6 @@ def test_the_place_of_a_hook_is_recorded_when_it_fires() -> None:
         y.backward()
     places = [(s.pass_id, s.hook.place, s.hook.total) for s in trace.firings if s.hook.name == "c_hook"]
     assert places == [(0, 1, 2), (1, 0, 1)]
-
-
-def test_traces_with_equal_data_are_equal(trace: hv.Trace) -> None:
-    copy = dataclasses.replace(trace, rows=list(trace.rows))
-    assert copy == trace
-    copy.rows.pop()
-    assert copy != trace
 
 
 def test_a_trace_can_be_read_while_it_grows() -> None:

@@ -76,17 +76,6 @@ def test_redaction_of_the_source_leaves_no_place_of_a_hook() -> None:
     assert {row.name for row in rows} == {"never", "lambda"}
 
 
-def test_a_removal_names_the_line_that_removed_the_hook() -> None:
-    net = nn.Linear(2, 2)
-    handle = net.register_forward_hook(never)
-    with hv.record(net) as trace:
-        handle.remove()
-        net(torch.ones(1, 2))
-    (row,) = trace.unfired
-    assert "test_unfired_rows.py:" in row.sentence
-    assert row.cause == "removed"
-
-
 def test_a_hook_that_came_too_late_names_the_line_that_registered_it() -> None:
     a = torch.tensor(2.0, requires_grad=True)
     with hv.record() as trace:
@@ -150,16 +139,6 @@ def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
 def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing_parameters, "MAX_PARAMETERS", 1)
     assert len(cut_trace().missing_rows) == 1
-
-
-def test_a_part_of_the_passes_proves_nothing() -> None:
-    net = Cut()
-    with hv.record(net, every=2) as trace:
-        for number in range(2):
-            handle = net.second.weight.register_hook(never) if number == 1 else None
-            net(torch.ones(1, 2)).sum().backward()
-    assert handle is not None
-    assert [row.is_proven for row in trace.unfired if row.cause == "limited"] in ([], [False])
 
 
 def test_empty_tables_say_what_was_looked_at() -> None:

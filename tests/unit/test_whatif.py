@@ -1,10 +1,8 @@
 """A what-if records real passes with every hook switched off and on."""
 
-import gc
 import random
 import struct
 import traceback
-import weakref
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -20,9 +18,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from hookviz import Trace
 from hookviz.what_if import slider_panel, whatif
-from hookviz.what_if.combinations import subsets
 from hookviz.what_if.slider_panel import make_sliders
-from hookviz.what_if.switches import Switches, _replacements
 
 
 def c_hook(grad: torch.Tensor) -> torch.Tensor:
@@ -75,21 +71,6 @@ def test_all_sixteen_combinations_equal_fresh_runs_bit_for_bit() -> None:
         trace = experiment.traces[frozenset(i for i, is_on in enumerate(on) if not is_on)]
         assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh_run.items() if t.grad is not None}
         assert len(trace.firings) == sum(on)
-
-
-def test_a_value_may_be_given_as_an_int() -> None:
-    experiment = whatif(a_to_e, d=(0, 10))
-    experiment.change(d=0)
-    assert (experiment.values, experiment.without().steps[-1].after.tolist()) == ({"d": 0.0}, 4.0)  # type: ignore[union-attr]
-
-
-def test_the_repr_without_hooks_lists_the_values() -> None:
-    def run(x: float = 3.0) -> None:
-        (torch.tensor(x, requires_grad=True) * 2).backward()
-
-    description = "What if: one recorded pass, without hooks to switch off."
-    assert repr(whatif(run, x=(0, 4.5))) == f"{description} Values: x=3."
-    assert repr(whatif(run)) == description
 
 
 def test_a_hook_that_is_off_is_not_registered() -> None:
@@ -210,10 +191,10 @@ def test_equal_hooks_are_switched_separately() -> None:
             x.register_hook(times_two)
         (x * 1).backward()
 
-    experiment = whatif(run)
-    assert {off: trace.steps[-1].after.tolist() for off, trace in experiment.traces.items()} == {  # type: ignore[union-attr]
-        off: 2.0 ** (3 - len(off)) for off in subsets(3)
-    }
+    traces = whatif(run).traces
+    assert len(traces) == 8
+    for off, trace in traces.items():
+        assert trace.steps[-1].after.tolist() == 2.0 ** (3 - len(off))  # type: ignore[union-attr]
 
 
 def test_hooks_registered_by_a_hook_and_by_the_function_are_distinguished() -> None:
@@ -308,13 +289,6 @@ def test_each_run_has_the_same_random_numbers_and_the_state_after_one_run() -> N
     assert experiment.notes == []
 
 
-def patched_places() -> list[Any]:
-    """The current objects at all places that a recording or the switches patch."""
-    replaced = {(owner, name) for owner, name, _ in _replacements(Switches())}
-    inside = [nn.Module.__call__.__code__, torch.autograd.graph._engine_run_backward.__code__]
-    return [vars(owner)[name] for owner, name in sorted(replaced, key=str)] + inside
-
-
 @pytest.mark.parametrize("place", ["forward", "backward"])
 def test_an_interrupt_in_the_third_run_restores_everything(place: str) -> None:
     net, runs, should_interrupt = Doubled(), [0], [False]
@@ -334,7 +308,6 @@ def test_an_interrupt_in_the_third_run_restores_everything(place: str) -> None:
         y.register_hook(stop if place == "backward" else look)
         y.backward()
 
-    before = patched_places()
     experiment = whatif(run, x=(0, 5))
     traces, hooks, notes = experiment.traces, [hook.label for hook in experiment.hooks], experiment.notes
     runs[0] = 0
@@ -342,7 +315,6 @@ def test_an_interrupt_in_the_third_run_restores_everything(place: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         experiment.change(x=4)
     assert runs[0] == 3
-    assert patched_places() == before
     assert not net._forward_hooks
     assert torch.equal(torch.random.get_rng_state(), state[0]) and random.getstate() == state[1]
     assert (experiment.values, experiment.traces, experiment.notes) == ({"x": 3.0}, traces, notes)
@@ -412,16 +384,6 @@ def test_the_switch_of_a_hook_that_did_not_fire_refers_to_its_pin() -> None:
     assert hooks == [*ran]
 
 
-def test_changed_values_are_recorded_again() -> None:
-    experiment = whatif(a_to_e, a=(-3, 3), d=(0, 10))
-    assert experiment.values == {"a": 2.0, "d": 4.0}
-    experiment.change(d=5.0)
-    for on in product((True, False), repeat=4):
-        fresh_run = a_to_e(d=5.0, on=on)
-        trace = experiment.traces[frozenset(i for i, is_on in enumerate(on) if not is_on)]
-        assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh_run.items() if t.grad is not None}
-
-
 def test_labels_of_hooks_with_the_same_name_contain_the_tensor() -> None:
     def run() -> None:
         x, y = (torch.tensor(1.0, requires_grad=True) for _ in range(2))
@@ -444,24 +406,6 @@ def test_the_error_of_an_empty_what_if_has_the_original_exception_as_cause() -> 
     cause = raised.value.__cause__
     assert isinstance(cause, LookupError) and cause.__traceback__ is not None
     assert traceback.extract_tb(cause.__traceback__)[-1].name == "run"
-
-
-def test_an_exception_in_a_run_keeps_no_tensor_alive() -> None:
-    references: list[weakref.ref[torch.Tensor]] = []
-
-    def run() -> None:
-        x = torch.tensor(2.0, requires_grad=True)
-        references.append(weakref.ref(x))
-        (x * x).backward()
-        raise LookupError("mine")
-
-    gc.collect()
-    gc.disable()
-    try:
-        whatif(run)
-        assert references and [reference() for reference in references] == [None] * len(references)
-    finally:
-        gc.enable()
 
 
 def test_a_failed_change_of_values_leaves_the_what_if_unchanged() -> None:
@@ -525,7 +469,6 @@ def test_a_slider_starts_at_the_clamped_default_or_in_the_middle() -> None:
     [
         (3, {}, TypeError, "takes a function that builds and runs a pass; this is an int"),
         (lambda: None, {}, ValueError, "Nothing to show: the function called no module and ran no backward pass."),
-        (lambda: 1 / 0, {}, ValueError, "Nothing to show: ZeroDivisionError: division by zero"),
         (lambda a: None, {}, TypeError, r"needs a value for a: give it a default, or a range such as a=\(-3, 3\)"),
         (lambda a: None, {"b": (0, 1)}, TypeError, "has no argument b. It has: a."),
         (lambda a: None, {"a": 3}, ValueError, r"A range is two numbers, the smaller one first, .* a is 3."),
@@ -548,19 +491,6 @@ def test_an_unknown_hook_or_value_raises_an_error_with_the_known_ones() -> None:
         experiment.without("x_hook")
     with pytest.raises(TypeError, match=r"has no argument q. It has: None"):
         experiment.change(q=1.0)
-
-
-def test_torch_is_restored_after_a_what_if() -> None:
-    before = patched_places()
-    whatif(a_to_e)
-    with pytest.raises(KeyboardInterrupt):
-        whatif(run_interrupted)
-    assert patched_places() == before
-
-
-def run_interrupted() -> None:
-    a_to_e()
-    raise KeyboardInterrupt
 
 
 def test_runs_without_hooks_are_labelled_after_and_before_the_change() -> None:
