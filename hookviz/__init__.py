@@ -10,6 +10,7 @@ from hookviz.support.version import VERSION
 
 if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
+    from hookviz.api.comparison import Comparison
     from hookviz.api.loading import load
     from hookviz.api.trace import Trace
     from hookviz.hook_listing import hooks
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hookviz.what_if import WhatIf, whatif
 
 __all__ = [
+    "Comparison",
     "Figure",
     "Finding",
     "Hook",
@@ -52,6 +54,7 @@ _WITH_TORCH = {
     "whatif": "hookviz.what_if",
 }
 _WITHOUT_TORCH = {
+    "Comparison": "hookviz.api.comparison",
     "Figure": "hookviz.picture",
     "Finding": "hookviz.analysis.findings",
     "Hook": "hookviz.trace",

@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 from hookviz.support.messages import say
 
+PART_NOTES = ("note.part", "note.part.forward")
+"""Notes that only a part of a model was recorded."""
+
 VERBATIM = "verbatim"
 """The key of a text that does not come from the message table, such as the repr of a user's object."""
 

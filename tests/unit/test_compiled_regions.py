@@ -223,8 +223,7 @@ def test_a_node_that_recomputes_still_shows_the_gradient_that_it_got() -> None:
 
 # -- recording does not affect compiled code
 CALLED_ELSEWHERE = (
-    "A module was called in a thread that this recording does not follow: call record() in that thread, or give it the "
-    "model: record(model)."
+    "A module was called in another thread than the recording, which follows its own: call record() in that thread."
 )
 
 

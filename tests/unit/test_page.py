@@ -290,7 +290,7 @@ ERRORS = {
 def test_the_command_reports_errors_in_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.json").write_text("hello")
     write_json(tmp_path / "newer.json", format="hookviz", version=99)
-    write_json(tmp_path / "broken.json", format="hookviz", version=2)
+    write_json(tmp_path / "broken.json", format="hookviz", version=1)
     (tmp_path / "folder.json").mkdir()
     hv.Trace().save(tmp_path / "empty.json")
     assert main(["page", str(tmp_path / name), "-o", str(tmp_path / "x.html")]) == 2

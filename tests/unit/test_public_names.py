@@ -10,17 +10,19 @@ import pytest
 import torch
 
 import hookviz as hv
+import hookviz.course
 import hookviz.testing
 
 NAMES = """
-    Figure Finding Hook HookvizWarning Step Trace Value Verdict WhatIf
-    check doctor draw hooks language load look_up record render report review whatif
+    Comparison Figure Finding Hook HookvizWarning Step Trace Value WhatIf
+    doctor draw hooks language load record render whatif
 """
+COURSE = "Verdict check quiz report review"
 TESTING = "assert_gradients_reach assert_hooks_fire"
 
 DESCRIBED = """
     animate diff dropped figure findings firings hooks lacks_passes missing_gradients notes pass_number pass_numbers
-    player quiz rank ranks save statistics steps text to_html to_pandas to_records troubles unfired why
+    player rank ranks save statistics steps text to_html to_pandas to_records troubles unfired why
 """
 """The attributes of a trace that the manual describes."""
 PLUMBING = """
@@ -80,6 +82,7 @@ def list_attributes(thing: object) -> set[str]:
 def test_names_of_the_package() -> None:
     assert set(hv.__all__) == set(NAMES.split())
     assert set(hookviz.testing.__all__) == set(TESTING.split())
+    assert set(hookviz.course.__all__) == set(COURSE.split())
 
 
 @pytest.mark.parametrize("kind", ATTRIBUTES)

@@ -1,6 +1,7 @@
 """A trace describes what happened, from plain data alone."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
@@ -121,3 +122,18 @@ def test_a_trace_can_be_read_while_it_grows() -> None:
         assert lines(trace)[-1] == ("accumulate", "a")
         assert [step.on for step in steps_of(trace, "seed")] == ["y", "z"]
     assert [plain(step.before) for step in steps_of(trace, "accumulate")] == [None, 3]
+
+
+def test_a_trace_is_plain_data() -> None:
+    plain_types = {int, float, str, bool, type(None), list, tuple, dict}
+
+    def kinds(thing: Any) -> set[type]:
+        if isinstance(thing, dict):
+            return {dict}.union(*map(kinds, thing.keys()), *map(kinds, thing.values()))
+        if isinstance(thing, list | tuple):
+            return {tuple if isinstance(thing, tuple) else list}.union(*map(kinds, thing))
+        return {type(thing)}
+
+    trace = recorded()
+    for name in ("ops", "edges", "tensors", "hook_rows", "values", "rows", "remarks", "roots"):
+        assert kinds(getattr(trace, name)) <= plain_types

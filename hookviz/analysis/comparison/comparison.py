@@ -11,6 +11,7 @@ from hookviz.analysis.comparison.graph_matching import match_graphs
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
 from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.rows import renumber
 from hookviz.trace.values import Value, flatten_numbers, is_same_value
 
@@ -20,7 +21,7 @@ GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 UNOBSERVED_KINDS = ("unobserved", "compiled", "fast_path")
 """The kinds of step in which hooks may have run that the trace does not hold."""
 
-UNOBSERVED_NOTES = ("note.saved", "note.unfollowed", "note.uncalled", "note.uncalled.compiled", "note.only")
+UNOBSERVED_NOTES = ("note.saved", "note.unfollowed", "note.uncalled", "note.uncalled.compiled", *PART_NOTES)
 """The notes which say that hooks may have run that the trace does not hold."""
 
 StepKey = tuple[Any, ...]

@@ -9,6 +9,7 @@ from hookviz.analysis.missing_gradients.places import Place, PlaceFinder
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
 from hookviz.trace import MissingRow, TraceData
+from hookviz.trace.notes import PART_NOTES
 
 MAX_NAMED = 4
 """How many parameters, or modules that hold some, a sentence names."""
@@ -119,8 +120,8 @@ def _describe_none(trace: TraceData, gradients: NoneGradients) -> str:
     """The sentence for a trace without rows: all gradients arrived, or which of them were not computed or looked at."""
     if not trace.roots:
         return say("missing.none.passes")
-    if any(note.key.startswith("note.only") for note in trace.remarks):
-        return say("missing.none.only")
+    if any(note.key in PART_NOTES for note in trace.remarks):
+        return say("missing.none.part")
     if gradients.unreached:
         return say("missing.none.unasked", on=join_names(tuple(gradients.unreached)))
     return say("missing.none")

@@ -7,9 +7,10 @@ from functools import cached_property
 from hookviz.analysis.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.missing_gradients.places import CUTS, Place, PlaceFinder
 from hookviz.trace import CallRow, TraceData, UnfiredRow
+from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
 
-_LIMITED = ("note.every", "note.only")
+_LIMITED = ("note.every", *PART_NOTES)
 
 
 class Timeline:
