@@ -13,6 +13,9 @@ VENV_PYTHON = .venv/bin/python
 LESSON = $(if $(filter zh%,$(HOOKVIZ_LANGUAGE)),zh/)01_the_graph.ipynb
 AGAIN = $(MAKE) --no-print-directory
 QUICK = -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
+NOX = $(VENV_PYTHON) -m nox -s
+# The sessions of noxfile.py for the chosen releases of PyTorch, or for all.
+sessions = $(or $(foreach release,$(RELEASES),'$(1)($(release))'),$(1))
 # What Python has compiled stays for the next run, whatever this shell says: otherwise each process compiles all anew.
 export PYTHONDONTWRITEBYTECODE =
 # JupyterLab refuses to run as root, as people do in containers, without this.
@@ -20,7 +23,7 @@ ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
 .PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench atlas matrix peers dist classic clean \
-    python ready ready-site ready-peers ready-classic
+    python ready ready-site
 
 help:
 	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
@@ -37,7 +40,7 @@ help:
 	@echo "make atlas    run the programs of the atlas of hooks with each release of PyTorch  (RELEASES='2.6 newest')"
 	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
-	@echo "make dist     build the wheel and the sdist, and try both in empty environments"
+	@echo "make dist     build the wheel and the sdist, and try both in empty environments  (DIST_ARGS='-m \"not slow\"')"
 	@echo "make classic  test the players in the classic notebook with ipywidgets 7.7.1, the version on Colab"
 	@echo "make clean    remove .venv, caches and built packages"
 	@echo "Another Python: make lab PYTHON=python3.12. In Chinese: HOOKVIZ_LANGUAGE=zh make lab (slides, handouts)"
@@ -99,22 +102,25 @@ bench: ready
 	@$(VENV_PYTHON) -m benchmarks
 
 atlas: ready
-	@$(VENV_PYTHON) -m tools.atlas --releases $(or $(RELEASES),2.6 2.8 2.11 newest)
+	@rm -rf build/atlas
+	@$(NOX) $(call sessions,atlas)
+	@$(VENV_PYTHON) -m atlas build/atlas/*.json
+	@$(VENV_PYTHON) -m pytest -q atlas/test_atlas.py
 
 matrix: ready
-	@$(VENV_PYTHON) -m tools.matrix $(RELEASES)
+	@$(NOX) $(call sessions,matrix)
 
-peers: ready-peers
-	@.venv-peers/bin/python -m benchmarks.peers $(PEERS_ARGS)
+peers: ready
+	@$(NOX) peers -- $(PEERS_ARGS)
 
-dist: python
-	@"$(PYTHON)" -m tools.release_check $(DIST_ARGS)
+dist: ready
+	@$(NOX) build dist -- $(DIST_ARGS)
 
-classic: ready-classic
-	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q tests/browser/test_classic_notebook.py
+classic: ready-site
+	@$(NOX) classic
 
 clean:
-	rm -rf .venv .venv-peers .venv-classic node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
@@ -128,10 +134,3 @@ ready: python
 
 ready-site: python
 	@"$(PYTHON)" tools/setup.py lab test site recipes
-
-# It sees the packages of .venv, and gets the few that differ.
-ready-classic: ready-site
-	@$(VENV_PYTHON) tools/classic_environment.py
-
-ready-peers: python
-	@"$(PYTHON)" tools/setup.py peers

@@ -16,11 +16,11 @@ from typing import Any
 
 import nbformat
 
+from atlas.page import write_page
 from hookviz.course.article_index import read_index
 from hookviz.course.question_bank import parse_questions, read_questions
 from hookviz.support.messages.languages import LANGUAGES, speaking
 from tools.api_pages import write_api_pages
-from tools.atlas.page import write_page
 from tools.handouts import make_pages
 from tools.lesson_pages import link_cells, make_page, markdown_cell, read_facts
 from tools.lessons import PAGE
