@@ -135,6 +135,7 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
     make_pages(source / "extra" / "handouts", language)
     if language != "en":
         translate_pages(source, language)
+    write_pages(source, folder_of(language), language)
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
         text = page.read_text(encoding="utf-8").replace("](../images/", "](images/")
@@ -149,7 +150,6 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
         table = (folder_of(language) / f"{name}.md").read_text(encoding="utf-8")
         table = table.replace("[solutions/](solutions)", "`solutions/`").replace("](../../images/", "](../images/")
         (source / "notebooks" / f"{name}.md").write_text(link_cells(table), encoding="utf-8")
-    write_pages(source, folder_of(language), language)
     if language == "en":
         write_page(source)
         (source / "api" / "command_line.md").write_text(write_commands(), encoding="utf-8")
