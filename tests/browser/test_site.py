@@ -22,8 +22,8 @@ from tools.lesson_start import launch_addresses, read_repository
 ROOT = Path(__file__).parents[2]
 LESSONS = [f"notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
 KINDS = [
-    *("index", "lessons", "player", "exam", "recipes", "atlas", "api/index", "api/types/Trace", "search"),
-    *("notebooks/02_tensor_hooks", "notebooks/glossary", "notebooks/what_your_article_says"),
+    *("index", "notebooks/02_tensor_hooks", "player", "api/types/Trace", "atlas", "notebooks/glossary"),
+    *("notebooks/what_your_article_says", "exam", "search"),
 ]
 """A page of each kind: what holds for one reference page or lesson holds for all."""
 WIDTHS = {1280: 720, 820: 1180, 390: 844}
