@@ -10,23 +10,27 @@ RELEASES ?=
 
 VENV_PYTHON = .venv/bin/python
 # HOOKVIZ_LANGUAGE=zh opens the Chinese lessons.
-LESSON = $(if $(filter zh%,$(HOOKVIZ_LANGUAGE)),zh/)01_the_graph.ipynb
+EDITION = $(if $(filter zh%,$(HOOKVIZ_LANGUAGE)),/zh)
 AGAIN = $(MAKE) --no-print-directory
 QUICK = -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
 NOX = $(VENV_PYTHON) -m nox -s
 # The sessions of noxfile.py for the chosen releases of PyTorch, or for all.
 sessions = $(or $(foreach release,$(RELEASES),'$(1)($(release))'),$(1))
+# In the order of pyproject.toml, the tests in the browser come first, which take longest.
+WHOLE = -q --numprocesses auto --dist loadfile --no-loadscope-reorder
 # What Python has compiled stays for the next run, whatever this shell says: otherwise each process compiles all anew.
 export PYTHONDONTWRITEBYTECODE =
 # JupyterLab refuses to run as root, as people do in containers, without this.
 ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 .DEFAULT_GOAL := help
+# An environment whose making failed is made anew the next time.
+.DELETE_ON_ERROR:
 .PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench atlas matrix peers dist classic clean \
-    python ready ready-site
+    python test-javascript test-python
 
 help:
-	@echo "make lab      open the lessons in JupyterLab  (LAB_ARGS='--no-browser --port=8899')"
+	@echo "make lab      open the lessons in JupyterLab, as copies in my_lessons/  (LAB_ARGS='--no-browser --port=8899')"
 	@echo "make check    format, lint, types and the quick tests, in less than a minute"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style, types and imports"
@@ -42,95 +46,105 @@ help:
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
 	@echo "make dist     build the wheel and the sdist, and try both in empty environments  (DIST_ARGS='-m \"not slow\"')"
 	@echo "make classic  test the players in the classic notebook with ipywidgets 7.7.1, the version on Colab"
-	@echo "make clean    remove .venv, caches and built packages"
+	@echo "make clean    remove .venv, caches and built packages, and leave my_lessons/ as it is"
 	@echo "Another Python: make lab PYTHON=python3.12. In Chinese: HOOKVIZ_LANGUAGE=zh make lab (slides, handouts)"
 
-lab: ready
-	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it."
-	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) --LabApp.default_url=/lab/tree/$(LESSON) $(LAB_ARGS) notebooks
+lab: .venv/lab
+	@$(VENV_PYTHON) tools/my_lessons.py notebooks$(EDITION) my_lessons$(EDITION)
+	@echo "JupyterLab starts; its address appears below. Ctrl-C ends it. You work in my_lessons$(EDITION)/, which is yours."
+	@$(VENV_PYTHON) -m jupyterlab $(ROOT_ARGS) --LabApp.app_settings_dir=tools \
+	    --LabApp.default_url=/lab/tree/my_lessons$(EDITION)/01_the_graph.ipynb $(LAB_ARGS)
 
 # Style and types are checked while the tests run; what that found comes after them, so that the two do not mix.
-check: ready-site
+check: .venv/check
 	@mkdir -p build
 	@$(AGAIN) --keep-going lint >build/lint.log 2>&1 & lint=$$!; trap 'kill $$lint' INT TERM; \
 	OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest $(QUICK); failed=$$?; \
 	wait $$lint || failed=1; cat build/lint.log; exit $$failed
 
-test: ready-site
-	@$(VENV_PYTHON) tools/suite.py $(PYTEST_ARGS)
+# With --keep-going, a failure of one does not hide the other's.
+test: .venv/dev
+	@$(AGAIN) --keep-going test-javascript test-python
+
+test-javascript: .venv/check
+	@$(VENV_PYTHON) tools/javascript.py test
+
+# With more threads, torch in one worker would keep a core busy while it waits for those in another.
+test-python: .venv/dev
+	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest $(or $(PYTEST_ARGS),$(WHOLE))
 
 # With --keep-going, what one of these finds does not hide what the others find.
 lint: style format types imports javascript
 
-style: ready-site
+style: .venv/check
 	@$(VENV_PYTHON) -m ruff check
 
-format: ready-site
+format: .venv/check
 	@$(VENV_PYTHON) -m ruff format --check
 
-types: ready-site
+types: .venv/check
 	@$(VENV_PYTHON) -m mypy
 
-imports: ready-site
+imports: .venv/check
 	@.venv/bin/lint-imports --no-cache --no-logo
 
-javascript: ready-site
+javascript: .venv/check
 	@$(VENV_PYTHON) tools/javascript.py lint fresh
 
-bundle: ready
+bundle: .venv/dev
 	@$(VENV_PYTHON) -m tools.payload_types
-	@$(VENV_PYTHON) -m tools.trace_schema
 	@$(VENV_PYTHON) tools/javascript.py bundle
 
-lessons: ready
+lessons: .venv/dev
 	@$(VENV_PYTHON) -m tools.lessons
 	@$(VENV_PYTHON) -m tools.translation
 
-site: ready-site
+site: .venv/dev
 	@$(VENV_PYTHON) -m tools.website
 
-slides: ready-site
+slides: .venv/dev
 	@$(VENV_PYTHON) -m tools.slides $(LESSONS)
 
-handouts: ready-site
+handouts: .venv/dev
 	@$(VENV_PYTHON) -m tools.handouts
 
-images: ready
+images: .venv/dev
 	@$(VENV_PYTHON) images/make.py
 
-bench: ready
+bench: .venv/dev
 	@$(VENV_PYTHON) -m benchmarks
 
-atlas: ready
+atlas: .venv/dev
 	@rm -rf build/atlas
 	@$(NOX) $(call sessions,atlas)
 	@$(VENV_PYTHON) -m atlas build/atlas/*.json
 	@$(VENV_PYTHON) -m pytest -q atlas/test_atlas.py
 
-matrix: ready
+matrix: .venv/dev
 	@$(NOX) $(call sessions,matrix)
 
-peers: ready
+peers: .venv/dev
 	@$(NOX) peers -- $(PEERS_ARGS)
 
-dist: ready
+dist: .venv/dev
 	@$(NOX) build dist -- $(DIST_ARGS)
 
-classic: ready-site
+classic: .venv/dev
 	@$(NOX) classic
 
 clean:
 	rm -rf .venv node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
-	find . -name __pycache__ -prune -exec rm -rf {} +
-	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
+	find . -path ./my_lessons -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
-# Python 2 cannot even read tools/setup.py, and a launcher may be there with no Python behind it.
 python:
-	@"$(PYTHON)" -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null || { \
+	@"$(PYTHON)" -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { \
 	    echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not one: install it, or name the one you have: make PYTHON=python3.11" >&2; exit 1; }
 
-ready: python
-	@"$(PYTHON)" tools/setup.py lab test
+# Only a change of Python itself makes it anew; what is installed in it has a mark of its own below.
+.venv/bin/python: | python
+	"$(PYTHON)" -m venv .venv
 
-ready-site: python
-	@"$(PYTHON)" tools/setup.py lab test site recipes
+# Each larger set holds the smaller ones.
+.venv/lab .venv/check .venv/dev: .venv/%: pyproject.toml constraints.txt .venv/bin/python
+	$(VENV_PYTHON) -m pip install --disable-pip-version-check -c constraints.txt -e ".[$*]"
+	@touch .venv/lab $(if $(filter check dev,$*),.venv/check) $(if $(filter dev,$*),.venv/dev)

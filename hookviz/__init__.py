@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
     from hookviz.api.loading import load
     from hookviz.api.trace import Trace
-    from hookviz.course import Verdict, check, report, review
-    from hookviz.course.article_index import look_up
     from hookviz.hook_listing import hooks
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
@@ -33,26 +31,20 @@ __all__ = [
     "Step",
     "Trace",
     "Value",
-    "Verdict",
     "WhatIf",
-    "check",
     "doctor",
     "draw",
     "hooks",
     "language",
     "load",
-    "look_up",
     "record",
     "render",
-    "report",
-    "review",
     "whatif",
 ]
 __version__ = VERSION
 
 _WITH_TORCH = {
     "WhatIf": "hookviz.what_if",
-    "check": "hookviz.course",
     "doctor": "hookviz.static_checks",
     "draw": "hookviz.hook_listing.drawing",
     "hooks": "hookviz.hook_listing",
@@ -67,13 +59,9 @@ _WITHOUT_TORCH = {
     "Step": "hookviz.trace",
     "Trace": "hookviz.api.trace",
     "Value": "hookviz.trace.values",
-    "Verdict": "hookviz.analysis.questions.answer_verdict",
     "language": "hookviz.support.language_choice",
     "load": "hookviz.api.loading",
-    "look_up": "hookviz.course.article_index",
     "render": "hookviz.picture",
-    "report": "hookviz.course",
-    "review": "hookviz.course",
 }
 """Both: public name → the module that defines it."""
 

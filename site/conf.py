@@ -33,14 +33,13 @@ autosummary_context = {
     # Type → its members that other parts of hookviz use, and nobody else should.
     "hidden": {
         "Comparison": ["content", "lines", "texts"],
-        "Entry": ["patterns"],
         "Figure": ["finish"],
         "Hook": ["source_"],
         "Player": ["answer", "answered", "content", "flipped", "of", "show", "showing", "twin"],
         "RecordBlock": ["exit_requested", "write_exception"],
         "Rendered": ["finish"],
         "Step": ["row", "scales", "trace"],
-        "Trace": ["content", "verifier", *sorted(TABLES - PUBLIC_OF_TABLES)],
+        "Trace": ["content", "verify_formula", *sorted(TABLES - PUBLIC_OF_TABLES)],
         "UnfiredHook": ["index"],
         "Value": ["row"],
         "WhatIf": ["before", "content"],
@@ -73,7 +72,7 @@ html_favicon = "static/favicon.svg"
 html_static_path = ["static"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
-html_js_files = ["site.js", "look_up.js"]
+html_js_files = ["site.js"]
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

@@ -23,6 +23,12 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes per core: tests in a browser, and tests that start a process, wait most of their time."""
+    return min(8, 2 * max(2, os.cpu_count() or 1))
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "LoadFileScheduling | None":
     """Return a scheduler that distributes tests by file, and browser tests of lessons by lesson."""
     if config.getoption("dist") != "loadfile":

@@ -14,6 +14,8 @@ PARAGRAPH = r"(?P<text>.+?)(?=\n\n|\Z)"
 # The marks of lessons, in English and in Chinese.
 PREDICT = re.compile(rf"^\*\*(?P<title>Predict|预测)[.。]\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
 EXERCISE = re.compile(rf"^\*\*(?P<number>\d\d\.\d)\*\* {PARAGRAPH}", re.MULTILINE | re.DOTALL)
+CHECK = re.compile(r'^check\("(?P<exercise>\d\d\.\d)", (?P<answer>\w+)\)$', re.MULTILINE)
+"""The call that checks an answer of the student."""
 MAP = re.compile(r"\n\n\[(?:The course|课程)\]\(README\.md\)(?:: |：)(.+)$", re.MULTILINE)
 """The links to all lessons: the site has a menu instead, and slides show one lesson only."""
 STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
@@ -124,7 +126,7 @@ def is_open(cell: Any) -> bool:
 
 def is_check(cell: Any) -> bool:
     """Whether a cell checks an answer of the student."""
-    return cell.cell_type == "code" and "hv.check(" in cell.source
+    return cell.cell_type == "code" and CHECK.search(cell.source) is not None
 
 
 def _box_questions(text: str, language: str) -> str:

@@ -1,6 +1,6 @@
 """Make assignments for nbgrader of lessons in build/nbgrader: ``python -m tools.nbgrader_source 01 02``.
 
-Each exercise becomes a cell for the answer, and a locked cell with its points: the result of ``hv.check(...).score``.
+Each exercise becomes a cell for the answer, and a locked cell with its points: the result of ``check(...).score``.
 """
 
 import re
@@ -10,12 +10,12 @@ from typing import Any
 
 import nbformat
 
+from tools.lesson_pages import CHECK
 from tools.lesson_start import remove_start
 from tools.lessons import HIDDEN_TESTS
 from tools.translation.message_sources import SOLUTIONS
 
 TARGET = Path("build") / "nbgrader"
-CHECK = re.compile(r'\n*^hv\.check\("(?P<exercise>[\w.]+)", (?P<answer>\w+)\)$', re.MULTILINE)
 CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "hooks"
@@ -75,7 +75,7 @@ def _make_exercise(cell: Any, check: re.Match[str]) -> list[Any]:
     """Make the cell in which the student answers, and the cell that gives points for it."""
     name = check["exercise"].replace(".", "-")
     answer = nbformat.v4.new_code_cell(CHECK.sub("", cell.source).rstrip("\n"), id=f"answer-{name}")  # type: ignore[no-untyped-call]
-    points = nbformat.v4.new_code_cell(f'hv.check("{check["exercise"]}", {check["answer"]}).score', id=f"points-{name}")  # type: ignore[no-untyped-call]
+    points = nbformat.v4.new_code_cell(f"{check[0]}.score", id=f"points-{name}")  # type: ignore[no-untyped-call]
     answer.metadata["nbgrader"] = _make_metadata(f"answer-{name}", is_answer=True)
     points.metadata["nbgrader"] = _make_metadata(f"points-{name}", is_answer=False)
     return [answer, points] if answer.source else [points]

@@ -24,7 +24,7 @@ ABOUT_POLLS = (
         "Below each question, a click shows the right choice and, for each wrong one, why people choose it and why it "
         "is wrong."
     ),
-    translatable("`hv.review` asks the same questions in the lessons."),
+    translatable("`review` asks the same questions in the lessons."),
 )
 ABOUT_EXAM = (
     translatable("Twenty questions about lessons 01 to 11 and 13, for 45 minutes. One choice of each is right."),

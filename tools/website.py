@@ -4,13 +4,11 @@ The English site is in the folder itself, and each other language has a folder o
 """
 
 import argparse
-import json
 import re
 import runpy
 import shutil
 import sys
 from collections.abc import Collection, Mapping
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,11 @@ import nbformat
 
 from atlas.page import write_page
 from hookviz.command_line.entry_point import build_parser
-from hookviz.course.article_index import read_index
 from hookviz.support.messages.languages import LANGUAGES, speaking
 from tools.handouts import make_pages
-from tools.lesson_pages import link_cells, make_page, markdown_cell, read_facts
+from tools.lesson_pages import link_cells, make_page, read_facts
 from tools.lesson_start import launch_addresses, read_repository
-from tools.lessons import PAGE, folder_of
+from tools.lessons import folder_of
 from tools.notebook_runs import run_all
 from tools.questions import write_pages
 from tools.translation.editions import Edition
@@ -61,16 +58,6 @@ CARD = """\
 
 REFERENCE = re.compile(r"\[(?P<text>(?:`[^`]*`|[^\]`])+)\]\((?P<page>api/[\w/]+)\.rst\)")
 """A link to a page of the reference."""
-SEARCH_BOX = """\
-```{{raw}} html
-<div class="look-up">
-<label for="look-up-code">{label}</label>
-<textarea id="look-up-code" rows="2" spellcheck="false" placeholder="{placeholder}"></textarea>
-<ol aria-live="polite"></ol>
-<script type="application/json">{index}</script>
-</div>
-```"""
-"""Where a reader of the look-up page pastes a line of code; site/static/look_up.js answers."""
 
 
 def main(arguments: list[str]) -> int:
@@ -142,8 +129,6 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
         page.write_text(link_lessons(text, names), encoding="utf-8")
     for path, notebook in ran.items():
         made = make_page(notebook, path.name, language)
-        if path.name == PAGE:
-            made.cells.insert(1, markdown_cell(make_search_box(language)))
         nbformat.write(made, source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
     for name in TABLES:
@@ -179,14 +164,6 @@ def translate_pages(source: Path, language: str) -> None:
 def _link_english(link: re.Match[str]) -> str:
     text = re.sub("`([^`]*)`", r"<code>\1</code>", link["text"])
     return f'<a href="../{link["page"]}.html">{text}</a>'
-
-
-def make_search_box(language: str = "en") -> str:
-    """Make the box of the look-up page that finds an entry for a line of code, with the index in it."""
-    index = read_index(language)
-    texts = {name: escape(text) for name, text in index["texts"].items()}
-    # A text with </script> in it would end the script.
-    return SEARCH_BOX.format(**texts, index=json.dumps(index, ensure_ascii=False).replace("</", "<\\/"))
 
 
 def link_lessons(text: str, names: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The analyses of a trace: ``findings``, ``troubles``, ``hooks``, ``unfired``, ``diff``, ``why`` and ``quiz``."""
+"""The analyses of a trace: ``findings``, ``troubles``, ``hooks``, ``unfired``, ``diff`` and ``why``."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from hookviz.analysis.formulas.reasons import Reason
     from hookviz.analysis.hook_counts import HookCount
     from hookviz.analysis.missing_gradients import MissingGradient
-    from hookviz.analysis.questions.quiz import Quiz
     from hookviz.analysis.unfired import UnfiredHook
     from hookviz.api.comparison import Comparison
     from hookviz.api.trace import Trace
@@ -167,8 +166,8 @@ class TraceAnalyses:
 
         A step in which a node computes has a reason for each gradient that the node sends; a step in which a gradient
         arrives has a reason for each contribution, and one for their sum. A formula explains a gradient only if its
-        result equals the recorded gradient. For tensors of more than 64 numbers, and in graphs of more than 256 nodes,
-        the formulas are shown without values.
+        result equals the recorded gradient. For tensors of more than 64 numbers, in graphs of more than 256 nodes, and
+        where PyTorch is not installed, the formulas are shown without values.
 
         Raises:
             IndexError: the trace has no such step.
@@ -183,25 +182,3 @@ class TraceAnalyses:
         from hookviz.analysis.formulas.reasons import explain_step
 
         return explain_step(self._trace, self._trace.at(step))
-
-    def quiz(self) -> "Quiz":
-        """Make at most 100 questions about what the hooks do or, if no hook runs, about what the nodes send.
-
-        Returns:
-            A table of questions; its ``check`` judges an answer as the player does, and says why an answer is wrong.
-
-        >>> import torch, hookviz
-        >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as trace:
-        ...     (x * x).backward()
-        >>> quiz = trace.quiz()
-        >>> quiz[0].text
-        'λ grad * 10 is about to run on x; the gradient is 6. What comes out?'
-        >>> quiz.check(1, 6)
-        Question 1, not yet: 6 is the gradient before λ grad * 10.
-        >>> quiz.check(1, 60)
-        Question 1: right. That is the value in the trace.
-        """
-        from hookviz.analysis.questions.quiz import Quiz
-
-        return Quiz(self._trace)

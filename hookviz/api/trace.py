@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hookviz.picture import Figure
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
-    from hookviz.trace.reason_rows import Verifier
+    from hookviz.trace.trace import FormulaVerifier
 
 
 class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
@@ -56,24 +56,21 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
         return Player.of(self)
 
     @property
-    def verifier(self) -> "Verifier | None":
-        """The object that computes formulas with torch; None if torch cannot be imported."""
+    def verify_formula(self) -> "FormulaVerifier | None":
+        """The function that computes formulas with torch; None if torch cannot be imported."""
         return _load_verifier()
 
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON for ``hookviz.load``; an existing file stays unchanged if writing fails.
-
-        The file includes the explanations of ``why``, so that they can be shown where torch is not installed.
 
         Raises:
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is not a path.
             ValueError: ``path`` contains a null character.
         """
-        from hookviz.analysis.formulas.reason_table import add_reasons
         from hookviz.storage.files import encode_trace
 
-        write_atomically(json.dumps(encode_trace(add_reasons(self)), allow_nan=False), path)
+        write_atomically(json.dumps(encode_trace(self), allow_nan=False), path)
 
     def to_html(
         self,
@@ -173,9 +170,9 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
 
 
 @cache
-def _load_verifier() -> "Verifier | None":
+def _load_verifier() -> "FormulaVerifier | None":
     try:  # the only import of torch in a part that works without torch
-        from hookviz.autograd.formulas.verifier import TorchVerifier
+        from hookviz.autograd.formulas.verifier import verify_formula
     except (ImportError, OSError):  # torch is not installed, or a library of its own is missing
         return None
-    return TorchVerifier()
+    return verify_formula

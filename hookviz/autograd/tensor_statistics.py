@@ -22,6 +22,7 @@ from hookviz.support.messages import say
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import (
     MAX_KEPT_NUMBERS,
+    VERY_LARGE,
     DeferredRow,
     Statistics,
     StatisticsMode,
@@ -30,15 +31,15 @@ from hookviz.trace.value_rows import (
 )
 
 
-def validate_statistics(choice: object) -> StatisticsMode:
+def validate_statistics(choice: object) -> StatisticsMode | None:
     """Check that ``choice`` is a choice of statistics, and return it.
 
     Raises:
-        TypeError: ``choice`` is not a str.
+        TypeError: ``choice`` is neither a str nor None.
         ValueError: there is no such choice.
     """
-    choices: dict[object, StatisticsMode] = {"all": "all", "norm": "norm"}
-    if not isinstance(choice, str):
+    choices: dict[object, StatisticsMode | None] = {"all": "all", "norm": "norm", None: None}
+    if choice is not None and not isinstance(choice, str):
         raise TypeError(say("error.statistics", which=repr(choice)))
     if choice not in choices:
         raise ValueError(say("error.statistics", which=repr(choice)))
@@ -146,10 +147,11 @@ def shape_row(tensor: torch.Tensor) -> ValueRow:
     return shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(str(shape))
 
 
-def measure_or_defer(tensor: torch.Tensor, choice: StatisticsMode = "all", *, wait: bool = False) -> Any:
+def measure_or_defer(tensor: torch.Tensor, choice: StatisticsMode | None = "all", *, wait: bool = False) -> Any:
     """As ``measure``, for callers that have switched off ``__torch_function__`` already.
 
-    Unless ``wait``, the numbers of a tensor on a device stay there for now: a ``Deferred`` stands for the row.
+    Without a ``choice``, only the norm of a very large tensor is read. Unless ``wait``, the numbers of a tensor on a
+    device stay there for now: a ``DeferredRow`` stands for the row.
     """
     try:
         with hidden_from_tools():
@@ -180,7 +182,7 @@ def as_scalar(tensor: torch.Tensor) -> float | None:
         return None
 
 
-def append_value(values: Any, tensor: torch.Tensor, choice: StatisticsMode) -> int:
+def append_value(values: Any, tensor: torch.Tensor, choice: StatisticsMode | None) -> int:
     """Append the value of ``tensor`` to a trace's ``values``, a single number in compact form; return its index."""
     number = as_scalar(tensor)
     if number is None:
@@ -194,7 +196,7 @@ def _unreadable_row(error: Exception) -> ValueRow:
     return (), "", "", None, None, Note.of("value.unknown", why=type(error).__name__)
 
 
-def _measure_row(tensor: torch.Tensor, choice: StatisticsMode, wait: bool) -> ValueRow | DeferredRow:
+def _measure_row(tensor: torch.Tensor, choice: StatisticsMode | None, wait: bool) -> ValueRow | DeferredRow:
     shape = () if tensor.is_nested else tuple(tensor.shape)  # torch gives no shape of a nested tensor
     header = shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device]
     note = _why_hidden(tensor)
@@ -203,10 +205,11 @@ def _measure_row(tensor: torch.Tensor, choice: StatisticsMode, wait: bool) -> Va
     defer = not wait and reading_waits(tensor)
     if tensor.numel() <= MAX_KEPT_NUMBERS:
         return defer_values(header, tensor) if defer else (*header, tensor.tolist(), None, None)
+    reads_norm = choice == "norm" or (choice is None and tensor.numel() > VERY_LARGE)
     tensor, repeats = _without_repeats(tensor.detach())
     if defer:
-        return (defer_norm if choice == "norm" else defer_statistics)(header, tensor, repeats)
-    return (*header, None, (_norm_alone if choice == "norm" else _statistics)(tensor, repeats), None)
+        return (defer_norm if reads_norm else defer_statistics)(header, tensor, repeats)
+    return (*header, None, (_norm_alone if reads_norm else _statistics)(tensor, repeats), None)
 
 
 def _why_hidden(tensor: torch.Tensor) -> Note | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.module_tree import named_parameters
+from hookviz.autograd.module_tree import named_modules, named_parameters
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
 
@@ -98,6 +98,16 @@ def variable_name(value: object, frame: FrameType) -> str | None:
     if local is not frame.f_globals:
         _clear_locals_cache(frame, local)
     return found
+
+
+def module_path(module: torch.nn.Module, frame: FrameType) -> str | None:
+    """Find the path of ``module`` in a model that a variable holds, such as ``net.layers.3``."""
+    for name, value in interesting_variables(frame).items():
+        if issubclass(type(value), torch.nn.Module):
+            path = next((path for path, inner in named_modules(value) if inner is module), None)
+            if path is not None:
+                return f"{name}.{path}" if path else name
+    return None
 
 
 def _find_name(namespace: Mapping[str, Any], value: object) -> str | None:

@@ -1,6 +1,7 @@
 """The function that runs a command, and the parser of its arguments."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -37,9 +38,18 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     add_run_command(commands.add_parser)
     add_trace_commands(commands.add_parser)
-    command = commands.add_parser("check", help=say("cli.check"), description=say("cli.check"))
-    command.set_defaults(run=_check_torch)
+    for name, run in (("schema", _print_schema), ("check", _check_torch)):
+        command = commands.add_parser(name, help=say(f"cli.{name}"), description=say(f"cli.{name}"))
+        command.set_defaults(run=run)
     return parser
+
+
+def _print_schema(_: argparse.Namespace) -> int:
+    """Print the JSON Schema of trace files."""
+    from hookviz.storage.json_schema import make_schema
+
+    print(json.dumps(make_schema(), indent=1))
+    return ExitStatus.GOOD
 
 
 def _check_torch(_: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ def add_run_command(add_parser: AddParser) -> None:
     command.add_argument("--page", type=Path, metavar="FILE", help=say("cli.run.page"))
     command.add_argument("--every", type=int, default=1, metavar="N", help=say("cli.run.every"))
     command.add_argument("--keep", type=int, metavar="N", help=say("cli.run.keep"))
-    command.add_argument("--statistics", choices=("all", "norm"), default="all", help=say("cli.run.statistics"))
+    command.add_argument("--statistics", choices=("all", "norm"), help=say("cli.run.statistics"))
     command.add_argument("--cuts", action="store_true", help=say("cli.run.cuts"))
     command.add_argument("--check", action="store_true", help=say("cli.run.check"))
     command.add_argument("-m", action="store_true", dest="is_module", help=say("cli.run.module"))

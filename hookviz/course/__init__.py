@@ -1,23 +1,28 @@
-"""Check answers to the exercises of the lessons, and ask about earlier lessons. Each needs what it imports only."""
+"""The exercises of the lessons: check answers, ask about earlier lessons, make a quiz of a trace, and report scores.
+
+Each function imports what it needs when it is called: a quiz of a saved trace needs no torch.
+"""
 
 from typing import TYPE_CHECKING, Any
 
-from hookviz.analysis.questions.answer_verdict import Verdict
+from hookviz.course.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hookviz.api.trace import Trace
     from hookviz.course.answer_log import AnswerFile
     from hookviz.course.question_bank import Review
+    from hookviz.course.trace_quiz import Quiz
 
-__all__ = ["Verdict", "check", "report", "review"]
+__all__ = ["Verdict", "check", "quiz", "report", "review"]
 
 
 def check(exercise: str, answer: Any) -> Verdict:
     """Check whether ``answer`` solves ``exercise``, and explain why if it does not.
 
     The verdict has a ``score``: 1 for a right answer, part of that for one that is partly right, else 0.
-    ``hookviz.report`` writes the verdicts of the session into a file.
+    ``report`` writes the verdicts of the session into a file.
 
     Args:
         exercise: the number of the exercise, such as ``"02.1"``.
@@ -26,8 +31,8 @@ def check(exercise: str, answer: Any) -> Verdict:
     Raises:
         ValueError: there is no such exercise.
 
-    >>> import hookviz as hv
-    >>> hv.check("02.1", 8)
+    >>> from hookviz.course import check
+    >>> check("02.1", 8)
     Exercise 02.1, not yet: That is what arrives at c. Two hooks of c then work on it, before it is kept.
     """
     from hookviz.course.exercises import judge_answer
@@ -49,10 +54,10 @@ def review(lesson: str) -> "Review":
     Raises:
         ValueError: there is no such lesson, or it is lesson 01, which has no earlier ones.
 
-    >>> import hookviz as hv
-    >>> [question.lesson for question in hv.review("05").questions]
+    >>> from hookviz.course import review
+    >>> [question.lesson for question in review("05").questions]
     ['04', '02', '03']
-    >>> print(hv.review("05").questions[0].ask)
+    >>> print(review("05").questions[0].ask)
     A layer returns `{"scores": y}`, a dict. It has a full backward hook. What happens in the backward pass?
     """
     from hookviz.course.question_bank import make_review
@@ -77,13 +82,41 @@ def report(path: "str | Path", name: str | None = None) -> "AnswerFile":
         ValueError: the file exists and is not a file of answers; it stays unchanged.
         OSError: the file cannot be read or written.
 
-    >>> import tempfile, hookviz as hv
-    >>> verdict = hv.check("01.1", 12)
+    >>> import tempfile
+    >>> from hookviz.course import check, report
+    >>> verdict = check("01.1", 12)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     written = hv.report(f"{folder}/answers.json")
+    ...     written = report(f"{folder}/answers.json")
     >>> written.exercises["01.1"]["score"]
     1.0
     """
     from hookviz.course.answer_log import write_report
 
     return write_report(path, name)
+
+
+def quiz(trace: "Trace") -> "Quiz":
+    """Make at most 100 questions about what the hooks of ``trace`` do or, if no hook ran, about what the nodes send.
+
+    Args:
+        trace: a recorded or loaded trace, also of your own model.
+
+    Returns:
+        A table of questions; its ``check`` judges an answer as the player does, and says why an answer is wrong.
+
+    >>> import torch, hookviz as hv
+    >>> from hookviz.course import quiz
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with x.register_hook(lambda grad: grad * 10), hv.record() as trace:
+    ...     (x * x).backward()
+    >>> questions = quiz(trace)
+    >>> questions[0].text
+    'λ grad * 10 is about to run on x; the gradient is 6. What comes out?'
+    >>> questions.check(1, 6)
+    Question 1, not yet: 6 is the gradient before λ grad * 10.
+    >>> questions.check(1, 60)
+    Question 1: right. That is the value in the trace.
+    """
+    from hookviz.course.trace_quiz import Quiz
+
+    return Quiz(trace)

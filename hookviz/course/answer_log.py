@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hookviz.analysis.questions.answer_verdict import Verdict
+from hookviz.course.verdict import Verdict
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import say
 from hookviz.support.source_code import describe_function
@@ -38,7 +38,7 @@ _merged: dict[str, int] = {}
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """What ``hookviz.report`` wrote: the file, and its record of each exercise."""
+    """What ``report`` wrote: the file, and its record of each exercise."""
 
     path: Path
     """The file."""
@@ -78,7 +78,7 @@ def _source_text(answer: Any) -> str | None:
 
 
 def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
-    """As ``hookviz.report``."""
+    """As ``hookviz.course.report``."""
     target = to_path(path)
     content = _read_answers(target)
     exercises: dict[str, Record] = content["exercises"]

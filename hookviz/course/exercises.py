@@ -1,14 +1,16 @@
 """Judge the answers to all exercises, and explain mistakes in the terms of the lesson."""
 
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import torch
 
-from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.answer_log import log_attempt
 from hookviz.course.judges import Judge
+from hookviz.course.verdict import Verdict
 from hookviz.support.messages import fill_text, read_texts, say
 from hookviz.support.messages.languages import current_language
 
@@ -31,9 +33,10 @@ def feedback_texts(language: str | None = None) -> Mapping[str, str]:
 
 
 def judge_answer(exercise: str, answer: Any) -> Verdict:
-    """As ``hookviz.check``: judge an answer, and remember the verdict for ``hookviz.report``."""
+    """As ``hookviz.course.check``: judge an answer, and remember the verdict for ``report``."""
+    exercise = str(exercise)  # 12.1 without quotation marks is clear, too
     if exercise not in JUDGES:
-        raise ValueError(say("error.check.unknown", exercise=exercise, known=", ".join(JUDGES)))
+        raise ValueError(explain_unknown_exercise(exercise))
     if answer is None or answer is ...:
         return Verdict(exercise, False, feedback_texts()["none"])
     with torch.enable_grad():
@@ -43,3 +46,20 @@ def judge_answer(exercise: str, answer: Any) -> Verdict:
     verdict = Verdict(exercise, feedback.name == "right", reason, credit=feedback.credit)
     log_attempt(verdict, answer)
     return verdict
+
+
+def explain_unknown_exercise(name: str) -> str:
+    """Say in one line which exercise ``name`` probably means or, if that is not clear, which exercises there are.
+
+    >>> explain_unknown_exercise("1-1")
+    'There is no exercise "1-1": do you mean 01.1?'
+    """
+    numbers = [int(digits) for digits in re.findall(r"\d+", name)]
+    lesson = f"{numbers[0]:02}" if numbers else ""
+    of_lesson = sorted(exercise for exercise in JUDGES if exercise.startswith(f"{lesson}."))
+    near = [f"{lesson}.{numbers[1]}"] if len(numbers) == 2 else get_close_matches(name, JUDGES, n=1, cutoff=0.8)
+    if near and near[0] in JUDGES:
+        return say("error.check.near", exercise=name, near=near[0])
+    if of_lesson:
+        return say("error.check.lesson", exercise=name, lesson=lesson, known=", ".join(of_lesson))
+    return say("error.check.range", exercise=name, first=min(JUDGES), last=max(JUDGES))

@@ -13,7 +13,6 @@ COUNT = 3
 """The faults of a patient."""
 
 _AFTER_FIRST = STAGES[1:]
-_BEFORE_LAST = STAGES[:-1]
 PLACES_OF_KIND: dict[str, tuple[str, ...]] = {
     "called_by_forward": STAGES,
     "cut": _AFTER_FIRST,  # nothing stands before the first stage that could lose its gradient

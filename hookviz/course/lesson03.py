@@ -25,11 +25,6 @@ class _SumNet(nn.Module):
         return a + b + c
 
 
-class _PlusOne(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + 1
-
-
 class _ReluTwice(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -15,7 +15,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hookviz.analysis.questions.answer_verdict import Verdict
 from hookviz.course.answer_log import log_attempt, read_score, write_report
 from hookviz.course.fault_draw import COUNT, PLACES, STAGES, Fault, NumberSource, draw_faults, region
 from hookviz.course.project_grading import (
@@ -28,6 +27,7 @@ from hookviz.course.project_grading import (
 )
 from hookviz.course.project_reasons import explain_grade, project_texts, show_faults, sort_by_place
 from hookviz.course.sick_net import read_digits
+from hookviz.course.verdict import Verdict
 from hookviz.support.messages import fill_text
 
 Tensor = torch.Tensor

@@ -84,7 +84,7 @@ class Review:
 
 
 def make_review(lesson: str) -> Review:
-    """As ``hookviz.review``."""
+    """As ``hookviz.course.review``."""
     lessons = sorted({question.lesson for question in read_questions().values()})
     if lesson not in lessons[1:]:
         known = say("review.range", first=lessons[1], last=lessons[-1])

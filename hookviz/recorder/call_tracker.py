@@ -12,10 +12,10 @@ from hookviz.autograd import module_tree
 from hookviz.recorder.argument_probe import ArgumentProbe
 from hookviz.recorder.call_log import CallLog
 from hookviz.recorder.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
+from hookviz.recorder.followed_modules import FollowedModules
 from hookviz.recorder.grad_modes import grad_mode, requires_grad
 from hookviz.recorder.graph_owners import GraphOwners
 from hookviz.recorder.module_call import Module, ModuleCall
-from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.nonfinite_parameters import NonfiniteParameters
@@ -32,17 +32,16 @@ _ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
 class CallTracker:
     """Follows module calls from begin to end. None of its methods may raise into the user's forward."""
 
-    def __init__(self, session: Session, models: Sequence[Module], module_filter: ModuleFilter) -> None:
-        self.session, self.trace, self.module_filter = session, session.trace, module_filter
+    def __init__(self, session: Session, models: Sequence[Module]) -> None:
+        self.session, self.trace = session, session.trace
+        self.followed = FollowedModules(models)
         self.code = UserCode(session.trace)
         self.modules = ModuleRegistry(session.trace, models)
-        self.owners = GraphOwners(session.trace, self.modules, module_filter)
+        self.owners = GraphOwners(session.trace, self.modules, self.followed)
         self.probe = ArgumentProbe(session.trace)
         self.nonfinite = NonfiniteParameters(session.trace, self.modules)
         self.log = CallLog(session, self.modules, self.probe)
         self.observers = ModuleObserverRegistry(session, self.innermost)
-        self.followed_ids = module_filter.modules
-        """``id`` of each module that is followed; empty if all modules are followed."""
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
         """The running calls of each thread, the innermost last."""
@@ -64,8 +63,11 @@ class CallTracker:
         """
         stack = self._running.setdefault(threading.get_ident(), [])
         number, depth = self.modules.number(module), len(stack)
+        if not depth:
+            self.session.limit_statistics()
         labelled = list(labelled_arguments(module, args, kwargs))
-        measured, parameters = self.probe.measure(labelled), list(self.module_filter.parameters(module))
+        measured = self.probe.measure(labelled)
+        parameters = [parameter for _, parameter in module_tree.own_parameters(module)]
         call = ModuleCall(self.log, self.observers, module, len(self.trace.calls))
         call.inputs = [leaf.value for leaf in measured]
         try:
@@ -90,11 +92,8 @@ class CallTracker:
         takes_grad = requires_grad([item for _, item in labelled])
         self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad))
         self.session.attempt(self.code.add_call, call.index)
-        if not stack:
-            self.owners.node_owners.mark_inputs(item for _, item in labelled)
         stack.append(call)
-        number = self.owners.node_owners.note_call(call.index)
-        call.first_node = number if parent is None else stack[0].first_node
+        self.owners.node_owners.note_call(call.index)
 
     def call_returned(self, call: ModuleCall, result: Any) -> None:
         """Record that ``call`` returns ``result``."""
@@ -113,7 +112,6 @@ class CallTracker:
         call.finish_hooks(outputs)
         items = [item for _, item in labelled_leaves("output", result)]
         self._note_result(call.index, result, items)
-        self.owners.node_owners.mark_outputs(items, call.first_node)
         self.session.exceptions.leave(call.earlier_exception)
 
     def _note_result(self, index: int, result: Any, items: Sequence[Any]) -> None:
@@ -206,13 +204,12 @@ class CallTracker:
         self.modules.renumber(hooks)
 
     def close(self) -> None:
-        """Remove all observers, note models that were never called, and forget calls still running in other threads."""
+        """Remove all observers, and note models that were never called."""
         called = self.modules.called_ids()
-        for name, modules in self._models if self.module_filter.patterns is None else ():
+        for name, modules in self._models:
             if not modules & called:
                 key = "note.uncalled.compiled" if self.ran_compiled else "note.uncalled"
                 self.session.notes.say(key, model=name)
-        self.module_filter.add_notes(self.session.notes, bool(called))
+        self.followed.add_notes(self.session.notes)
         self.observers.close()
         self._running.clear()
-        self.owners.node_owners.close()

@@ -43,17 +43,14 @@ _CutKey = tuple[int, int, str, CutKind, frozenset[int]]
 """Code, instruction, op, kind and parameters: what a loop repeats is one cut."""
 
 
-def checked_cuts(cuts: bool, only: object) -> bool:
-    """Return ``cuts`` if it is a boolean, and can be combined with ``only``.
+def checked_cuts(cuts: bool) -> bool:
+    """Return ``cuts`` if it is a boolean.
 
     Raises:
         TypeError: it is not a boolean.
-        ValueError: a part of the modules is recorded, and with it no parameter without a gradient.
     """
     if not isinstance(cuts, bool):
         raise TypeError(say("error.flag", name="cuts", kind=describe_type(cuts)))
-    if cuts and only is not None:
-        raise ValueError(say("error.cuts.only"))
     return cuts
 
 

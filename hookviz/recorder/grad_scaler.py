@@ -74,10 +74,6 @@ class ScaleTracker:
         row = StepRow(number, kind, before=len(values) - 2, after=len(values) - 1, **fields)
         self.trace.rows.append(row)
 
-    def sweep(self) -> None:
-        """Forget nodes that no longer exist."""
-        self._scales_by_node.sweep()
-
     def close(self) -> None:
         """Forget all nodes."""
         self._scales_by_node.clear()

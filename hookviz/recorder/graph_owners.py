@@ -1,14 +1,13 @@
 """Assigns the nodes of a graph to module calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.recorder.module_filter import ModuleFilter
+from hookviz.recorder.followed_modules import FollowedModules
 from hookviz.recorder.module_registry import ModuleRegistry
 from hookviz.recorder.node_owners import NodeOwners
 from hookviz.trace import CallRow, TraceData
@@ -22,9 +21,9 @@ class GraphOwners:
     The owner is the call that made the node, or for a leaf the first call of the module that holds it.
     """
 
-    def __init__(self, trace: TraceData, modules: ModuleRegistry, module_filter: ModuleFilter) -> None:
-        self.trace, self.modules, self.module_filter = trace, modules, module_filter
-        self.node_owners = NodeOwners(marks_threads=bool(module_filter.modules))
+    def __init__(self, trace: TraceData, modules: ModuleRegistry, followed: FollowedModules) -> None:
+        self.trace, self.modules, self.followed = trace, modules, followed
+        self.node_owners = NodeOwners()
         self._parameter_owners: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
 
@@ -49,16 +48,9 @@ class GraphOwners:
             if id(node) in owners:
                 self.trace.owners[snapshot.numbers[id(node)]] = owners[id(node)]
 
-    def are_below(self, roots: Sequence[Any]) -> bool:
-        """Return whether a graph has nodes that a followed module made."""
-        nodes = graph.reachable_nodes([node for node, _ in map(graph.edge_of, roots) if node is not None])
-        has_owners = bool(self.find_owners(nodes))
-        graph.release(nodes)
-        return has_owners
-
     def followed_nodes(self, nodes: Sequence[Node]) -> set[int]:
         """Return the ``id`` of each node that belongs to a followed module."""
-        return {*self.find_owners(nodes), *self.module_filter.leaf_nodes(nodes)}
+        return {*self.find_owners(nodes), *self.followed.leaf_nodes(nodes)}
 
     def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
         """Map the ``id`` of a node to the call that owns it, for the nodes that have an owner."""

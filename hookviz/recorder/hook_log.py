@@ -181,7 +181,7 @@ class HookLog:
         """Note that a module is called, perhaps one that the recording does not follow, or not now."""
         if self.on_modules:
             self.called_unseen.update(*filter(None, map(vars(module).get, MODULE_HOOKS.values())))
-        if not self.calls.followed_ids or id(module) in self.calls.followed_ids:
+        if module in self.calls.followed:
             return
         for attribute in MODULE_HOOKS.values():
             hooks = vars(module).get(attribute)

@@ -76,16 +76,6 @@ class LateHooks:
         if all(reference() is not hooks for _, reference in tensor_dicts):
             self.dicts.put(tensor.grad_fn, (*tensor_dicts, (tensor.output_nr, weakref.ref(hooks))))
 
-    def forget_dead_hooks(self) -> None:
-        """Forget the hooks that no longer exist, because passes were dropped."""
-        self.dicts.keep(
-            key for key, tensor_dicts in self.dicts.items() if any(hooks() is not None for _, hooks in tensor_dicts)
-        )
-
-    def sweep(self) -> None:
-        """Forget nodes that no longer exist."""
-        self.dicts.sweep()
-
     def close(self) -> None:
         """Forget all nodes."""
         self.dicts.clear()

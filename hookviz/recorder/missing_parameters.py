@@ -32,7 +32,7 @@ class MissingParameters:
 
     def close(self) -> None:
         """Write the rows, if passes were recorded, and as a whole."""
-        if not self.trace.roots or self.calls.module_filter.patterns is not None:
+        if not self.trace.roots or self.calls.followed.are_part:
             return
         modules = self.calls.modules
         known: set[int] = set()

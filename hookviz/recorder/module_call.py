@@ -34,8 +34,6 @@ class ModuleCall:
         """The exception that was being handled when the call began. It has nothing to do with the call."""
         self.earlier_exception: int | None = None
         """The exception that was propagating when the call began, for ``ExceptionTracker.leave``."""
-        self.first_node = 0
-        """The number of the first node that the outermost call around this one could make in its thread."""
         self.has_children = False
         """Whether it has called other modules."""
         self.is_failing = False

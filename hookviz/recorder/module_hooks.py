@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks, global_forward_hooks
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, release_observers
-from hookviz.recorder.recursion_limit import HEADROOM
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, release_observers
 from hookviz.recorder.session import Session
 from hookviz.support.interpreter import thread_switching_paused
 from hookviz.support.interrupts import Uninterrupted
@@ -33,11 +32,6 @@ class ModuleHooksObserver(HookDictObserver):
         """Return the innermost call of this thread if it is a call of the module whose hooks run, else None."""
         call = self.innermost()
         return call if call is not None and call.module is given[0] else None
-
-    def observer_called(self, observer: Observer, arguments: tuple[Any, ...]) -> None:
-        """Do the same as for any dict, with headroom: the program may be close to the recursion limit."""
-        with HEADROOM.if_needed():
-            super().observer_called(observer, arguments)
 
     def hooks_to_call(self, receiver: Any) -> list[tuple[Any, Hook]]:
         """Return the entries that torch is calling.

@@ -95,11 +95,14 @@ class ModuleRegistry:
     def name_model(self, root: Module) -> str:
         """Name a model and all modules in it by the expression that reaches them, such as ``net.layers.0``.
 
-        The model is named after the caller's variable, or after its class if there is none.
+        The model is named after the caller's variable, or after its path in a model that a variable holds, or after
+        its class.
         """
-        root_name = self.known_name(root) or self._free_name(
-            variable_names.variable_name(root, variable_names.caller_frame()) or type(root).__name__
-        )
+        root_name = self.known_name(root)
+        if root_name is None:
+            frame = variable_names.caller_frame()
+            found = variable_names.variable_name(root, frame) or variable_names.module_path(root, frame)
+            root_name = self._free_name(found or type(root).__name__)
         for path, module in module_tree.named_modules(root):
             if self.known_name(module) is None:
                 name = f"{root_name}.{path}" if path else root_name

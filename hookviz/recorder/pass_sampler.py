@@ -1,8 +1,5 @@
 """Chooses the passes to record: every n-th pass with the forward before it, until the recording stops."""
 
-import threading
-from collections import Counter
-
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.notes import Notes
 from hookviz.support.messages import say
@@ -29,13 +26,13 @@ def is_outermost() -> bool:
 
 
 class PassSampler:
-    """Counts the passes of each thread. A pass that a hook or checkpointing starts is part of the enclosing one."""
+    """Counts the passes. One that a hook or checkpointing starts is part of the enclosing one."""
 
     def __init__(self, every: int = 1) -> None:
         self.every = every
-        self._begun_passes: Counter[int] = Counter()
-        self._is_recorded: dict[int, bool] = {}
-        """Thread → whether its last pass is recorded."""
+        self._begun_passes = 0
+        self._is_recorded = True
+        """Whether the last pass is recorded."""
         self.pass_count = 0
         """How many passes have begun, recorded or not, with those that run inside another."""
         self._stopped = False
@@ -49,18 +46,17 @@ class PassSampler:
         if self._stopped:
             return False
         self.pass_count += 1
-        thread = threading.get_ident()
         if is_outermost():
-            self._is_recorded[thread] = self._begun_passes[thread] % self.every == 0
-            self._begun_passes[thread] += 1
-        return self._is_recorded.get(thread, True)
+            self._is_recorded = self._begun_passes % self.every == 0
+            self._begun_passes += 1
+        return self._is_recorded
 
     def number_pass(self, numbers: list[int]) -> None:
-        """Append the number of a pass that begins. In several threads at once, the count alone could give it twice."""
-        numbers.append(max(self.pass_count, numbers[-1] + 1 if numbers else 1))
+        """Append the number of a pass that begins."""
+        numbers.append(self.pass_count)
 
     def is_recording(self) -> bool:
-        """Return whether a call in this thread belongs to a recorded pass: the running one, or else the next one.
+        """Return whether a call belongs to a recorded pass: the running one, or else the next one.
 
         This runs at every module call, recorded or not.
         """
@@ -68,15 +64,14 @@ class PassSampler:
             return False
         if self.every == 1:
             return True
-        thread = threading.get_ident()
-        return self._begun_passes[thread] % self.every == 0 if is_outermost() else self._is_recorded.get(thread, True)
+        return self._begun_passes % self.every == 0 if is_outermost() else self._is_recorded
 
     def was_recorded(self) -> bool:
         """Return whether the last pass is recorded; an optimizer step belongs to that pass."""
-        return not self._stopped and (self.every == 1 or self._is_recorded.get(threading.get_ident(), True))
+        return not self._stopped and (self.every == 1 or self._is_recorded)
 
     def add_notes(self, notes: Notes) -> None:
         """Note how many passes were left out."""
-        for begun in self._begun_passes.values() if self.every > 1 else ():
-            recorded = -(-begun // self.every)
-            notes.say("note.every", every=self.every, recorded=recorded, begun=begun)
+        if self.every > 1 and self._begun_passes:
+            recorded = -(-self._begun_passes // self.every)
+            notes.say("note.every", every=self.every, recorded=recorded, begun=self._begun_passes)

@@ -60,7 +60,7 @@ class PassTracker:
         cuts: CutTracker | None,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
-        self.calls, self.owners, self.module_filter = calls, calls.owners, calls.module_filter
+        self.calls, self.owners, self.followed = calls, calls.owners, calls.followed
         self.scales, self.ranks, self.retention = scales, ranks, retention
         self.hook_log, self.stop_condition, self.cuts = hook_log, stop_condition, cuts
         self.numbering, self.saved_tensors = NodeNumbers(session.trace), SavedTensors()
@@ -82,7 +82,7 @@ class PassTracker:
     def begin(self, roots: Sequence[Any], gradients: Gradients, *flags: Any, **named: Any) -> RunningPass | None:
         """Put observers into the graph below ``roots``; return None if the pass has to run unobserved."""
         self._end_interrupted()
-        if not self.session.sampler.begin() or not (self.session.is_own_thread() or self._passes_through_models(roots)):
+        if not self.session.sampler.begin():
             return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
         running_pass = None
@@ -101,18 +101,13 @@ class PassTracker:
             for running_pass in self.session.passes.in_this_thread():
                 self.end(running_pass)
 
-    def _passes_through_models(self, roots: Sequence[Any]) -> bool:
-        """Return whether a pass in another thread goes through one of the given models."""
-        with suppress(Exception), self.session.lock, DisableTorchFunction(), hidden_from_tools():
-            return self.owners.are_below(roots)
-        return False
-
     def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
         self.session.sampler.number_pass(self.trace.pass_numbers)
         if is_outermost():
             self.session.last_pass = running_pass.snapshot.pass_id
+            self.session.limit_statistics()
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
@@ -142,14 +137,13 @@ class PassTracker:
         snapshot, observer = running_pass.snapshot, running_pass.observer
         self.session.notes.add_saved_tensor_hooks()
         names = self._tensor_names()
-        select = None if self.module_filter.patterns is None else self.owners.followed_nodes
+        select = self.owners.followed_nodes if self.followed.are_part else None
         places = snapshot.capture(roots, names, select)
         self.session.attempt(self.hook_log.pass_begins, snapshot, names, inputs)
         if self.cuts is not None:
             self.session.attempt(self.cuts.pass_begins, roots, snapshot)
         self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
-        self.module_filter.node_count, self.module_filter.observed_count = snapshot.node_counts
-        self.sweep()
+        self.followed.node_count, self.followed.observed_count = snapshot.node_counts
         self.late_hooks.mark_retained(snapshot)
         observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)
@@ -190,12 +184,8 @@ class PassTracker:
         return names
 
     def _may_have_unknown_hooks(self, snapshot: GraphSnapshot) -> bool:
-        """Return whether hooks may have been registered unseen.
-
-        That is so before the recording, in a pass that was left out, and in other threads.
-        """
-        is_older = snapshot.lowest_sequence < self._first_node
-        return is_older or self.session.sampler.every > 1 or self.owners.node_owners.has_several_threads()
+        """Return whether hooks may have been registered unseen, before the recording or in a pass left out."""
+        return snapshot.lowest_sequence < self._first_node or self.session.sampler.every > 1
 
     def _cannot_eliminate_nodes(self, snapshot: GraphSnapshot) -> bool:
         """Return whether elimination cannot find a failing node.
@@ -243,18 +233,10 @@ class PassTracker:
         """Fetch the values that are still on a device."""
         self._fetched = fetch_pending(self.trace.values, self._fetched)
 
-    # -- marks on nodes and tensors
-
-    def sweep(self) -> None:
-        """Release what was stored on nodes that no longer exist."""
-        for marks in (self.owners.node_owners, self.scales, self.late_hooks):
-            marks.sweep()
-
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Renumber the nodes (old → new), because passes were dropped."""
         self.saved_tensors.numbers_left = MAX_SAVED_NUMBERS
         self.numbering.renumber(nodes)
-        self.late_hooks.forget_dead_hooks()
         self._last_begun = self._fetched = 0  # values moved, including those that are still on a device
 
     def close(self) -> None:

@@ -1,12 +1,11 @@
 """The public function ``record``, and how a recording begins and ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.backends import mha
 
 from hookviz.api.trace import Trace
 from hookviz.autograd import variable_names
@@ -14,14 +13,12 @@ from hookviz.autograd.tensor_statistics import validate_statistics
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
 from hookviz.recorder.cut_tracker import checked_cuts
-from hookviz.recorder.module_filter import checked_only
 from hookviz.recorder.pass_sampler import checked_every
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
 from hookviz.recorder.retention import checked_keep
 from hookviz.recorder.stop_condition import Until, checked_until
 from hookviz.recorder.trouble_file import checked_file
-from hookviz.support.interpreter import SharedSwitch
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
@@ -31,37 +28,33 @@ from hookviz.trace.value_rows import StatisticsMode
 def record(
     *models: torch.nn.Module,
     names: Mapping[str, torch.Tensor] | None = None,
-    only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
     until: Until | None = None,
     on_trouble: str | Path | None = None,
-    statistics: StatisticsMode = "all",
-    fastpath: bool = True,
+    statistics: StatisticsMode | None = None,
     cuts: bool = False,
 ) -> RecordBlock:
     """Record every module call and every backward pass in the ``with`` block, without changing them.
 
-    hookviz follows the calls of the modules in ``models`` in any thread (of all modules if you give none), and
-    ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread. Modules are
-    named by their paths in the model, parameters by their modules, and other tensors by your variables.
+    hookviz follows the calls of the modules in ``models`` (of all modules if you give none), ``Tensor.backward``,
+    ``torch.autograd.backward`` and ``torch.autograd.grad`` in the calling thread. Modules are named by their paths in
+    the model, parameters by their modules, and other tensors by your variables.
 
     A pass is one ``backward`` or ``grad``, including the passes that hooks or checkpointing start inside it.
 
     A trace takes about 1 KB of memory per step. Once it holds 20,000 steps of 20 or more passes or model calls, hookviz
-    issues one ``HookvizWarning`` with advice: ``keep`` and ``every`` for passes, a shorter block or ``only`` for calls
-    without passes. If warnings are errors, the pass goes on, and the trace's ``notes`` hold the text.
+    issues one ``HookvizWarning`` with advice: ``keep`` and ``every`` for passes, a shorter block or a part of the
+    model for calls without passes. If warnings are errors, the pass goes on, and the trace's ``notes`` hold the text.
 
     Args:
-        models: the models to follow.
+        models: the models to follow. A part such as ``model.layers[3]`` works, too: only its calls are followed and, of
+            each backward pass, the nodes that they made; the rest runs unobserved, and the trace says so.
         names: name → tensor; these names take precedence over the names of variables.
-        only: which modules of the models to follow, by their names in ``named_modules()``: a pattern such as
-            ``"layers.3.*"``, or several. ``*`` matches any text, dots included. hookviz follows only the calls of these
-            modules, and only the nodes that they made; the rest runs unobserved, and the trace says so.
         every: 100 records the first pass and every hundredth after it, with the forward before each (all calls since
-            the previous pass) and the optimizer step after it. Each thread counts its own passes. To watch a training
-            that runs for hours, use ``every`` with ``statistics="all"``. If you must not miss a pass that goes wrong,
-            use ``statistics="norm"`` with ``keep``, which observes every pass.
+            the previous pass) and the optimizer step after it. To watch a training that runs for hours, use ``every``.
+            If you must not miss a pass that goes wrong, use ``statistics="norm"`` with ``keep``, which observes every
+            pass.
         keep: how many passes to keep. In a long training loop the oldest passes are dropped. The others keep their
             numbers on screen and in ``step.pass_number``; ``step.pass_id`` counts from 0 again. (While the block runs,
             the trace may hold up to twice as many.)
@@ -76,14 +69,14 @@ def record(
             Ctrl-C or ``SystemExit``) leaves the block: a page if the name ends in ``.html``, the saved trace if it
             ends in ``.json``. It holds what was recorded up to then. One line on stderr says so. The exception itself
             propagates, and if the file cannot be written, a warning says why.
-        statistics: what to read of a tensor with more than 64 numbers (smaller tensors are kept whole). ``"all"``:
-            minimum, maximum, mean, norm, and the counts of NaN, Inf and zeros. ``"norm"``: only the norm, which also
-            shows whether there is a NaN or Inf. A tensor with NaN or Inf is then read in full, except on a device,
-            where hookviz knows which of the two it holds, but not how many. The other statistics are None. This costs
-            about half as much on models, and ``troubles`` finds the same, except why a module turns a large input into
-            NaN or Inf. It misses a hook that changes numbers past torch (through ``.data``, numpy) and keeps the norm.
-        fastpath: False switches off PyTorch's fast path for transformers in the block, so that their inner modules
-            and hooks run; this changes the last digits of what they return.
+        statistics: None for the rule: tensors of up to 64 numbers are kept whole; of larger ones, minimum, maximum,
+            mean, norm, and the counts of NaN, Inf and zeros are read; of those with more than 1,048,576 numbers, and of
+            all once the trace holds 50,000 values, only the norm, which also shows whether there is a NaN or Inf.
+            ``"all"`` and ``"norm"`` read all statistics, or only the norm, of every tensor of more than 64 numbers.
+            Where only the norm is read, the other statistics are None, and a tensor with NaN or Inf is read in full,
+            except on a device, where hookviz knows which of the two it holds, but not how many. This costs about half
+            as much on models, and ``troubles`` finds the same, except why a module turns a large input into NaN or
+            Inf. It misses a hook that changes numbers past torch (through ``.data``, numpy) and keeps the norm.
         cuts: True follows each op, and finds the line that cuts a parameter off from the loss, also between module
             calls and outside of them: ``trace.missing_gradients`` then has the op and its line. For a debugging run:
             hookviz runs a function at each op of the calling thread, by a ``TorchFunctionMode``. Values stay as they
@@ -92,7 +85,7 @@ def record(
             few calls deeper, and a traceback may show PyTorch's ``handle_torch_function``; a method of ``Tensor`` that
             other code has replaced may run twice in one call. Ops in compiled or scripted code, in hooks of a backward
             pass and in other threads are not followed, nor numbers that Python or numpy computes with before they
-            become a tensor again. ``only`` leaves no missing gradients to explain, and excludes ``cuts``.
+            become a tensor again.
 
     Returns:
         A block for a ``with`` statement. The name after ``as`` is the trace, which fills as calls and passes run.
@@ -101,8 +94,7 @@ def record(
         RuntimeError: a recording is already open in this thread.
         TypeError, ValueError: a model is not a module, ``names`` is not a dict of name → tensor, ``keep`` or ``every``
             is not a number of passes, ``until`` is neither ``"nan"`` nor a function, ``on_trouble`` is not a path or
-            has another suffix, ``statistics`` is not one of the two words, ``cuts`` is not a boolean or is used with
-            ``only``, or a pattern in ``only`` matches no module (the message lists similar names).
+            has another suffix, ``statistics`` is not one of the two words or None, or ``cuts`` is not a boolean.
         FileNotFoundError: the folder of ``on_trouble`` does not exist.
 
     >>> import torch, hookviz as hv
@@ -113,20 +105,19 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    options: dict[str, Any] = {"only": only, "every": every, "keep": keep, "until": until, "on_trouble": on_trouble}
+    options: dict[str, Any] = {"every": every, "keep": keep, "until": until, "on_trouble": on_trouble}
     make = partial(new_recording, *models, names=names, statistics=statistics, cuts=cuts, **options)
-    return RecordBlock(make, partial(begin, fastpath=fastpath), end)
+    return RecordBlock(make, begin, end)
 
 
 def new_recording(
     *models: torch.nn.Module,
     names: Mapping[str, torch.Tensor] | None = None,
-    only: str | Sequence[str] | None = None,
     every: int = 1,
     keep: int | None = None,
     until: Until | None = None,
     on_trouble: str | Path | None = None,
-    statistics: StatisticsMode = "all",
+    statistics: StatisticsMode | None = None,
     cuts: bool = False,
 ) -> Recording:
     """Create a recording that has not begun.
@@ -135,15 +126,7 @@ def new_recording(
         RuntimeError, TypeError, ValueError, FileNotFoundError: as ``record`` does.
     """
     require_internals()
-    open_recording = torch_patches.own_recording()
-    if (
-        open_recording is not None
-        and open_recording.with_statement is not None
-        and open_recording.with_statement() is None
-    ):
-        end(open_recording)  # its block no longer exists, and a second interrupt kept it open
-        open_recording = None
-    if open_recording is not None:
+    if torch_patches.own_recording() is not None:
         raise RuntimeError(say("error.nested"))
     for model in models:
         if not isinstance(model, torch.nn.Module):
@@ -153,23 +136,20 @@ def new_recording(
         variable_names.validate_names(names),
         models,
         checked_keep(keep),
-        checked_only(only, models),
         checked_every(every),
         checked_until(until),
         checked_file(on_trouble),
-        checked_cuts(cuts, only),
+        checked_cuts(cuts),
     )
 
 
-def begin(recording: Recording, *, fastpath: bool = True) -> None:
+def begin(recording: Recording) -> None:
     """Begin ``recording``: it observes its thread from now on.
 
     If this raises or is interrupted, the caller must ``end`` the recording.
     """
     with Uninterrupted():
         torch_patches.start_observing(recording)
-        if not fastpath:
-            _fastpath_switch.acquire(recording)
         if recording.cuts is not None:
             recording.cuts.start()
 
@@ -179,15 +159,5 @@ def end(recording: Recording) -> None:
     with Uninterrupted():
         if recording.cuts is not None:
             recording.cuts.end()
-        _fastpath_switch.release(recording)
         torch_patches.stop_observing(recording)
         recording.close()
-
-
-def _stop_fastpath() -> bool:
-    enabled: bool = mha.get_fastpath_enabled()
-    mha.set_fastpath_enabled(False)
-    return enabled
-
-
-_fastpath_switch = SharedSwitch(_stop_fastpath, mha.set_fastpath_enabled)

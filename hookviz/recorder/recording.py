@@ -1,6 +1,5 @@
 """One recording: its components, and the order in which they begin and end."""
 
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from hookviz.recorder.grad_scaler import ScaleTracker
 from hookviz.recorder.hook_log import HookLog
 from hookviz.recorder.missing_parameters import MissingParameters
 from hookviz.recorder.module_call import ModuleCall
-from hookviz.recorder.module_filter import ModuleFilter
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pass_tracker import PassTracker
@@ -40,21 +38,20 @@ class Recording:
         names: Mapping[str, torch.Tensor],
         models: Sequence[torch.nn.Module] = (),
         keep: int | None = None,
-        only: tuple[str, ...] | None = None,
         every: int = 1,
         until: Until | None = None,
         on_trouble: Path | None = None,
         cuts: bool = False,
     ) -> None:
         self.trace, self.session = trace, Session(trace, every)
+        self._reads_norms = trace.statistics == "norm"
+        """Whether the user chose so."""
         self.thread, self.sampler = self.session.thread, self.session.sampler
-        self.with_statement: weakref.ref[object] | None = None
-        """The ``with`` statement of the recording; once it no longer exists, the recording has ended."""
         self.missed_passes = False
         """Whether a pass ran in a thread that no recording follows."""
         self.missed_calls = False
         """Whether a module was called in such a thread, if the recording follows all modules."""
-        self.calls = CallTracker(self.session, models, ModuleFilter(models, only))
+        self.calls = CallTracker(self.session, models)
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.scales = ScaleTracker(self.session, self.optimizers)
         self.ranks = RankTracker(self.session, self.calls)
@@ -105,7 +102,6 @@ class Recording:
         self.session.attempt(self.calls.end, call, depth)
         if not depth:
             self.retention.call_ended()
-            self.session.attempt(self.passes.sweep)
         if call is not None:
             self.session.attempt(self.retention.trim_if_needed)
 
@@ -170,7 +166,7 @@ class Recording:
             notes.say("note.elsewhere.calls")
         if not self.trace.rows and not self.trace.remarks:
             notes.say("trace.empty")
-        if self.trace.statistics == "norm":
+        if self._reads_norms:
             notes.say("note.statistics")
         self.session.guard(self._close_components)
         self.trace.keep_rows_compact()

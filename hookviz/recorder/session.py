@@ -12,6 +12,7 @@ from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.recorder.pass_stack import PassStack
 from hookviz.trace import HookIdentity, Note, StepRow
+from hookviz.trace.value_rows import VERY_MANY
 
 
 class Session:
@@ -23,7 +24,7 @@ class Session:
     def __init__(self, trace: Trace, every: int) -> None:
         self.trace, self.thread = trace, threading.get_ident()
         self.lock = threading.RLock()
-        """Only one thread at a time writes into the trace, since several threads may call a given model."""
+        """Only one thread at a time writes into the trace: on devices, the engine runs a pass in several."""
         self.notes, self.exceptions, self.sampler = Notes(trace), ExceptionTracker(), PassSampler(every)
         self.passes = PassStack()
         self.last_pass = 0
@@ -32,6 +33,12 @@ class Session:
         """The hooks that ran, or may have run, without a step."""
         self._reported: set[str | Note] = set()
         """The internal errors that have been reported: one for all passes, and one for each module."""
+
+    def limit_statistics(self) -> None:
+        """Before an outermost call or pass: with very many values, read only the norm of large tensors from now on."""
+        if self.trace.statistics is None and len(self.trace.values) > VERY_MANY:
+            self.trace.statistics = "norm"
+            self.notes.say("note.statistics.many", most=f"{VERY_MANY:,}")
 
     def is_own_thread(self) -> bool:
         """Return whether the calling thread is the one that began the recording."""

@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -36,8 +35,8 @@ from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.instrumentation import Instrumented
 from hookviz.recorder.node_observers import PROBE, NodeHookDict, ProbeResult
 from hookviz.recorder.optimizer_steps import ObservedStepHooks, OptimizerTracker, StepHooksDescriptor, is_called_by_step
+from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pass_stack import is_engine_thread
-from hookviz.recorder.recursion_limit import HEADROOM
 
 if TYPE_CHECKING:
     from hookviz.recorder.module_call import ModuleCall
@@ -45,22 +44,24 @@ if TYPE_CHECKING:
     from hookviz.recorder.running_pass import RunningPass
 
 _recordings_by_thread: dict[int, "Recording | None"] = {}
-"""Thread → its own recording, or that of a model which it calls; None in a compiled region."""
+"""Thread → the recording that it began; None in a compiled region."""
 _open_recordings: set["Recording"] = set()
 """Recordings that have begun and not ended. While there is one, torch's functions are replaced."""
-_recordings_by_module: dict[int, "Recording"] = {}
-"""``id`` of each module that was given to a recording → the recording."""
 _lock = threading.Lock()
 
 _ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
 """A module call: its recording, the call (None if it could not be observed), and the number of calls around it."""
-_ObservedPass: TypeAlias = "tuple[Recording, RunningPass, AbstractContextManager[Any]] | None"
-"""A backward pass: its recording, the pass, and the headroom that it has taken; None if it is not recorded."""
+_ObservedPass: TypeAlias = "tuple[Recording, RunningPass] | None"
+"""A backward pass and its recording; None if it is not recorded."""
 
 
 def recording_here() -> "Recording | None":
-    """Return the recording that follows the calling thread."""
-    return _recordings_by_thread.get(threading.get_ident())
+    """Return the recording that the calling thread began, or in a thread of the engine that of the pass in it."""
+    thread = threading.get_ident()
+    if thread in _recordings_by_thread:
+        return _recordings_by_thread[thread]
+    is_in_pass = bool(_open_recordings) and is_engine_thread() and not is_outermost()
+    return next((one for one in _open_recordings if is_in_pass and one.session.passes.current() is not None), None)
 
 
 def start_observing(recording: "Recording") -> None:
@@ -70,15 +71,11 @@ def start_observing(recording: "Recording") -> None:
             _replace_functions()
         _open_recordings.add(recording)
         _recordings_by_thread[recording.thread] = recording
-        _recordings_by_module.update(dict.fromkeys(recording.calls.followed_ids, recording))
 
 
 def stop_observing(recording: "Recording") -> None:
     """Stop observing for ``recording``. The last recording restores torch's functions."""
     with _lock:
-        for recordings in (_recordings_by_thread, _recordings_by_module):
-            for key in [key for key, value in recordings.items() if value is recording]:
-                del recordings[key]
         _recordings_by_thread.pop(recording.thread, None)
         _open_recordings.discard(recording)
         if not _open_recordings:
@@ -88,19 +85,16 @@ def stop_observing(recording: "Recording") -> None:
             pickling.clear_cache()
 
 
-def _join_recording(recording: "Recording", *, compiled: bool = False) -> bool:
-    """Make ``recording`` follow the calling thread, or pause it in a ``compiled`` region.
-
-    Returns False, without any effect, if the recording has ended.
-    """
+def _pause_or_resume(recording: "Recording", *, compiled: bool) -> bool:
+    """Pause ``recording`` in a ``compiled`` region, or resume it; return False if it has ended."""
     with _lock:
         if recording in _open_recordings:
-            _recordings_by_thread[threading.get_ident()] = None if compiled else recording
+            _recordings_by_thread[recording.thread] = None if compiled else recording
         return recording in _open_recordings
 
 
 def own_recording() -> "Recording | None":
-    """Return the recording that the calling thread began; one that it joined by calling a model does not count."""
+    """Return the recording that the calling thread began."""
     recording = recording_here()
     return recording if recording is not None and recording.thread == threading.get_ident() else None
 
@@ -130,27 +124,22 @@ def _observing_exit(leave: Callable[..., Any], active: ActiveFlag) -> Callable[.
 
 
 def _recording_of(module: Module) -> "Recording | None":
-    """Return the recording that follows ``module``. A thread that calls a given model joins its recording."""
-    thread = threading.get_ident()
-    if thread in _recordings_by_thread:
-        recording = _recordings_by_thread[thread]
-        is_followed = recording is not None and (
-            not recording.calls.followed_ids or id(module) in recording.calls.followed_ids
-        )
-    else:
-        recording = _recordings_by_module.get(id(module))
-        is_followed = recording is not None and _join_recording(recording)
-    return recording if is_followed and recording is not None and recording.sampler.is_recording() else None
+    """Return the recording that follows ``module`` in the calling thread."""
+    recording = recording_here()
+    if recording is None or module not in recording.calls.followed:
+        return None
+    return recording if recording.sampler.is_recording() else None
 
 
 def _note_missed_call(module: Module) -> None:
     """Note a call that no recording follows: of a module that was not given, or in another thread."""
     recording = recording_here()
     if recording is not None:
+        recording.calls.followed.other_called(module)
         recording.hook_log.unfollowed_call(module)
     elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
         for other in tuple(_open_recordings):
-            other.missed_calls |= not other.calls.followed_ids
+            other.missed_calls |= module in other.calls.followed
             if other.hook_log.on_modules:
                 other.guard(other.hook_log.unfollowed_call, module)
 
@@ -165,31 +154,27 @@ class _CallWatcher:
             _note_missed_call(module)
         if recording is None or is_compiling() or is_compiled(module):
             return None
-        with HEADROOM.if_needed():
-            depth = recording.calls.depth()
-            return recording, recording.begin_call(module, args, kwargs), depth
+        depth = recording.calls.depth()
+        return recording, recording.begin_call(module, args, kwargs), depth
 
     def returning(self, observed_call: _ObservedCall, result: Any) -> Any:
         """Record that the call returns ``result``."""
         if observed_call is not None and observed_call[1] is not None:
-            with HEADROOM.if_needed():
-                recording, call, _ = observed_call
-                recording.guard(recording.calls.call_returned, call, result)
+            recording, call, _ = observed_call
+            recording.guard(recording.calls.call_returned, call, result)
         return result
 
     def fail(self, observed_call: _ObservedCall, error: BaseException) -> None:
         """Record that an exception leaves the call."""
         if observed_call is not None and observed_call[1] is not None:
-            with HEADROOM.if_needed():
-                recording, call, _ = observed_call
-                recording.guard(recording.calls.call_raised, call, error)
+            recording, call, _ = observed_call
+            recording.guard(recording.calls.call_raised, call, error)
 
     def leave(self, observed_call: _ObservedCall) -> None:
         """End the call."""
         if observed_call is not None:
             recording, call, depth = observed_call
-            with HEADROOM.if_needed():
-                recording.end_call(call, depth)
+            recording.end_call(call, depth)
 
 
 class _PassWatcher:
@@ -197,17 +182,9 @@ class _PassWatcher:
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
         """Begin a pass, before the engine runs; return None if the pass is not recorded."""
-        observed_pass, headroom = None, HEADROOM.if_needed()
-        headroom.__enter__()  # until the end of the pass, since the engine calls our observers
-        try:
-            recording = None if is_compiling() else self._recording()
-            running_pass = None if recording is None else recording.passes.begin(roots, *arguments, **named)
-            if recording is not None and running_pass is not None:
-                observed_pass = recording, running_pass, headroom
-        finally:
-            if observed_pass is None:
-                headroom.__exit__(None, None, None)
-        return observed_pass
+        recording = None if is_compiling() else self._recording()
+        running_pass = None if recording is None else recording.passes.begin(roots, *arguments, **named)
+        return None if recording is None or running_pass is None else (recording, running_pass)
 
     def _recording(self) -> "Recording | None":
         """Return the recording of this thread. If there is none, the open recordings note that they missed a pass."""
@@ -220,25 +197,22 @@ class _PassWatcher:
     def returning(self, observed_pass: _ObservedPass, result: Any) -> Any:
         """Record that the pass has run; the result of ``autograd.grad`` is ``result``."""
         if observed_pass is not None:
-            recording, running_pass, _ = observed_pass
+            recording, running_pass = observed_pass
             recording.passes.pass_returned(running_pass, result)
         return result
 
     def fail(self, observed_pass: _ObservedPass, error: BaseException) -> None:
         """Record that the pass has raised."""
         if observed_pass is not None:
-            recording, running_pass, _ = observed_pass
+            recording, running_pass = observed_pass
             recording.passes.pass_raised(running_pass, error)
 
     def leave(self, observed_pass: _ObservedPass) -> None:
         """End the pass."""
         if observed_pass is not None:
-            recording, running_pass, headroom = observed_pass
-            try:
-                recording.passes.end(running_pass)
-                recording.stop_if_needed()
-            finally:
-                headroom.__exit__(None, None, None)
+            recording, running_pass = observed_pass
+            recording.passes.end(running_pass)
+            recording.stop_if_needed()
 
 
 class _PassiveWatcher:
@@ -409,7 +383,7 @@ def _switch_region(region: RegionSwitch) -> None:
         with _lock:
             if _open_recordings and not any(_recordings_before_regions.values()):
                 _instrument_functions()
-        if outer_recording is not None and _join_recording(outer_recording):
+        if outer_recording is not None and _pause_or_resume(outer_recording, compiled=False):
             outer_recording.guard(outer_recording.calls.observers.resume_shared)
             if outer_recording.cuts is not None:
                 outer_recording.guard(outer_recording.cuts.resume)
@@ -426,7 +400,7 @@ def _switch_region(region: RegionSwitch) -> None:
             recording.guard(recording.calls.compiled_region_begins, region)
         if recording.cuts is not None:
             recording.guard(recording.cuts.pause)
-        _join_recording(recording, compiled=True)
+        _pause_or_resume(recording, compiled=True)
 
 
 _INSTRUMENTED = (
@@ -494,7 +468,6 @@ def _install(replacement: Replacement) -> None:
 
 
 def _restore_functions() -> None:
-    HEADROOM.close()
     _restore_instrumented()
     while _installed:
         _installed.pop().restore()

@@ -222,11 +222,11 @@ class UnfiredHookWriter:
         """Return whether a hook may have run where the recording could not see it.
 
         That is an older hook in a graph where nothing leads to it, or the hook of a module of which a shallow copy was
-        called. Of the modules that ``only`` left out, the table says so.
+        called. Where a part of a model is recorded, the table says so of the rest.
         """
         tensor = owned.owner
         if self.log.may_have_fired_elsewhere(owned.place.hooks):
-            return self.calls.module_filter.patterns is None
+            return not self.calls.followed.are_part
         if not isinstance(tensor, torch.Tensor) or key in self.log.on_graphs or self.log.since(key) is not None:
             return False
         is_seen = self.tensors.counts_of(tensor)["passes"] >= self.tensors.passes

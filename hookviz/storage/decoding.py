@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from hookviz.storage.format import ROW_TYPES, VERSION, TraceT
+from hookviz.storage.format import ROW_TYPES, TraceT
 from hookviz.storage.schema import DamagedError, NumberText, TraceFile, check_file, shorten_fault
-from hookviz.storage.version_1 import TraceFileVersion1, upgrade_file
 from hookviz.support.messages import say
 from hookviz.support.progress import progress_if_long
 from hookviz.trace import HookPlace, Note
@@ -19,9 +18,7 @@ def decode_trace(data: Any, trace_type: type[TraceT]) -> TraceT:
         DamagedError: ``data`` does not follow the format; the message says where.
     """
     try:
-        is_old = data["version"] < VERSION
-        file = upgrade_file(check_file(data, TraceFileVersion1)) if is_old else check_file(data, TraceFile)
-        return _decode_file(file, trace_type)
+        return _decode_file(check_file(data), trace_type)
     except RecursionError:
         raise DamagedError(say("damaged.nested")) from None
 
@@ -47,7 +44,6 @@ def _decode_file(file: TraceFile, trace_type: type[TraceT]) -> TraceT:
         statistics=file.statistics,
         remarks=[Note(*note) for note in file.remarks],
         dropped=file.dropped,
-        explained=file.explained,
         **rows,
     )
 
@@ -56,35 +52,17 @@ def _decode_rows(file: TraceFile, table_name: str, row_type: Any, tick: Callable
     """Return the rows of one table as ``row_type``."""
     table = getattr(file, table_name)
     count = max(len(getattr(table, column)) for column in row_type._fields)
-    columns = (
-        _decode_column(table_name, column, getattr(table, column), row_type, count) for column in row_type._fields
-    )
+    columns = (_decode_column(column, getattr(table, column), row_type, count) for column in row_type._fields)
     rows = list(map(row_type, *columns))
     tick(len(rows))
     return rows
 
 
-def _decode_column(table_name: str, column: str, cells: list[Any], row_type: Any, count: int) -> list[Any]:
+def _decode_column(column: str, cells: list[Any], row_type: Any, count: int) -> list[Any]:
     """Return the ``count`` cells of a column: those of the file, or the default if the file has none."""
     if len(cells) == count:
-        cells = _replace_minus_one(column, cells)
         return [None if x is None else _DECODERS[column](x) for x in cells] if column in _DECODERS else cells
-    if column not in row_type._field_defaults:
-        raise DamagedError(say("damaged.column", table=table_name, column=column))
     return [row_type._field_defaults[column]] * count
-
-
-_INDEX_COLUMNS = frozenset({"node", "output", "module", "call", "optimizer"})
-"""Columns of indexes that may be none."""
-
-
-def _replace_minus_one(column: str, cells: list[Any]) -> list[Any]:
-    """Replace -1, which early files have for an index that is none; other files pass through unchanged."""
-    if column in _INDEX_COLUMNS and -1 in cells:
-        return [None if x == -1 else x for x in cells]
-    if column == "parts" and any(part[0] == -1 for parts in cells for part in parts):
-        return [tuple((None, *part[1:]) if part[0] == -1 else part for part in parts) for parts in cells]
-    return cells
 
 
 def _decode_place(x: Any) -> HookPlace:
@@ -111,17 +89,12 @@ def _decode_rates(x: Any) -> tuple[Any, ...]:
     return tuple(map(_decode_setting, x))
 
 
-def _decode_notes(x: Any) -> tuple[Note, ...]:
-    return tuple(Note(*note) for note in x)
-
-
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "plain": _decode_setting,
     "scale": _decode_setting,
     "rates": _decode_rates,
     "place": _decode_place,
     "note": _decode_note,
-    "notes": _decode_notes,
 }
 """Column → the function that decodes its cells; the cells of other columns are used unchanged."""
 

@@ -40,7 +40,6 @@ def encode_trace(trace: TraceData) -> dict[str, Any]:
         "remarks": [_encode_cell(note, MAX_TEXT_LENGTH) for note in trace.remarks],
         "dropped": trace.dropped,
         "values": values,
-        "explained": trace.explained,
         **columns,
     }
 

@@ -11,7 +11,6 @@ from hookviz.trace import (
     ModuleRow,
     NonfiniteRow,
     ParameterRow,
-    ReasonRow,
     SavedRow,
     ScaleRow,
     SourceRow,
@@ -25,8 +24,7 @@ from hookviz.trace import (
 TraceT = TypeVar("TraceT", bound=TraceData)
 """The class that a file is read into."""
 
-FORMAT, VERSION = "hookviz", 2
-"""Files of version 1, written by the first release, can also be read: see ``hookviz.storage.version_1``."""
+FORMAT, VERSION = "hookviz", 1
 
 MAX_NAME_LENGTH, MAX_TEXT_LENGTH = 10_000, 1_000_000
 """In characters. Names have the lower limit because a player repeats them; texts are source texts, errors and notes."""
@@ -42,7 +40,6 @@ ROW_TYPES: dict[str, Any] = {
     "optimizers": ModuleRow,
     "calls": CallRow,
     "rows": StepRow,
-    "reasons": ReasonRow,
     "sources": SourceRow,
     "lines": LineRow,
     "unfired_rows": UnfiredRow,

@@ -23,7 +23,6 @@ from hookviz.trace import (
     StepRow,
     TraceData,
 )
-from hookviz.trace.reason_rows import StepReasons
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import flatten_numbers
 
@@ -64,7 +63,6 @@ def find_fault(trace: TraceData) -> str:
         _check_unfired,
         _check_missing,
         _check_training,
-        _check_reasons,
         _check_values,
     )
     return shorten_fault(next((fault for rule in rules for fault in rule(trace)), ""))
@@ -126,7 +124,7 @@ def _check_passes(trace: TraceData) -> Iterator[str]:
     hook_indexes, nodes = range(len(trace.hook_rows)), range(len(trace.ops))
     if len(trace.hooked) != len(trace.roots):
         yield say("damaged.passes", hooked=len(trace.hooked), roots=len(trace.roots))
-    if len(trace.pass_numbers) not in (0, len(trace.roots)):
+    if len(trace.pass_numbers) != len(trace.roots):
         yield say("damaged.pass_numbers", numbers=len(trace.pass_numbers), roots=len(trace.roots))
     if any(later <= earlier for earlier, later in pairwise(trace.pass_numbers)):
         yield say("damaged.pass_numbers.order")
@@ -327,28 +325,6 @@ def _has_valid_details(trace: TraceData, row: StepRow, index: int) -> bool:
     if (row.kind == "synchronise") != (row.ranks is not None):
         return False
     return row.cause is None or (row.cause < index and trace.rows[row.cause].hook is not None)
-
-
-# -- reasons
-
-
-def _check_reasons(trace: TraceData) -> Iterator[str]:
-    if trace.explained and len(trace.explained) != len(trace.rows):
-        yield say("damaged.explained", count=len(trace.explained), steps=len(trace.rows))
-        return
-    count = len(trace.reasons)
-    for index, (row, explained) in enumerate(zip(trace.rows, trace.explained, strict=False)):
-        if not (_are_indexes_valid(explained, count) and _has_valid_reasons(row, explained)):
-            yield say("damaged.reasons", index=index, kind=row.kind)
-
-
-def _has_valid_reasons(row: StepRow, explained: StepReasons) -> bool:
-    """Whether a step has one reason for each gradient that steps of its kind explain."""
-    if explained is None:
-        return True
-    if row.kind == "compute" and isinstance(row.after, tuple):
-        return isinstance(explained, tuple) and len(explained) == len(row.after)
-    return row.kind in ("compute", "arrive", "accumulate") and isinstance(explained, int)
 
 
 # -- values

@@ -5,17 +5,16 @@ of the rows in ``hookviz.trace.rows``. Types cannot express how tables refer to 
 """
 
 import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from hookviz.storage.format import MAX_NAME_LENGTH, MAX_TEXT_LENGTH
 from hookviz.support.columns import truncate
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable
 from hookviz.trace.missing_rows import CutKind
-from hookviz.trace.reason_rows import Verdict
 from hookviz.trace.rows import Effect, GradMode, Subject, Synchroniser
 
 MAX_INDEX = 2**53
@@ -27,8 +26,6 @@ MAX_FAULT_LENGTH = 200
 
 Index = Annotated[int, Meta(ge=0, le=MAX_INDEX)]
 """The index of a row, a position, or a count."""
-IndexOrNone = Annotated[int, Meta(ge=-1, le=MAX_INDEX)] | None
-"""An index, or null for none; files of version 1, and early ones of version 2, have -1 for none."""
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
 """The name of a tensor, an op, a module, a hook or a file. A player repeats names, so they are limited in length."""
 LongText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
@@ -38,7 +35,7 @@ NonFiniteText = Literal["nan", "inf", "-inf"]
 """Numbers that JSON cannot write, as text."""
 FileFloat = float | NonFiniteText
 Indexes = Index | None | tuple[Index | None, ...]
-"""The values or the reasons of a step: one index, several, or none."""
+"""The values of a step: one index, several, or none."""
 
 
 class NumberText(Struct):
@@ -63,37 +60,37 @@ class TensorColumns(Struct):
 class SavedColumns(Struct):
     """Columns of ``SavedRow``."""
 
-    pass_id: list[Index] = []
-    node: list[Index] = []
-    name: list[Name] = []
-    value: list[Indexes] = []
-    plain: list[Any] = []
+    pass_id: list[Index]
+    node: list[Index]
+    name: list[Name]
+    value: list[Indexes]
+    plain: list[Any]
     """A setting: null, a boolean, a number, a text, a ``NumberText``, or a list of these; ``integrity`` checks it."""
-    why: list[Literal["hooks", "changed", "large", "many", "none", "torch"] | None] = []
+    why: list[Literal["hooks", "changed", "large", "many", "none", "torch"] | None]
 
 
 class ScaleColumns(Struct):
     """Columns of ``ScaleRow``."""
 
-    pass_id: list[Index] = []
-    scale: list[float | NumberText] = []
-    at: list[tuple[Index, ...]] = []
-    others: list[tuple[Index, ...]] = []
+    pass_id: list[Index]
+    scale: list[float | NumberText]
+    at: list[tuple[Index, ...]]
+    others: list[tuple[Index, ...]]
 
 
 class HookColumns(Struct):
     """Columns of ``HookRow``."""
 
     kind: list[Name]
-    node: list[IndexOrNone]
-    output: list[IndexOrNone]
+    node: list[Index | None]
+    output: list[Index | None]
     key: list[Int64 | Name]
     name: list[Name]
     file: list[Name | None]
     line: list[Index | None]
     text: list[LongText | None]
     mark: list[Index | None]
-    module: list[IndexOrNone]
+    module: list[Index | None]
     flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]]
 
 
@@ -111,15 +108,15 @@ class CallColumns(Struct):
     number: list[Index]
     parent: list[Index | None]
     recomputed: list[bool]
-    mode: list[GradMode] = []
-    takes_grad: list[bool | None] = []
-    gives_grad: list[bool | None] = []
-    returned: list[Name | None] = []
+    mode: list[GradMode]
+    takes_grad: list[bool | None]
+    gives_grad: list[bool | None]
+    returned: list[Name | None]
 
 
 FileNote = tuple[Name, tuple[tuple[Name, LongText], ...]]
 """(key, arguments) of a ``Note`` (``hookviz.trace.notes``)."""
-FilePart = tuple[IndexOrNone, Index, Index | None]
+FilePart = tuple[Index | None, Index, Index | None]
 """(node, slot, value) of the gradient that came along one edge."""
 
 
@@ -128,8 +125,8 @@ class StepColumns(Struct):
 
     pass_id: list[Index]
     kind: list[Name]
-    node: list[IndexOrNone] = []
-    output: list[IndexOrNone] = []
+    node: list[Index | None] = []
+    output: list[Index | None] = []
     hook: list[Index | None] = []
     place: list[tuple[Index, Index] | None] = []
     before: list[Indexes] = []
@@ -137,8 +134,8 @@ class StepColumns(Struct):
     effect: list[Effect | None] = []
     parts: list[tuple[FilePart, ...]] = []
     cause: list[Index | None] = []
-    call: list[IndexOrNone] = []
-    optimizer: list[IndexOrNone] = []
+    call: list[Index | None] = []
+    optimizer: list[Index | None] = []
     labels: list[tuple[tuple[Name, ...], tuple[Name, ...]]] = []
     subject: list[Subject] = []
     in_backward: list[bool] = []
@@ -150,73 +147,64 @@ class StepColumns(Struct):
     note: list[FileNote | None] = []
 
 
-class ReasonColumns(Struct):
-    """Columns of ``ReasonRow``."""
-
-    reading: list[Name] = []
-    source: list[LongText | None] = []
-    verdict: list[Verdict] = []
-    notes: list[tuple[FileNote, ...]] = []
-
-
 class SourceColumns(Struct):
     """Columns of ``SourceRow``."""
 
-    file: list[Name | None] = []
-    line: list[Index] = []
-    text: list[LongText] = []
-    whole: list[bool] = []
+    file: list[Name | None]
+    line: list[Index]
+    text: list[LongText]
+    whole: list[bool]
 
 
 class LineColumns(Struct):
     """Columns of ``LineRow``."""
 
-    source: list[Index] = []
-    line: list[Index] = []
-    pass_id: list[Index | None] = []
-    call: list[Index | None] = []
-    names: list[tuple[tuple[Name, Index | None], ...]] = []
+    source: list[Index]
+    line: list[Index]
+    pass_id: list[Index | None]
+    call: list[Index | None]
+    names: list[tuple[tuple[Name, Index | None], ...]]
 
 
 class MissingColumns(Struct):
     """Columns of ``MissingRow``."""
 
-    name: list[Name] = []
-    owner: list[Name] = []
-    module: list[IndexOrNone] = []
-    cuts: list[tuple[Index, ...]] = []
+    name: list[Name]
+    owner: list[Name]
+    module: list[Index | None]
+    cuts: list[tuple[Index, ...]]
 
 
 class CutColumns(Struct):
     """Columns of ``CutRow``."""
 
-    op: list[Name] = []
-    kind: list[CutKind] = []
-    file: list[Name | None] = []
-    line: list[Index | None] = []
-    text: list[LongText | None] = []
-    step: list[Index | None] = []
+    op: list[Name]
+    kind: list[CutKind]
+    file: list[Name | None]
+    line: list[Index | None]
+    text: list[LongText | None]
+    step: list[Index | None]
 
 
 class UnfiredColumns(Struct):
     """Columns of ``UnfiredRow``."""
 
-    kind: list[Name] = []
-    on: list[Name] = []
-    key: list[Int64 | Name] = []
-    name: list[Name] = []
-    file: list[Name | None] = []
-    line: list[Index | None] = []
-    text: list[LongText | None] = []
-    mark: list[Index | None] = []
-    flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]] = []
-    since: list[Index | None] = []
-    until: list[Index | None] = []
-    removed_at: list[Name | None] = []
-    registered_at: list[Name | None] = []
-    module: list[IndexOrNone] = []
-    evidence: list[tuple[tuple[Name, Name], ...]] = []
-    node: list[IndexOrNone] = []
+    kind: list[Name]
+    on: list[Name]
+    key: list[Int64 | Name]
+    name: list[Name]
+    file: list[Name | None]
+    line: list[Index | None]
+    text: list[LongText | None]
+    mark: list[Index | None]
+    flags: list[tuple[Literal["with_kwargs", "always_call", "global"], ...]]
+    since: list[Index | None]
+    until: list[Index | None]
+    removed_at: list[Name | None]
+    registered_at: list[Name | None]
+    module: list[Index | None]
+    evidence: list[tuple[tuple[Name, Name], ...]]
+    node: list[Index | None]
 
 
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DIMENSIONS)]
@@ -225,32 +213,32 @@ Shape = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(max_length=MAX_DI
 class ParameterColumns(Struct):
     """Columns of ``ParameterRow``."""
 
-    names: list[tuple[Name, ...]] = []
-    shape: list[Shape] = []
-    requires_grad: list[bool] = []
-    called: list[bool] = []
-    held: list[bool] = []
-    optimizers: list[tuple[Index, ...]] = []
-    model: list[Name] = []
+    names: list[tuple[Name, ...]]
+    shape: list[Shape]
+    requires_grad: list[bool]
+    called: list[bool]
+    held: list[bool]
+    optimizers: list[tuple[Index, ...]]
+    model: list[Name]
 
 
 class NonfiniteColumns(Struct):
     """Columns of ``NonfiniteRow``."""
 
-    call: list[Index] = []
-    module: list[Index] = []
-    name: list[Name] = []
-    kind: list[Literal["nan", "inf"]] = []
+    call: list[Index]
+    module: list[Index]
+    name: list[Name]
+    kind: list[Literal["nan", "inf"]]
 
 
 class UpdateColumns(Struct):
     """Columns of ``UpdateRow``."""
 
-    step: list[Index] = []
-    rates: list[tuple[float | NumberText | None, ...]] = []
-    without_grad: list[tuple[Index, ...]] = []
-    zero: list[bool] = []
-    eval_norms: list[tuple[Index, ...]] = []
+    step: list[Index]
+    rates: list[tuple[float | NumberText | None, ...]]
+    without_grad: list[tuple[Index, ...]]
+    zero: list[bool]
+    eval_norms: list[tuple[Index, ...]]
 
 
 FileStatistics = tuple[
@@ -262,10 +250,10 @@ FileValue = tuple[Shape, Name, Name, Any, FileStatistics | None, FileNote | None
 
 
 class TraceFile(Struct):
-    """A trace file of the current version. Fields with a default may be missing."""
+    """A trace file."""
 
     format: Literal["hookviz"]
-    version: Literal[2]
+    version: Literal[1]
     ops: list[Name]
     edges: list[tuple[Index, Index, Index, Index]]
     """(node, slot, next node, its output): the edge from an input of a node to an output of the next."""
@@ -281,45 +269,39 @@ class TraceFile(Struct):
     optimizers: ModuleColumns
     calls: CallColumns
     rows: StepColumns
-    saved: SavedColumns = field(default_factory=SavedColumns)
-    scales: ScaleColumns = field(default_factory=ScaleColumns)
-    reasons: ReasonColumns = field(default_factory=ReasonColumns)
-    sources: SourceColumns = field(default_factory=SourceColumns)
-    lines: LineColumns = field(default_factory=LineColumns)
-    missing_rows: MissingColumns = field(default_factory=MissingColumns)
-    cut_rows: CutColumns = field(default_factory=CutColumns)
-    unfired_rows: UnfiredColumns = field(default_factory=UnfiredColumns)
-    parameters: ParameterColumns = field(default_factory=ParameterColumns)
-    nonfinite: NonfiniteColumns = field(default_factory=NonfiniteColumns)
-    updates: UpdateColumns = field(default_factory=UpdateColumns)
-    explained: list[Indexes] = []
-    """For each step the rows of its reasons; empty if torch was not installed when the trace was saved."""
-    outside: list[Index] = []
-    pass_numbers: list[Annotated[int, Meta(ge=1, le=MAX_INDEX)]] = []
-    rank: Index | None = None
-    ranks: Index | None = None
-    statistics: Literal["all", "norm"] = "all"
+    saved: SavedColumns
+    scales: ScaleColumns
+    sources: SourceColumns
+    lines: LineColumns
+    missing_rows: MissingColumns
+    cut_rows: CutColumns
+    unfired_rows: UnfiredColumns
+    parameters: ParameterColumns
+    nonfinite: NonfiniteColumns
+    updates: UpdateColumns
+    outside: list[Index]
+    pass_numbers: list[Annotated[int, Meta(ge=1, le=MAX_INDEX)]]
+    rank: Index | None
+    ranks: Index | None
+    statistics: Literal["all", "norm"] | None
 
 
 class DamagedError(ValueError):
     """A file does not hold a valid trace; the message says what is wrong, and where."""
 
 
-FileT = TypeVar("FileT", bound=Struct)
-
-
-def check_file(data: Any, file_type: type[FileT]) -> FileT:
-    """Convert the data of a JSON file to a ``file_type``, and check types, ranges and sizes.
+def check_file(data: Any) -> TraceFile:
+    """Convert the data of a JSON file to a ``TraceFile``, and check types, ranges and sizes.
 
     Raises:
         DamagedError: something is missing, or has a wrong type, range or size; the message says what, and where.
 
-    >>> check_file({"format": "hookviz", "version": 2}, TraceFile)
+    >>> check_file({"format": "hookviz", "version": 1})
     Traceback (most recent call last):
     hookviz.storage.schema.DamagedError: there is no ops
     """
     try:
-        file = msgspec.convert(data, file_type)
+        file = msgspec.convert(data, TraceFile)
     except msgspec.ValidationError as error:
         raise DamagedError(_reword_error(str(error))) from None
     except UnicodeEncodeError:  # a lone surrogate in place of a literal

@@ -4,7 +4,6 @@ from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.hooks import Hook
 from hookviz.trace.missing_rows import CUT_KINDS, CutKind, CutRow, MissingRow
 from hookviz.trace.notes import Note
-from hookviz.trace.reason_rows import ReasonRow
 from hookviz.trace.rows import (
     EFFECTS,
     FORWARD_HOOK_KINDS,
@@ -63,7 +62,6 @@ __all__ = [
     "Note",
     "ParameterRow",
     "Part",
-    "ReasonRow",
     "SavedRow",
     "ScaleRow",
     "SourceRow",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
 from hookviz.trace.notes import Note
-from hookviz.trace.reason_rows import SYMBOLS
 from hookviz.trace.rows import BACKWARD_LOCATION, HookRow, StepRow
 from hookviz.trace.unfired_rows import UnfiredRow
 from hookviz.trace.value_rows import ValueRow
@@ -53,7 +52,6 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
         copy.cut_rows = [row._replace(text=None) for row in copy.cut_rows]
         copy.saved, copy.scales, copy.nonfinite = [], [], []
         copy.updates = [row._replace(rates=(None,) * len(row.rates), zero=False) for row in trace.updates]
-        copy.reasons = [row._replace(verdict=SYMBOLS, notes=(Note.of("why.redacted"),)) for row in trace.reasons]
         copy.rows = [row._replace(found_inf=False) if row.kind == "unscale" else row for row in copy.rows]
     return copy
 

@@ -149,7 +149,7 @@ class CallRow(NamedTuple):
     mode: GradMode = "grad"
     """Whether torch recorded a graph when the call began."""
     takes_grad: bool | None = None
-    """Whether one of its inputs requires grad; None if it has no tensors as inputs, or is from an older file."""
+    """Whether one of its inputs requires grad; None if it has no tensors as inputs."""
     gives_grad: bool | None = None
     """Whether one of the tensors that it returned requires grad; None if it returned none."""
     returned: str | None = None

@@ -11,7 +11,6 @@ from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.missing_rows import CutRow, MissingRow
 from hookviz.trace.notes import Note
-from hookviz.trace.reason_rows import ReasonRow, StepReasons
 from hookviz.trace.rows import (
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
@@ -61,8 +60,11 @@ class TraceTables:
     """Node → the innermost module call that made it."""
     outside: set[int] = field(default_factory=set)
     """The nodes at the border of the recording: observed nodes lead to them, they themselves were not observed."""
-    statistics: StatisticsMode = "all"
-    """Which statistics were read of tensors with more than 64 numbers: all, or only the norm while it is finite."""
+    statistics: StatisticsMode | None = None
+    """Which statistics were read of tensors with more than 64 numbers: all, or only the norm while it is finite.
+
+    None for the rule: the norm of very large ones, and all statistics of the others.
+    """
     remarks: list[Note] = field(default_factory=list)
     """What could not be observed, and why; ``notes`` has the sentences."""
     dropped: int = 0
@@ -70,7 +72,7 @@ class TraceTables:
     roots: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each pass, the (node, output) pairs at which it starts."""
     pass_numbers: list[int] = field(default_factory=list)
-    """The number of each pass among all that ran during the recording, from 1; empty in older files."""
+    """The number of each pass among all that ran during the recording, from 1."""
     hooked: list[list[int]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, as indexes of ``hook_rows``."""
     missing_rows: list[MissingRow] = field(default_factory=list)
@@ -82,10 +84,6 @@ class TraceTables:
     """The texts of the user's code that ``lines`` refer to."""
     lines: list[LineRow] = field(default_factory=list)
     """Where the user's code starts the passes and calls the modules, as far as that is known."""
-    reasons: list[ReasonRow] = field(default_factory=list, compare=False)
-    """The reasons that were read from a file. Torch can compute them again, so they do not count in comparisons."""
-    explained: list[StepReasons] = field(default_factory=list, compare=False)
-    """For each of ``rows``, its indexes of ``reasons``; empty if no reasons were read from a file."""
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
     _naming: TensorNames | None = field(default=None, init=False, compare=False)
     _hook_indexes: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)

@@ -1,12 +1,18 @@
 """The data of a trace with its steps: what ``record()`` observed, in order."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from hookviz.support.messages import say
 from hookviz.support.table import Table
-from hookviz.trace.reason_rows import Verifier
+from hookviz.trace.notes import Note
 from hookviz.trace.rows import HOOK_KINDS, StepRow
 from hookviz.trace.sentences import format_firing, format_pass_number
 from hookviz.trace.steps import Step, Steps, make_step
 from hookviz.trace.tables import TraceTables
+
+FormulaVerifier = Callable[[str, Mapping[str, Any], Any], list[Note] | None]
+"""Takes a formula, the values of its names and a gradient; returns notes, or None if the formula gives another one."""
 
 
 class TraceData(TraceTables):
@@ -34,8 +40,8 @@ class TraceData(TraceTables):
         return Table(steps, head, format_firing)
 
     @property
-    def verifier(self) -> Verifier | None:
-        """The verifier for formulas without a stored verdict; None here, since it needs ``hookviz.Trace``."""
+    def verify_formula(self) -> FormulaVerifier | None:
+        """Compares formulas with recorded gradients; None here, since ``hookviz.Trace`` loads torch for it."""
         return None
 
     def __repr__(self) -> str:

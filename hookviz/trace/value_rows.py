@@ -12,6 +12,11 @@ ValueRow = tuple[Any, ...]
 Statistics = tuple[float | None, float | None, float | None, float, int | None, int | None, int | None]
 """(min, max, mean, norm, nan, inf, zero); None for a statistic that was not read."""
 
+VERY_LARGE = 2**20
+"""Of a tensor with more numbers than this, only the norm is read as long as it is finite, unless the user chose."""
+VERY_MANY = 50_000
+"""With more values than this in a trace, only the norm of large tensors is read, unless the user chose."""
+
 StatisticsMode = Literal["all", "norm"]
 """Which statistics are read of a large tensor: all, or only the norm as long as it is finite (see ``record``)."""
 

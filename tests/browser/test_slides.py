@@ -57,7 +57,7 @@ LETTERS_ON_BOXES = """() => {
     .map((element) => brightness(getComputedStyle(element).fill)));
   return [Math.min(...boxes), Math.max(...texts)];
 }"""
-"""How bright the darkest box of a slide's players is, and the brightest letters: 0 is black, 255 white."""
+"""How bright a slide's darkest box is, and the brightest letters of its pictures: 0 is black, 255 white."""
 
 
 @pytest.fixture(scope="module")

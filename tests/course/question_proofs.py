@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
+from hookviz.course import quiz
 from hookviz.course.question_bank import read_questions
 from hookviz.course.transformer import SmallTransformer, as_row
 
@@ -788,18 +789,18 @@ def question_exam22() -> None:
     assert right[:3] == [1, 1, 1] and right[3] < 0.5
 
 
-# -- questions that `Trace.quiz` draws from a pass
+# -- questions that `quiz` draws from a pass
 
 
 def assert_drawn_by_quiz(key, run, number) -> None:
     """The question of the bank is one of the quiz about ``run``, with its right answer and its reasons."""
     with hv.record() as trace:
         run()
-    quiz = trace.quiz()
+    questions = quiz(trace)
     question = read_questions()[key]
-    assert question.ask.endswith(f" {quiz[number - 1].text}")
+    assert question.ask.endswith(f" {questions[number - 1].text}")
     for choice in question.choices:
-        verdict = quiz.check(number, choice.text)
+        verdict = questions.check(number, choice.text)
         assert (verdict.right, verdict.reason) == (choice.right, choice.reason)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-import hookviz as hv
+from hookviz.course import check
 from hookviz.course.exercises import JUDGES
 from hookviz.course.lesson11 import STEP_ORDER
 from tests.course.answers import RIGHT
@@ -18,7 +18,7 @@ from tests.course.answers.lesson12 import with_hook
 
 @pytest.mark.parametrize("answer", ["3 / 64", 0.0156, torch.tensor(0.0157)])
 def test_rounded_number_gets_advice_about_digits(answer: Any) -> None:
-    verdict = hv.check("07.1", answer)
+    verdict = check("07.1", answer)
     assert not verdict.right and ("Give all digits" in verdict.reason) == (answer != "3 / 64")
 
 
@@ -39,7 +39,7 @@ def test_rounded_number_gets_advice_about_digits(answer: Any) -> None:
     ],
 )
 def test_equivalent_forms_of_the_right_answer_are_accepted(exercise: str, answer: Any) -> None:
-    verdict = hv.check(exercise, answer)
+    verdict = check(exercise, answer)
     assert verdict.right, verdict
 
 
@@ -72,7 +72,7 @@ def clamp_in_place(grad: torch.Tensor) -> torch.Tensor:
 def test_answer_that_is_right_for_one_example_only_is_rejected_with_a_reason(
     exercise: str, answer: Any, expected: str
 ) -> None:
-    verdict = hv.check(exercise, answer)
+    verdict = check(exercise, answer)
     assert not verdict.right and expected in verdict.reason
 
 
@@ -103,16 +103,14 @@ def test_any_return_value_of_a_function_gets_a_reason(exercise: str) -> None:
             lambda x, make_value=make_value: make_value(x),
             lambda one, two, three, make_value=make_value: make_value(three),
         ):
-            assert hv.check(exercise, answer).reason
+            assert check(exercise, answer).reason
 
 
-@pytest.mark.parametrize(
-    "answer", [3 + 4j, np.array([3, 4]), {}, set(), b"x", 10**400, object(), torch.nn.ReLU, float("nan")]
-)
 @pytest.mark.parametrize("exercise", sorted(RIGHT))
-def test_invalid_answer_of_any_type_gets_a_reason(exercise: str, answer: Any) -> None:
-    verdict = hv.check(exercise, answer)
-    assert not verdict.right and verdict.reason
+def test_invalid_answer_of_any_type_gets_a_reason(exercise: str) -> None:
+    for answer in (3 + 4j, np.array([3, 4]), {}, set(), b"x", 10**400, object(), torch.nn.ReLU, float("nan")):
+        verdict = check(exercise, answer)
+        assert not verdict.right and verdict.reason, answer
 
 
 def test_order_of_a_training_step_is_that_of_torch() -> None:

@@ -79,16 +79,3 @@ def test_pictures_exist_and_have_a_text_in_their_place() -> None:
 def test_entry_that_refers_to_a_picture_names_an_entry_with_one() -> None:
     with_picture = {section.split("**")[1] for section in SECTIONS if "![" in section}
     assert set(re.findall(r"Picture: see \*(.+?)\*\.", GLOSSARY)) <= with_picture
-
-
-def test_linked_lessons_exist() -> None:
-    assert sorted(file for *_, file in ENTRIES if not (FOLDER / file).exists()) == []
-
-
-def test_bold_text_in_code_and_instructions_is_not_a_word() -> None:
-    text = (
-        "**The question: which\none?** **Predict.** A **leaf**, `2**3 ** 4`, "
-        "**Predict**, **01.1** **What if** **in\nplace**"
-    )
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
-    assert introduced_words(notebook) == {"leaf", "in place"}

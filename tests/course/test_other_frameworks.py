@@ -77,6 +77,9 @@ def test_tool_keeps_what_it_cannot_run(
     }
 
 
-def test_lesson_names_no_article() -> None:
-    text = " ".join(cell.source for cell in LESSON.cells if cell.cell_type == "markdown")
-    assert not re.search(r"\barticles?\b", text) and (FOLDER / "README.md").exists()
+def test_table_of_statements_names_the_version_of_tensorflow_that_printed() -> None:
+    statements = (FOLDER / "README.md").read_text(encoding="utf-8")
+    versions = {read_printed()[name]["versions"]["tensorflow"] for name in ("gradient_tape", "keras_callback")}
+    assert {version.rpartition(".")[0] for version in versions} == set(
+        re.findall(r"as TensorFlow ([\d.]+) printed", statements)
+    )

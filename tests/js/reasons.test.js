@@ -1,10 +1,10 @@
-// The title of the reasons: it contains a single short gradient.
+// The reasons: the title contains a single short gradient, and a remark on several formulas stands once.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Language } from "../../hookviz/player/browser/language.js";
-import { reasonsTitle } from "../../hookviz/player/browser/reasons.js";
+import { reasonLines, reasonsTitle } from "../../hookviz/player/browser/reasons.js";
 
 const language = new Language({ "player.why": "Why?", "player.why_value": "Why {value}?" });
 const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { gradients: [], after: null, ...words }, language);
@@ -21,4 +21,12 @@ test("the title contains the only gradient that a node sends", () => {
 
 test("the title does not contain the gradient that a node gets", () => {
   assert.equal(titleOf({ kind: "compute", after: "3" }), "Why?");
+});
+
+test("a remark on several formulas in a row stands once, below the last of them", () => {
+  const reasons = [["grad × b", "Needs PyTorch."], ["grad × a", "Needs PyTorch."], ["grad", ""], ["-grad", "Summed."]];
+  assert.deepEqual(reasonLines(reasons.map(([text, note]) => ({ text, source: "", note })), language), [
+    ["hv-formula", "grad × b"], ["hv-formula", "grad × a"], ["hv-source", "Needs PyTorch."],
+    ["hv-formula", "grad"], ["hv-formula", "-grad"], ["hv-source", "Summed."],
+  ]);
 });

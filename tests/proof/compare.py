@@ -175,9 +175,9 @@ def tensor_hooks(tensor: torch.Tensor) -> tuple[list[str] | None, list[str] | No
 
 
 def node_hooks(node: Node) -> tuple[str, list[str] | None, list[str] | None, list[str]]:
-    """Return the names of the hooks and of the metadata that a node keeps."""
+    """Return the names of the hooks that a node keeps, and of its metadata but for the recording's own."""
     before, after = node_dicts(node)
-    return node.name(), hook_names(before), hook_names(after), sorted(map(str, node.metadata))
+    return node.name(), hook_names(before), hook_names(after), sorted(map(str, node.metadata.keys() - {"hookviz"}))
 
 
 def remaining_hooks(tensors: Iterable[torch.Tensor]) -> dict[str, Any]:

@@ -28,8 +28,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.analysis.formulas import derivatives
-from hookviz.analysis.formulas.reason_table import add_reasons
+from hookviz.course import quiz
 from hookviz.picture import build_trace_figure, graphviz_digraph
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
@@ -37,7 +36,6 @@ from hookviz.player.widget import Player
 from hookviz.storage.decoding import decode_trace
 from hookviz.storage.files import encode_trace
 from hookviz.trace import EFFECTS, KINDS, SUBJECTS
-from hookviz.trace.reason_rows import EXPLAINED, SYMBOLS, UNEXPLAINED
 from hookviz.trace.sentences import make_title
 
 SECONDS, MEGABYTES = 10.0, 600
@@ -184,7 +182,7 @@ def saved(kind: str) -> str:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return json.dumps(encode_trace(add_reasons(KINDS_OF_TRACE[kind]())))
+        return json.dumps(encode_trace(KINDS_OF_TRACE[kind]()))
 
 
 @cache
@@ -409,33 +407,6 @@ def _damage_setting(rng: random.Random, data: Any) -> None:
         plain[rng.randrange(len(plain))] = copy.deepcopy(rng.choice(settings))
 
 
-def _damage_reason(rng: random.Random, data: Any) -> None:
-    """Replace formulas, verdicts or notes, or change which steps have which reasons."""
-    reasons, explained = data.get("reasons"), data.get("explained")
-    if not isinstance(reasons, dict) or not isinstance(explained, list):
-        return
-    variant = rng.randrange(5)
-    if variant == 0:
-        data["explained"] = []
-    elif variant == 1 and explained:
-        explained[rng.randrange(len(explained))] = copy.deepcopy(rng.choice([*explained, [], [0], 0, None]))
-    else:
-        name = rng.choice(("reading", "verdict", "notes"))
-        column = reasons.get(name)
-        if isinstance(column, list) and column:
-            others = {"reading": READINGS, "verdict": (EXPLAINED, SYMBOLS, UNEXPLAINED), "notes": NOTES}[name]
-            column[rng.randrange(len(column))] = copy.deepcopy(rng.choice(others))
-
-
-READINGS = (
-    *(found.text for op in derivatives.list_ops() for found in derivatives.find_formulas(op, 0)),
-    *("9" * 5_000, "-" * 5_000 + "grad", "(" * 500, "__import__('os')", "9 ** 9 ** 9", "t()", "unsqueeze(grad)", "\0"),
-)
-NOTES: tuple[Any, ...] = (
-    *([], [["why.differs", []]], [["why.summed", []]], [["why.case", []]], [["error.step", [["step", "{step}"]]]]),
-    *([["verbatim", [["text", text]]], [text, []]] for text in HOSTILE),
-)
-
 DAMAGES = (
     *(
         _set_wrong_value,
@@ -452,7 +423,6 @@ DAMAGES = (
         _damage_gradients,
         _damage_value,
         _damage_setting,
-        _damage_reason,
     ),
 )
 
@@ -481,10 +451,6 @@ def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
         for column in columns:
             if column in data[table]:  # otherwise it has no text of a user
                 data[table][column] = [text] * len(data[table][column])
-    data["reasons"]["source"] = [text] * len(data["reasons"]["source"])
-    data["reasons"]["notes"] = [[[text, [[text, text]]], ["verbatim", [["text", text]]]]] * len(
-        data["reasons"]["notes"]
-    )
     data["saved"]["plain"] = [text if isinstance(plain, str) else plain for plain in data["saved"]["plain"]]
     labels = data["rows"].get("labels", [])
     data["rows"]["labels"] = [[[text] * len(names) for names in both] for both in labels]
@@ -529,10 +495,10 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
 
 
 def _view_quiz(trace: hv.Trace) -> None:
-    quiz = trace.quiz()
-    repr(quiz), quiz._repr_html_()
-    for question in quiz:
-        repr(quiz.check(question.number, 1.0))
+    questions = quiz(trace)
+    repr(questions), questions._repr_html_()
+    for question in questions:
+        repr(questions.check(question.number, 1.0))
 
 
 def _sample_steps(trace: hv.Trace) -> list[int | None]:

@@ -11,6 +11,7 @@ from tools.notebook_runs import ROOT, run_cells
 
 SETUP_CODE = """
 import torch, hookviz as hv
+from hookviz.course import quiz
 from torch import nn
 
 def record_and_show(loss, *models):
@@ -19,7 +20,7 @@ def record_and_show(loss, *models):
         (loss() if models else loss).backward()
     bundle = trace._repr_mimebundle_()
     pictures = [trace.figure(step)._repr_mimebundle_() for step in (0, len(trace.steps) - 1)]
-    views = [trace.troubles, trace.firings, trace.player(), trace.quiz(), hv.hooks(*(models or [loss]))]
+    views = [trace.troubles, trace.firings, trace.player(), quiz(trace), hv.hooks(*(models or [loss]))]
     print(len(trace.steps), sorted(bundle), all(map(repr, views)))
     return trace
 """

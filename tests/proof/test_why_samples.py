@@ -49,4 +49,4 @@ def test_formulas_reproduce_the_recorded_gradients_of_operator_samples(part: int
                 if node in derivatives.list_ops() and node not in INEXACT_NODES:
                     assert "does not give the recorded" not in reason.note, (op.name, node, reason)
     print(f"\nslice {part}: {dict(verdicts)}")
-    assert verdicts["explained"] >= (200 if SAVED_TENSORS_SHOW_THEIR_HOOKS else 140)
+    assert verdicts["explained"] >= (180 if SAVED_TENSORS_SHOW_THEIR_HOOKS else 90)

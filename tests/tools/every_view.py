@@ -12,15 +12,16 @@ from typing import Any
 
 import hookviz as hv
 from hookviz.__main__ import main
+from hookviz.course import quiz
 
 
 def every_view(path: Path) -> dict[str, Any]:
     """View → the text that it shows for the trace in a file."""
     trace = hv.load(path)
     other = path.with_suffix(".json.other")
-    steps, quiz, comparison = (
+    steps, questions, comparison = (
         range(len(trace.rows)),
-        trace.quiz(),
+        quiz(trace),
         trace.diff(hv.load(other if other.exists() else path)),
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +49,7 @@ def every_view(path: Path) -> dict[str, Any]:
         "troubles": [repr(trace.troubles), trace.troubles._repr_html_()],
         "findings": [repr(trace.findings), trace.findings._repr_html_()],
         "why": [[_reason(reason) for reason in trace.why(step)] for step in steps],
-        "quiz": [(question.text, question.choices, repr(quiz.check(question.number, 1))) for question in quiz],
+        "quiz": [(asked.text, asked.choices, repr(questions.check(asked.number, 1))) for asked in questions],
         "output": trace._repr_mimebundle_(),
         "picture": trace.figure().pipe(format="svg").decode(),
         "picture of tensors": base64.b64encode(trace.figure(0, tensors=True).pipe(format="png")).decode(),

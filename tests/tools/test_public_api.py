@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 import hookviz
+import hookviz.course
 import hookviz.testing
 from hookviz.pytest_plugin import NAME, OPTION
 
 API = Path(__file__).parents[2] / "site" / "api"
 NAMES = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (hookviz, hookviz.testing)
+    for module in (hookviz, hookviz.course, hookviz.testing)
     for name in module.__all__
 }
 
@@ -27,7 +28,8 @@ def test_every_public_name_has_a_page_in_the_reference() -> None:
 
 @pytest.mark.parametrize("name", [name for name, what in NAMES.items() if inspect.isfunction(what)])
 def test_public_function_has_an_example_that_can_be_typed_as_it_stands(name: str) -> None:
-    assert "\n>>> import " in (inspect.getdoc(NAMES[name]) or ""), "an example imports what it uses"
+    docstring = inspect.getdoc(NAMES[name]) or ""
+    assert re.search(r"\n>>> (?:import|from) ", docstring), "an example imports what it uses"
 
 
 def test_page_of_the_pytest_plugin_names_its_options() -> None:

@@ -57,7 +57,7 @@ def test_cells_that_are_not_chosen_are_notes_and_give_the_heading() -> None:
 def test_a_question_has_a_slide_of_its_own_before_the_code_that_answers_it() -> None:
     shown, _ = slides_of(
         prose_cell("## One\n\nSo.\n\n**Predict.** What is a?"),
-        code_cell("answer = None\nhv.check('1', answer)"),
+        code_cell('answer = None\ncheck("09.1", answer)'),
         code_cell("a", text_plain="<torch.utils.hooks.Handle at 0x7f01>"),
         prose_cell("## Exercises\n\n**09.1** Do it."),
     )

@@ -83,7 +83,7 @@ def test_references_in_a_section_of_the_guide_exist_in_its_lesson(number: str) -
     assert sections and sections <= {heading for cell in lesson.cells for heading in headings(cell)}
     assert [code for code in re.findall(r"`(.+?)`", section) if code not in text] == []
     assert [step for step in re.findall(r"\bstep (\d+)", section) if f"(#step-{step})" not in text] == []
-    assert [exercise for exercise in re.findall(r"\b\d\d\.\d\b", section) if f'hv.check("{exercise}"' not in text] == []
+    assert [exercise for exercise in re.findall(r"\b\d\d\.\d\b", section) if f'check("{exercise}"' not in text] == []
 
 
 def test_guide_states_the_duration_and_memory_of_the_lessons() -> None:

@@ -11,7 +11,6 @@ import pytest
 import torch
 from shown import shown_steps
 from torch import nn
-from torch.backends import mha
 
 import hookviz as hv
 from hookviz.autograd import deferred_values, graph, tensor_statistics
@@ -81,32 +80,6 @@ def test_a_thread_may_call_the_model_while_the_recording_ends(monkeypatch: pytes
 
     blocker.run_while_blocked(work, block)
     assert not torch_patches._recordings_by_thread
-
-
-def test_the_fast_path_is_restored_when_the_recording_that_disabled_it_ends() -> None:
-    assert mha.get_fastpath_enabled()
-    first, second = hv.record(fastpath=False), hv.record()
-    thread_started, main_recording_ended = threading.Event(), threading.Event()
-
-    def record_in_thread() -> None:
-        with second:
-            thread_started.set()
-            assert main_recording_ended.wait(PATIENCE)
-
-    thread = threading.Thread(target=record_in_thread)
-    with first:
-        thread.start()
-        assert thread_started.wait(PATIENCE) and not mha.get_fastpath_enabled()
-    main_recording_ended.set()
-    thread.join()
-    assert mha.get_fastpath_enabled()
-
-
-def test_a_users_change_of_the_fast_path_setting_is_kept() -> None:
-    with hv.record():
-        mha.set_fastpath_enabled(False)
-    assert not mha.get_fastpath_enabled()
-    mha.set_fastpath_enabled(True)
 
 
 def tensor_used_in_module_forward() -> Any:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -194,16 +195,18 @@ def test_listing_hooks_and_drawing_run_no_torch_operations() -> None:
     assert len(logger.operations) == count
 
 
-def test_recording_adds_no_node_metadata() -> None:
-    metadata = []
+def test_recording_keeps_the_metadata_of_the_user_and_frees_its_own_with_the_node() -> None:
     net, scaler = nn.Linear(2, 2), torch.amp.GradScaler("cpu")
     with hv.record(net):
         hidden = net(torch.ones(1, 2))
-        hidden.register_hook(lambda grad: metadata.append(dict(hidden.grad_fn.metadata)))
-        loss = scaler.scale(hidden.sum())
-        metadata += [dict(tensor.grad_fn.metadata) for tensor in (hidden, loss)]
-        loss.backward()
-    assert metadata == [{}, {}, {}]
+        hidden.grad_fn.metadata["mine"] = stored = nn.Identity()
+        hidden.register_hook(lambda grad: None)
+        scaler.scale(hidden.sum()).backward()
+        assert hidden.grad_fn.metadata["mine"] is stored
+    assert hidden.grad_fn.metadata.keys() - {"hookviz"} == {"mine"} and not hidden.grad_fn.metadata.get("hookviz")
+    reference = weakref.ref(stored)
+    del hidden, stored
+    assert reference() is None
 
 
 def test_fake_tensors_are_recorded_without_reading_their_address() -> None:
@@ -307,7 +310,7 @@ def test_an_unhashable_module_is_recorded(with_model: bool) -> None:
     net[0].inner.register_forward_hook(lambda *_: None)
     with pytest.raises(TypeError, match="unhashable"):
         list(net.named_modules())
-    with hv.record(*[net] * with_model, **{"only": "*"} if with_model else {}) as trace:
+    with hv.record(*[net] * with_model) as trace:
         net(torch.ones(1, 1)).sum().backward()
     assert {trace.call(i) for i in range(len(trace.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
     assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace.tensors}

@@ -212,28 +212,6 @@ def test_a_step_reports_inner_modules_skipped_by_the_fast_path() -> None:
     assert "its inner modules and their hooks did not run" in steps_of(trace, "fast_path")[0].sentence
 
 
-def test_fastpath_false_disables_the_fast_path_during_the_recording() -> None:
-    net, x = make_encoder(), torch.ones(1, 3, 4)
-    with torch.no_grad():
-        fast_output = net(x)
-        with hv.record(net, fastpath=False) as trace:
-            slow_output = net(x)
-    assert steps_of(trace, "fast_path") == [] and len(trace.calls) == 19
-    assert torch.allclose(fast_output, slow_output, atol=1e-5)
-    assert torch.backends.mha.get_fastpath_enabled()
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_fast_path_setting_is_restored_after_an_exception(enabled: bool) -> None:
-    torch.backends.mha.set_fastpath_enabled(enabled)
-    try:
-        with pytest.raises(ZeroDivisionError), hv.record(fastpath=False):
-            1 // torch.backends.mha.get_fastpath_enabled()
-        assert torch.backends.mha.get_fastpath_enabled() is enabled
-    finally:
-        torch.backends.mha.set_fastpath_enabled(True)
-
-
 def test_the_slow_path_adds_no_fast_path_step() -> None:
     net = make_encoder()
     with hv.record(net) as trace:

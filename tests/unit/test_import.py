@@ -5,11 +5,13 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from scenes import leaf
 
 import hookviz as hv
+from hookviz import course
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,13 +55,14 @@ def test_recording_needs_no_package_beyond_those_of_torch() -> None:
 
 
 @pytest.mark.slow
-def test_a_trace_is_loaded_and_shown_without_importing_torch(tmp_path: Path) -> None:
+def test_a_trace_is_loaded_drawn_and_analysed_without_importing_torch(tmp_path: Path) -> None:
     path = str(tmp_path / "t.json")
     x = leaf(3.0)
     with hv.record() as trace:
         (x * x).backward()
     trace.save(path)
-    code = f"import hookviz; t = hookviz.load({path!r}); t._repr_mimebundle_(); t.troubles; t.why(1); t.quiz()"
+    code = f"import hookviz; t = hookviz.load({path!r}); t.figure(); t.text(); t.findings; "
+    code += "from hookviz.course import quiz; quiz(t)"
     assert not {"torch", "numpy", "anywidget", "ipywidgets", "IPython"} & third_party_packages(loaded_modules(code))
 
 
@@ -136,10 +139,17 @@ def test_lazy_names_come_from_the_modules_that_type_checkers_see() -> None:
     assert {name: getattr(hv, name) for name in hv.__all__} == imported_objects
 
 
-def test_no_public_name_is_that_of_a_module() -> None:
+@pytest.mark.parametrize("package", [hv, course], ids=lambda package: package.__name__)
+def test_no_public_name_is_that_of_a_module(package: ModuleType) -> None:
     """Importing such a module would replace the public function of the same name."""
-    modules = {path.stem for path in Path(hv.__file__).parent.iterdir()}
-    assert not modules & set(hv.__all__)
+    assert package.__file__
+    modules = {path.stem for path in Path(package.__file__).parent.iterdir()}
+    assert not modules & set(package.__all__)
+
+
+def test_what_belongs_to_the_course_is_imported_from_it() -> None:
+    assert sorted(course.__all__) == course.__all__ and all(hasattr(course, name) for name in course.__all__)
+    assert not set(course.__all__) & set(dir(hv)) and not hasattr(hv.Trace, "quiz")
 
 
 @pytest.mark.parametrize("name", [name for name in hv.__all__ if isinstance(getattr(hv, name), type)])

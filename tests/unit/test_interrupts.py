@@ -16,6 +16,7 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
+from hookviz.course import quiz
 from hookviz.recorder import record_entry, torch_patches
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_block import RecordBlock
@@ -147,14 +148,13 @@ def global_state() -> list[Any]:
     ]
     left = [
         dict(torch_patches._recordings_by_thread),
-        dict(torch_patches._recordings_by_module),
         list(torch_patches._installed),
     ]
     return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
 
 
 def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
-    """Return the observers and metadata keys left on the nodes of graphs."""
+    """Return the observers left on the nodes of graphs."""
     leftovers: list[Any] = []
     queue = [root.grad_fn for root in roots]
     for node in queue:
@@ -164,12 +164,11 @@ def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
         leftovers += [hook for handle in handles for hook in handle.hooks_dict_ref() if isinstance(hook, Observer)]
         for handle in handles:
             handle.remove()
-        leftovers += node.metadata
         queue += [following for following, _ in node.next_functions]
     return leftovers
 
 
-@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2, "only": "l1"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2}], ids=str)
 def test_an_interrupted_recording_restores_all_state(options: dict[str, Any]) -> None:
     work = RecordedTraining(**options)
     work.run()
@@ -274,7 +273,7 @@ def test_interrupting_load_and_analysis_does_not_change_the_trace(tmp_path: Path
         loaded = hv.load(tmp_path / "trace.json")
         loaded.figure(3)
         assert loaded == work.trace
-        assert work.trace.firings and work.trace.quiz() and work.trace.steps[3].sentence
+        assert work.trace.firings and quiz(work.trace) and work.trace.steps[3].sentence
 
     for number in list_interrupt_points(load_and_analyse, max(8, POINTS // 3)):
         was_interrupted(load_and_analyse, number)
@@ -338,7 +337,7 @@ def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseExcep
     raise AssertionError("nothing interrupted it")
 
 
-@pytest.mark.parametrize("function", [RecordBlock.__exit__, RecordBlock.end, record_entry.end])
+@pytest.mark.parametrize("function", [RecordBlock.end, record_entry.end])
 def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
     before = global_state()
     after, error = interrupt_before(function)
@@ -386,14 +385,3 @@ def test_a_record_block_ends_when_its_generator_is_deleted(make: Callable[[], It
     del suspended
     gc.collect()
     assert global_state() == before
-
-
-def test_a_leaked_recording_ends_before_the_next_one_begins() -> None:
-    before, block = global_state(), hv.record()
-    with block:
-        assert block._finalizer is not None
-        block._finalizer.detach()  # as if interrupts had prevented every way to end it
-    assert global_state() != before
-    with hv.record() as trace:
-        leaf(2.0).backward()
-    assert len(trace.rows) > 0 and global_state() == before

@@ -17,6 +17,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.course import quiz
 from hookviz.picture.dot_source import build_figure
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, BoxTree
 from hookviz.player.html_page import page
@@ -100,7 +101,7 @@ VIEWS: dict[str, Callable[[hv.Trace], object]] = {
     "output": lambda trace: TraceContent(trace).brief_content(),
     "troubles": lambda trace: trace.troubles,
     "findings": lambda trace: trace.findings,
-    "quiz": lambda trace: trace.quiz(),
+    "quiz": quiz,
     "diff": lambda trace: trace.diff(trace),
     "why": lambda trace: [trace.why(step) for step in range(0, len(trace.rows), 50)],
 }

@@ -338,7 +338,7 @@ ERRORS = {
     "nowhere.json": "There is no file",
     "text.json": "is not a trace: it is not JSON",
     "other.json": "is not a trace: it is JSON, but",
-    "newer.json": "is a trace of version 99; this hookviz reads version 2",
+    "newer.json": "is a trace of version 99; this hookviz reads version 1",
     "broken.json": "is a damaged trace",
     "folder.json": "cannot be read: Is a directory",
     "empty.json": "There is no page to write. Nothing was recorded",

@@ -1,6 +1,5 @@
 """``record(every=n)`` records every n-th pass with its forward pass and optimizer step; the others run unobserved."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -101,22 +100,6 @@ def test_a_pass_in_an_optimizer_closure_is_sampled() -> None:
             opt.step(closure)
     assert len(trace.roots) == 2 and find_fault(trace) == ""
     assert kinds(trace).count("step_pre_hook") <= 4
-
-
-def test_each_thread_counts_its_own_passes() -> None:
-    net = Doubled()
-
-    def work() -> None:
-        for _ in range(4):
-            net(leaf(1.0)).backward()
-
-    with hv.record(net, every=2) as trace:
-        work()
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-    assert len(trace.roots) == 4 and len(steps_of(trace, "call")) == 4
-    assert len(trace.notes) == 1
 
 
 def test_a_pass_that_raises_counts_as_a_pass() -> None:

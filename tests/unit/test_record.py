@@ -28,7 +28,6 @@ from scenes import (
 
 import hookviz as hv
 from hookviz.autograd import graph
-from hookviz.autograd.node_marks import NodeMarks
 from hookviz.hook_listing import node_dict
 from hookviz.recorder import pass_observer
 from tests.requirements import needs_saved_tensors
@@ -849,7 +848,6 @@ def test_recording_leaves_hook_dicts_unchanged() -> None:
     record_backward(tensors)
     assert [list(hooks.items()) for hooks in dicts] == before
     assert tensors.a._backward_hooks is None
-    assert tensors.c.grad_fn.metadata == {}
 
 
 def test_hook_dicts_contain_no_observer_between_passes() -> None:
@@ -879,7 +877,6 @@ def test_a_handle_created_while_recording_works_afterwards() -> None:
         handle = tensors.c.register_hook(c_hook)
         tensors.e.backward(retain_graph=True)
     assert list(tensors.c._backward_hooks.values()) == [c_hook]
-    assert tensors.c.grad_fn.metadata == {}
     handle.remove()
     assert len(tensors.c._backward_hooks) == 0
 
@@ -994,35 +991,3 @@ def test_an_explicit_name_hides_a_variable_of_that_name() -> None:
         torch.autograd.grad(loss, x)
     assert trace.steps[0].on == "x"
     assert trace.steps[-1].on != "x"
-
-
-class Stored:
-    """An object to store in a node's metadata."""
-
-
-@pytest.mark.parametrize("next_event", ["pass", "call"])
-def test_metadata_of_a_deleted_node_is_released_at_the_next_pass_or_call(next_event: str) -> None:
-    model, x = torch.nn.Linear(1, 1), leaf(3.0)
-    with hv.record(model):
-        y = model(torch.ones(1))
-        y.register_hook(lambda grad: None)  # the recorder marks the node for its call and for this hook
-        stored = Stored()
-        reference = weakref.ref(stored)
-        y.grad_fn.metadata["mine"] = stored
-        y.backward()
-        del y, stored
-        if next_event == "pass":
-            (x * 2).backward()
-        else:
-            model(torch.ones(1))
-        assert reference() is None
-
-
-def test_sweeping_keeps_the_marks_of_living_nodes() -> None:
-    marks: NodeMarks[str] = NodeMarks()
-    living, deleted = leaf(1.0) * 2, leaf(1.0) * 3
-    marks.put(living.grad_fn, "living")
-    marks.put(deleted.grad_fn, "gone")
-    del deleted
-    marks.sweep()
-    assert [mark for _, mark in marks.items()] == ["living"] == [marks.get(living.grad_fn)]

@@ -126,22 +126,12 @@ def test_a_page_without_numbers_does_not_claim_that_nothing_is_wrong(trace: hv.T
     assert "Nothing was found that is wrong" not in text and "Without the numbers, hookviz cannot check" in text
 
 
-def test_verdicts_on_formulas_are_redacted_with_the_numbers(trace: hv.Trace, tmp_path: Path) -> None:
-    trace.save(tmp_path / "t.json")
-    loaded = hv.load(tmp_path / "t.json")
-    assert "explained" in {row.verdict for row in loaded.reasons}
-    reasons = []
-    for source_trace in (trace, loaded):
-        redacted = redact(source_trace, values=False)
-        assert isinstance(redacted, hv.Trace)
-        assert {row.verdict for row in redacted.reasons} <= {"symbols only"}
-        found = [
-            reason for step in range(len(redacted.rows)) for reason in redacted.why(step) if reason.note != "the seed"
-        ]
-        reasons.append([(reason.text, reason.source, reason.verdict, reason.note) for reason in found])
-        assert {verdict for _, _, verdict, _ in reasons[-1]} == {"symbols only"}
-        assert {note for _, _, _, note in reasons[-1]} == {"No values: the numbers are left out of this page."}
-    assert reasons[0] == reasons[1]
+def test_formulas_are_shown_in_symbols_where_numbers_are_redacted(trace: hv.Trace) -> None:
+    redacted = redact(trace, values=False)
+    assert isinstance(redacted, hv.Trace)
+    reasons = [reason for step in range(len(redacted.rows)) for reason in redacted.why(step)]
+    found = {(reason.verdict, reason.note) for reason in reasons if reason.note != "the seed"}
+    assert found == {("symbols only", "No values: the numbers are left out of this page.")}
 
 
 @pytest.mark.parametrize("target_kind", ["file", "standard output"])

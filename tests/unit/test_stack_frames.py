@@ -17,7 +17,6 @@ from torch.autograd.graph import _engine_run_backward
 
 import hookviz as hv
 from hookviz.recorder import instrumentation
-from hookviz.recorder.recursion_limit import EXTRA_CALLS
 
 Context = Callable[[], AbstractContextManager[Any]]
 Action = Callable[[], None]
@@ -259,51 +258,25 @@ def deepest(succeeds: Callable[[int], Any], low: int, high: int) -> int:
     return low
 
 
+NEEDED_CALLS = 60
+"""How many calls of Python's limit hookviz needs for itself, at the most."""
+
+
 @pytest.mark.parametrize("hook", [False, True])
-def test_recording_does_not_reduce_the_depth_of_nested_modules(hook: bool) -> None:
-    limit = sys.getrecursionlimit()
+def test_recording_needs_few_calls_of_the_recursion_limit(hook: bool) -> None:
     traces: dict[int, hv.Trace] = {}
 
     def run_recorded(depth: int) -> None:
         with hv.record() as traces[depth]:
             nested_module(depth, hook)(torch.ones(1))
-        assert [step.kind for step in traces[depth].steps].count("forward") == depth + 1
-
-    plain_depth = deepest(lambda depth: nested_module(depth, hook)(torch.ones(1)), 50, limit)
-    assert plain_depth - 2 <= deepest(run_recorded, 50, limit) <= plain_depth
-    assert sys.getrecursionlimit() == limit
-    assert all(not trace.notes or "RecursionError" in trace.notes[0] for trace in traces.values())
-
-
-@pytest.mark.parametrize("hook", [False, True])
-def test_recording_does_not_reduce_the_depth_at_which_a_pass_may_begin(hook: bool) -> None:
-    def run_with(context: Context) -> Callable[[int], None]:
-        def run(depth: int) -> None:
-            x = torch.ones(1, requires_grad=True)
-            y = x * 2
-            if hook:
-                y.register_hook(lambda grad: grad * 2)
-            z = y * 3
-            with context() as trace:
-                call_at_depth(depth, z.backward)
-            assert x.grad is not None and x.grad.item() == 6 * (1 + hook)
-            assert trace is None or trace.steps[-1].kind == "accumulate"
-
-        return run
 
     limit = sys.getrecursionlimit()
-    plain_depth = deepest(run_with(nullcontext), 10, limit + EXTRA_CALLS)
-    # A hook of the program may use the extra calls that a pass reserves for hookviz.
-    assert plain_depth - 2 <= deepest(run_with(hv.record), 10, limit + EXTRA_CALLS) <= plain_depth + 2
+    plain_depth = deepest(lambda depth: nested_module(depth, hook)(torch.ones(1)), 50, limit)
+    recorded_depth = deepest(run_recorded, 50, limit)
+    assert plain_depth - NEEDED_CALLS <= recorded_depth <= plain_depth
+    complete = [depth for depth, trace in traces.items() if not trace.notes]
+    assert [step.kind for step in traces[max(complete)].steps].count("forward") == max(complete) + 1
     assert sys.getrecursionlimit() == limit
-
-
-def call_at_depth(depth: int, action: Action) -> None:
-    """Call ``action`` inside ``depth`` nested calls."""
-    if depth:
-        call_at_depth(depth - 1, action)
-    else:
-        action()
 
 
 # -- functions without source

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import hookviz as hv
 from hookviz.autograd import deferred_values, tensor_statistics
 from hookviz.autograd.tensor_statistics import fetch_pending, measure_or_defer
+from hookviz.recorder import session
 from hookviz.storage.integrity import find_fault
 
 NOTE = 'record(statistics="norm") read only the norm, and whether NaN or Inf is among them'
@@ -68,7 +69,7 @@ def test_norms_do_not_underflow() -> None:
 
 def test_a_norm_only_trace_has_the_same_steps_and_a_note() -> None:
     full, norm = record_perceptron(), record_perceptron(statistics="norm")
-    assert (full.statistics, norm.statistics) == ("all", "norm")
+    assert (full.statistics, norm.statistics) == (None, "norm")
     assert [step.kind for step in norm.steps] == [step.kind for step in full.steps]
     assert [step.sentence for step in norm.steps] == [step.sentence for step in full.steps]
     statistics_rows = [row[4] for row in norm.values if row[4] is not None]
@@ -87,11 +88,31 @@ def test_files_and_pages_state_that_only_the_norm_was_read(tmp_path: Any) -> Non
     assert any("(only the norm was read)" in (step["after"] or "") for step in shown_steps(content))
 
 
-@pytest.mark.parametrize(
-    ("statistics", "error"), [("max", ValueError), ("", ValueError), (None, TypeError), (2, TypeError)]
-)
+def test_without_a_choice_only_the_norm_of_very_large_tensors_is_read() -> None:
+    large, very_large = torch.ones(2**20, requires_grad=True), torch.ones(2**20 + 1, requires_grad=True)
+    with hv.record() as trace:
+        (large.sum() + very_large.sum()).backward()
+    means = {step.on: step.after.mean for step in trace.steps if step.kind == "accumulate"}  # type: ignore[union-attr]
+    assert means == {"large": 1, "very_large": None} and trace.notes == []
+
+
+def test_without_a_choice_only_norms_are_read_once_a_trace_holds_very_many_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "VERY_MANY", 20)
+    x = torch.ones(100, requires_grad=True)
+    with hv.record() as trace:
+        for _ in range(5):
+            (x * 2).sum().backward()
+    means = [step.after.mean for step in trace.steps if step.kind == "accumulate"]  # type: ignore[union-attr]
+    assert means[0] == 2 and means[-1] is None
+    (note,) = trace.notes
+    assert note.startswith("This recording holds more than 20 values: ")
+
+
+@pytest.mark.parametrize(("statistics", "error"), [("max", ValueError), ("", ValueError), (2, TypeError)])
 def test_an_unknown_statistics_option_is_refused(statistics: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match='"all" or "norm"'):
+    with pytest.raises(error, match='"all", "norm", or None'):
         hv.record(statistics=statistics).__enter__()
 
 
@@ -145,7 +166,7 @@ def test_a_trouble_states_that_the_minimum_of_the_input_was_not_read() -> None:
 
     with hv.record(statistics="norm") as trace:
         Log()(torch.linspace(-1, 1, 100).requires_grad_()).sum().backward()
-    assert 'record(statistics="norm") read only the norm of the input' in trace.troubles[0].sentence
+    assert "only the norm of the input was read" in trace.troubles[0].sentence
 
 
 # -- on a device

@@ -20,7 +20,7 @@ def pictures(names: list[str]) -> Iterator[str]:
     model = nn.Sequential()
     for name in names:
         model.add_module(name, nn.TransformerEncoderLayer(8, 2, 16, batch_first=True))
-    with hv.record(model, fastpath=False) as trace:
+    with hv.record(model) as trace:
         (model(torch.randn(2, 3, 8)) * torch.randn(8)).sum().backward()
     pass_pictures = PassPictures(trace, 0)
     return (

@@ -18,7 +18,7 @@ from tools.questions import write_answers
 from tools.translation.catalogue import Translations, read_translations
 from tools.translation.code_comments import translate_comments
 from tools.translation.markdown_blocks import has_prose, translate_markdown
-from tools.translation.message_sources import COURSE, EXAM, INDEX, NOTEBOOKS, QUESTIONS, ROOT, SCREENS, SOLUTIONS
+from tools.translation.message_sources import COURSE, EXAM, NOTEBOOKS, QUESTIONS, ROOT, SCREENS, SOLUTIONS
 
 LINK = re.compile(r'(?P<before>\]\(|(?:src|srcset|href)=")(?P<path>[^)\s"#:]+)(?P<after>[#)"])')
 """A link to a file, in Markdown or in HTML."""
@@ -66,7 +66,6 @@ class Edition:
             tables[self._beside(path)] = _format_json(translated)
         for path in (QUESTIONS, EXAM):
             tables[self._place(path) if path == EXAM else self._beside(path)] = self._translate_questions(path)
-        tables[INDEX.with_name(f"{INDEX.stem}.{self.language}.json")] = _format_json(self._translate_index())
         return tables
 
     def _beside(self, path: Path) -> Path:
@@ -80,15 +79,6 @@ class Edition:
     def _translate_question(self, key: str, entry: dict[str, Any]) -> dict[str, Any]:
         choices = [{part: self._translate(text, key) for part, text in choice.items()} for choice in entry["choices"]]
         return {**entry, "ask": self._translate(entry["ask"], key), "choices": choices}
-
-    def _translate_index(self) -> dict[str, Any]:
-        index = json.loads(INDEX.read_text(encoding="utf-8"))
-        parts = ("heading", "says", "today")
-        entries = {
-            entry["id"]: {part: self._translate(entry[part], entry["id"]) for part in parts}
-            for entry in index["entries"]
-        }
-        return {"texts": {key: self._translate(text, key) for key, text in index["texts"].items()}, "entries": entries}
 
     def _translate(self, text: str, key: str = "") -> str:
         return self.translations.translate(text, key) if has_prose(text) else text

@@ -17,7 +17,7 @@ NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = NOTEBOOKS / "solutions"
 COURSE = ROOT / "hookviz" / "course"
 SCREENS = ROOT / "hookviz" / "support" / "messages" / "en.json"
-INDEX, QUESTIONS = COURSE / "article_index.json", COURSE / "questions.en.json"
+QUESTIONS = COURSE / "questions.en.json"
 EXAM = SOLUTIONS / "exam.json"
 BADGES_ID, INSTALL_ID = "badges", "install"
 """The ids of the cells at the start of every lesson, which are made, see tools/lesson_start.py."""
@@ -43,7 +43,7 @@ def read_sources() -> dict[str, list[Message]]:
     """Read all texts: name of a file of the catalogue → the texts in it, in their order."""
     return {
         "screens": [*_read_table(SCREENS)],
-        "checks": [*_read_table(COURSE / "en.json"), *_read_table(COURSE / "project.en.json"), *_read_index()],
+        "checks": [*_read_table(COURSE / "en.json"), *_read_table(COURSE / "project.en.json")],
         "questions": [*_read_questions(QUESTIONS), *_read_questions(EXAM)],
         **{path.stem: [*_read_notebook(path)] for path in sorted(SOLUTIONS.glob("*.ipynb"))},
         "glossary": [*_read_page(ROOT / "notebooks" / "glossary.md")],
@@ -71,17 +71,6 @@ def question_texts(entry: dict[str, Any]) -> Iterator[str]:
     yield entry["ask"]
     for choice in entry["choices"]:
         yield from (choice[part] for part in ("text", "chosen", "reason") if part in choice)
-
-
-def _read_index() -> Iterator[Message]:
-    index = json.loads(INDEX.read_text(encoding="utf-8"))
-    for key, text in index["texts"].items():
-        if has_prose(text):
-            yield Message(text, f"{_name(INDEX)}#{key}")
-    for entry in index["entries"]:
-        for part in ("heading", "says", "today"):
-            if has_prose(entry[part]):
-                yield Message(entry[part], f"{_name(INDEX)}#{entry['id']}")
 
 
 def _read_notebook(path: Path) -> Iterator[Message]:

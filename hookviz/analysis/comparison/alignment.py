@@ -329,9 +329,6 @@ def _spread_rows(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) ->
     trace.unfired_rows = [
         row._replace(since=renumber(ends, row.since), until=renumber(ends, row.until)) for row in trace.unfired_rows
     ]
-    if trace.explained:
-        explained = dict(zip(places, trace.explained, strict=True))
-        trace.explained = [explained.get(place) for place in range(len(order))]
     trace.clear_caches()
     return trace
 

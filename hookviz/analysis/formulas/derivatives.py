@@ -7,11 +7,11 @@ import ast
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-COMPUTED_NAMES = frozenset({"grad", "grads", "slot", "first", "length", "pi"})
+_COMPUTED_NAMES = frozenset({"grad", "grads", "slot", "first", "length", "pi"})
 """Names in formulas that do not stand for a value saved by the node."""
 _ENTRY = re.compile(r"^- name: +([\w.]+)\(.*$", re.MULTILINE)
 _FIELD = re.compile(r"\s+(\w+(?:, \w+)*):(?: +(.*))?$")
@@ -20,31 +20,12 @@ _SAVED_NAMES = {"shape": "self_sym_sizes"}
 
 
 class Formula(NamedTuple):
-    """The reading for one input of an op, and the entry of ``derivatives.yaml`` from which it comes."""
+    """The formula for one input of an op."""
 
     text: str
     """The reading: an expression in torch's terms."""
-    entry: str | None
-    """The entry, such as ``mul.Tensor``; None for a node that is hand-written in torch."""
-    key: str
-    """The input: ``self``, ``other``, …"""
-    wordings: tuple[str, ...]
-    """The entry's texts for this input, in the releases of torch with which the reading was compared."""
-
-    @property
-    def tree(self) -> ast.expr:
-        """The syntax tree of the expression."""
-        return parse_formula(self.text)
-
-    @property
-    def source(self) -> str | None:
-        """The entry's text in the installed torch; None if it has no such file or entry."""
-        return None if self.entry is None else parse_entry(load_derivatives().get(self.entry, "")).get(self.key)
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether the text in the installed torch is one for which this reading was made."""
-        return " ".join((self.source or "").split()) in self.wordings
+    source: str | None
+    """The text in the installed torch; None if torch has none, or no file of them."""
 
 
 @cache
@@ -54,7 +35,8 @@ def parse_formula(text: str) -> ast.expr:
 
 
 @cache
-def _load_formulas() -> Mapping[str, Any]:
+def load_formulas() -> Mapping[str, Any]:
+    """Load our readings: op → its entry in ``derivatives.yaml`` and, for each input, a reading and torch's texts."""
     text = files(__package__).joinpath("formulas.json").read_text(encoding="utf-8")
     formulas: dict[str, Any] = json.loads(text)
     return formulas
@@ -66,55 +48,38 @@ def list_ops() -> list[str]:
     >>> "MulBackward0" in list_ops()
     True
     """
-    return list(_load_formulas())
+    return list(load_formulas())
 
 
+@lru_cache(maxsize=1024)
 def find_formula(op: str, slot: int) -> Formula | None:
-    """Find the formula for the input ``slot`` of ``op`` in the installed torch; None if ``formulas.json`` has none.
+    """Find the formula for the input ``slot`` of ``op``; None if ``formulas.json`` has none.
+
+    Where releases of torch differ, it is that of the installed one.
 
     >>> find_formula("MulBackward0", 0).text
     'grad * conj(other)'
     """
-    return next(iter(find_formulas(op, slot)), None)
+    row = load_formulas().get(op, {"slots": {}})
+    slots = list(row["slots"].items())
+    if not slots or (not row.get("list") and slot >= len(slots)):
+        return None
+    key, readings = slots[0 if row.get("list") else slot]
+    source = parse_entry(load_derivatives().get(row["entry"], "")).get(key)
+    wording = " ".join((source or "").split())
+    first, *others = list_readings(readings)
+    text, *_ = next((reading for reading in others if wording in reading[1:]), first)
+    return Formula(text, source)
 
 
-def find_formulas(op: str, slot: int) -> list[Formula]:
-    """Find the formulas in all releases of torch, which may differ; the one of the installed release comes first.
-
-    >>> sorted(formula.text for formula in find_formulas("ClampMinBackward0", 0))
-    ['where(self > min, grad, 0)', 'where(self >= min, grad, 0)']
-    """
-    formulas = _read_formulas(op, slot)
-    return sorted(formulas, key=lambda formula: not formula.is_installed) if len(formulas) > 1 else list(formulas)
-
-
-@cache
-def _read_formulas(op: str, slot: int) -> tuple[Formula, ...]:
-    op_row = _load_formulas().get(op, {"slots": {}})
-    slots = list(op_row["slots"].items())
-    if not slots or (not op_row.get("list") and slot >= len(slots)):
-        return ()
-    key, row = slots[0 if op_row.get("list") else slot]
-    return tuple(Formula(text, op_row["entry"], key, tuple(wordings)) for text, *wordings in _list_readings(row))
-
-
-def is_reading(text: str, op: str, slot: int) -> bool:
-    """Whether ``text`` is our reading for the input ``slot`` of ``op`` in some release of torch.
-
-    >>> is_reading("grad * conj(other)", "MulBackward0", 0), is_reading("grad * 2", "MulBackward0", 0)
-    (True, False)
-    """
-    return any(text == formula.text for formula in _read_formulas(op, slot))
-
-
-def _list_readings(row: list[Any]) -> list[list[str]]:
-    """[reading, text, …] for each distinct formula among the releases of torch; most inputs have one."""
-    return row if isinstance(row[0], list) else [row]
+def list_readings(slot: list[Any]) -> list[list[str]]:
+    """[reading, text of torch, …] for each distinct formula among the releases of torch; most inputs have one."""
+    return slot if isinstance(slot[0], list) else [slot]
 
 
 def has_output_per_input(op: str) -> bool:
     """Whether ``op`` has an output for each input, so that each input uses the gradient of its own output."""
-    return bool(_load_formulas()[op].get("each"))
+    return bool(load_formulas()[op].get("each"))
 
 
 @cache
@@ -124,10 +89,10 @@ def required_names(op: str) -> tuple[str, ...]:
     >>> required_names("MulBackward0"), required_names("NoSuchBackward0")
     (('other', 'self'), ())
     """
-    slots = _load_formulas().get(op, {}).get("slots", {}).values()
-    texts = [text for row in slots for text, *_ in _list_readings(row)]
+    slots = load_formulas().get(op, {}).get("slots", {}).values()
+    texts = [text for row in slots for text, *_ in list_readings(row)]
     names = {name for text in texts for name in names_of(text)}
-    return tuple(sorted(_SAVED_NAMES.get(name, name) for name in names - COMPUTED_NAMES))
+    return tuple(sorted(_SAVED_NAMES.get(name, name) for name in names - _COMPUTED_NAMES))
 
 
 @cache

@@ -1,13 +1,10 @@
-"""Evaluate formulas: a small set of operations, computed by walking the syntax tree, never run as Python.
-
-This module computes with settings: numbers, shapes and None. ``autograd.formulas`` also computes with tensors.
-"""
+"""Evaluate formulas by walking their syntax trees, which are never run as Python."""
 
 import ast
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from hookviz.trace.values import Value
 
@@ -22,15 +19,7 @@ class NotRecorded:
 
 
 class Missing(Exception):
-    """A formula needs a value that was not recorded."""
-
-
-class NoReading(Exception):
-    """The reading of a formula does not cover this case."""
-
-
-class NeedsTorch(Exception):
-    """A formula computes with tensors, which this evaluator does not support."""
+    """A formula cannot be computed; the message is the end of the message key that says which value is missing."""
 
 
 def numel(x: Any, dim: Dims = None) -> int:
@@ -72,7 +61,7 @@ def last_dims(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(range(-len(shape), 0))
 
 
-PLAIN_FUNCTIONS: dict[str, Callable[..., Any]] = {
+PLAIN_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "size": numel,
     "inverse": invert_order,
     "opposite": negate_each,
@@ -82,20 +71,21 @@ PLAIN_FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _raise_to_power(base: Any, exponent: Any) -> Any:
-    """Compute a power of plain numbers; in floating point if an integer result could have very many digits."""
-    return base**exponent if isinstance(base, float) or abs(exponent) <= 64 else float(base) ** exponent
+    """Compute a power; of integers in floating point if the result could have very many digits."""
+    is_huge = isinstance(base, int) and isinstance(exponent, int) and abs(exponent) > 64
+    return float(base) ** exponent if is_huge else base**exponent
 
 
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.USub: operator.neg,
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
+    ast.MatMult: operator.matmul,
     ast.Pow: _raise_to_power,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
-}
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -109,21 +99,20 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 class Evaluator:
     """Computes the values of expressions, given the values of their names.
 
+    It computes with anything that has Python's operators: settings, which are plain numbers and shapes, and the values
+    of ``hookviz.autograd.formulas``. It does not compute with a recorded ``Value``, which has only a shape here.
+
     Raises:
         Missing: a required value was not recorded.
-        NoReading: the reading does not cover this case.
-        NeedsTorch: the formula computes with tensors.
-        Exception: Python cannot compute with these settings; a file may hold any settings.
+        Exception: Python cannot compute with these values; a file may hold any settings.
 
     >>> from hookviz.analysis.formulas.derivatives import parse_formula
     >>> Evaluator({"a": 2}).value(parse_formula("(a + 1) ** 2"))
     9
     """
 
-    functions: ClassVar[Mapping[str, Callable[..., Any]]] = PLAIN_FUNCTIONS
-
-    def __init__(self, names: Mapping[str, Any]) -> None:
-        self.names = names
+    def __init__(self, names: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]] = PLAIN_FUNCTIONS) -> None:
+        self.names, self.functions = names, functions
 
     def value(self, node: ast.expr) -> Any:
         """Compute the value of an expression."""
@@ -132,25 +121,26 @@ class Evaluator:
                 return value
             case ast.Name(id=name):
                 return self._look_up(name)
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return self.negated(self.value(inner))
+            case ast.UnaryOp(op=op, operand=inner):
+                return self._apply(op, inner)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.combined(type(op), self.value(left), self.value(right))
+                return self._apply(op, left, right)
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]):
-                return _COMPARISONS[type(op)](self.names.get(name), None)  # the value need not be recorded
+                return _OPERATORS[type(op)](self.names.get(name), None)  # the value need not be recorded
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self.compared(_COMPARISONS[type(op)], self.value(left), self.value(right))
+                return self._apply(op, left, right)
             case ast.BoolOp(values=operands):  # formulas contain no other operator than "or"
                 return any(self.value(operand) for operand in operands)
             case ast.IfExp():
-                return _require_reading(self.value(self.branch(node)))
+                return self.value(self.branch(node))
             case ast.Call(func=ast.Name(id=name), args=arguments):
                 return self.functions[name](*(self.value(argument) for argument in arguments))
         raise TypeError(ast.dump(node))
 
     def branch(self, node: ast.IfExp) -> ast.expr:
-        """The branch of a conditional expression that applies."""
-        return node.body if self.value(node.test) else node.orelse
+        """The branch of a conditional expression that applies, however deep conditionals are nested."""
+        branch = node.body if self.value(node.test) else node.orelse
+        return self.branch(branch) if isinstance(branch, ast.IfExp) else branch
 
     def _look_up(self, name: str) -> Any:
         """The value of a name; raises ``Missing`` if it was not recorded."""
@@ -162,28 +152,9 @@ class Evaluator:
                 raise Missing(item.why)
         return value
 
-    def negated(self, x: Any) -> Any:
-        """Negate a number."""
-        return -_require_plain(x)
-
-    def combined(self, op: type[ast.operator], a: Any, b: Any) -> Any:
-        """Add, multiply, … two numbers."""
-        return _ARITHMETIC[op](_require_plain(a), _require_plain(b))
-
-    def compared(self, compare: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        """Compare two settings with the operator ``compare``."""
-        return compare(_require_plain(a), _require_plain(b))
-
-
-def _require_reading(x: Any) -> Any:
-    """``x``; raises ``NoReading`` if it is None, which marks a case that the reading does not cover."""
-    if x is None:
-        raise NoReading
-    return x
-
-
-def _require_plain(x: Any) -> Any:
-    """``x``; raises ``NeedsTorch`` if it is a tensor or a list of tensors."""
-    if isinstance(x, Value | list):
-        raise NeedsTorch
-    return x
+    def _apply(self, op: ast.AST, *operands: ast.expr) -> Any:
+        """Apply an operator to the values of its operands."""
+        values = [self.value(operand) for operand in operands]
+        if any(isinstance(value, Value | list) for value in values):
+            raise TypeError(type(op).__name__)
+        return _OPERATORS[type(op)](*values)

@@ -2,21 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, Literal
 
-from hookviz.analysis.formulas.derivatives import names_of, parse_formula
-from hookviz.analysis.formulas.evaluation import NotRecorded
-from hookviz.analysis.formulas.formula_inputs import FormulaInputs
-from hookviz.analysis.formulas.formula_text import SUMMAND, FormulaWriter, text_of
-from hookviz.analysis.formulas.verdicts import Verdicts
+from hookviz.analysis.formulas.derivatives import find_formula
+from hookviz.analysis.formulas.evaluation import Missing
+from hookviz.analysis.formulas.formula_writer import SUMMAND, FormulaWriter, NotCovered, text_of
+from hookviz.analysis.formulas.inputs import FormulaInputs
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
-from hookviz.trace import Note, Step, StepRow, TraceData
-from hookviz.trace.reason_rows import EXPLAINED, UNEXPLAINED, ReasonRow, Verdict
+from hookviz.trace import Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value
 
+Verdict = Literal["explained", "symbols only", "not explained"]
+EXPLAINED: Final = "explained"
+SYMBOLS: Final = "symbols only"
+UNEXPLAINED: Final = "not explained"
 MAX_FORMULA_LENGTH = 140
 """If a formula with its values has more characters than this, it is shown without them."""
 
@@ -70,7 +72,7 @@ class Explainer:
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._inputs = FormulaInputs(trace)
-        self._verdicts = Verdicts(trace, self._inputs)
+        self._is_redacted = any(note.key == "redacted.values" for note in trace.remarks)
         self._sent_reasons: dict[tuple[int, int], Reason | None] = {}
         """Step and slot → the reason for the gradient that a node sent there."""
 
@@ -103,10 +105,31 @@ class Explainer:
         place, value = self.trace.edges.get((row.own_node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
-        reason_row, on = self._verdicts.find_sent(step, slot), self.trace.name(*place)
-        if reason_row is None:
+        on, formula = self.trace.name(*place), find_formula(self.trace.ops[row.own_node], slot)
+        if formula is None:
             return Reason(on, "", "", value, None, UNEXPLAINED, self._describe_missing_formula(row))
-        return _make_reason(reason_row, on, value, self._inputs.names(step, slot))
+        names = self._inputs.names(step, slot)
+        try:
+            text = FormulaWriter(names).write(formula.text)
+        except NotCovered:
+            return Reason(on, "", "", value, formula.source, UNEXPLAINED, say("why.case"))
+        verdict, note = self._verify(formula.text, names, value, text)
+        filled = _fill_in(formula.text, names, text) if verdict == EXPLAINED else ""
+        return Reason(on, text, filled, value, formula.source, verdict, note)
+
+    def _verify(self, formula: str, names: Mapping[str, Any], value: Any, text: str) -> tuple[Verdict, str]:
+        """Whether a formula, whose ``text`` is for people, gives the recorded gradient ``value``, and a remark."""
+        if self._is_redacted or self.trace.verify_formula is None:
+            return SYMBOLS, say("why.redacted" if self._is_redacted else "why.no_torch")
+        try:
+            notes = self.trace.verify_formula(formula, names, value)
+        except Missing as missing:
+            return SYMBOLS, say(f"why.{missing}")
+        except Exception as error:  # torch cannot compute with such values
+            return UNEXPLAINED, say("why.failed", error=type(error).__name__)
+        if notes is None:
+            return UNEXPLAINED, say("why.differs", formula=text)
+        return EXPLAINED, join("join.sentences", [note.text for note in notes])
 
     def _describe_missing_formula(self, row: StepRow) -> str:
         """Say why a node has no formula: it is a Function written in Python, or ``formulas.json`` has no entry."""
@@ -124,7 +147,7 @@ class Explainer:
         return reasons if len(reasons) < 2 else [*reasons, self._explain_sum(step, say("why.sum", count=len(reasons)))]
 
     def _explain_contribution(self, step: Step, node: int | None, slot: int, index: int | None) -> Reason:
-        """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is negative."""
+        """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is None."""
         value = self.trace.value(index)
         assert not isinstance(value, tuple)  # an edge carries one gradient
         computed_at = None if node is None else self.trace.lookup.compute_steps.get((step.pass_id, node))
@@ -148,36 +171,20 @@ class Explainer:
         """The reason for a ``.grad``: the sum of the old ``.grad`` and the gradient that arrived last."""
         return self._explain_sum(step, "grad" if step.before is None else ".grad + grad")
 
-    def _explain_sum(self, step: Step, formula: str) -> Reason:
+    def _explain_sum(self, step: Step, text: str) -> Reason:
         """The reason for a sum of gradients."""
-        reason_row = self._verdicts.find_sum(step.index)
-        filled = _write_sum(self._inputs.terms(step.index)) if reason_row.verdict == EXPLAINED else ""
-        note = _write_notes(reason_row.notes, formula)
+        terms, total = self._inputs.terms(step.index), self._inputs.term(step.row.after)
+        verdict, note = self._verify("add_up(terms)", {"terms": terms}, total, text)
+        filled = _write_sum(terms) if verdict == EXPLAINED else ""
         assert not isinstance(step.after, tuple)  # a sum is a single gradient
-        return Reason(step.on, formula, filled, step.after, None, reason_row.verdict, note)
+        return Reason(step.on, text, filled, step.after, None, verdict, note)
 
 
-def _make_reason(row: ReasonRow, on: str, value: Value, names: Mapping[str, Any]) -> Reason:
-    """Make a reason of a row, with its formula written for people."""
-    has_no_reading = any(note.key == "why.case" for note in row.notes)
-    formula = "" if has_no_reading else FormulaWriter(names).write(parse_formula(row.reading))
-    filled = _fill_in(row.reading, names, formula) if row.verdict == EXPLAINED else ""
-    return Reason(on, formula, filled, value, row.source, row.verdict, _write_notes(row.notes, formula))
-
-
-def _write_notes(notes: Sequence[Note], formula: str) -> str:
-    """Write notes as sentences."""
-    sentences = (say(note.key, formula=formula) if note.key == "why.differs" else note.text for note in notes)
-    return join("join.sentences", sentences)
-
-
-def _fill_in(reading: str, names: Mapping[str, Any], formula: str) -> str:
+def _fill_in(formula: str, names: Mapping[str, Any], text: str) -> str:
     """Write the formula with its values; empty if they do not fit, or if it has none."""
-    known = {name: names[name] for name in names_of(reading) if name in names}
-    texts = {name: text_of(value) for name, value in known.items() if not isinstance(value, NotRecorded)}
-    writer = FormulaWriter(names, texts)
-    filled = writer.write(parse_formula(reading))
-    return filled if writer.fits and len(filled) <= MAX_FORMULA_LENGTH and filled != formula else ""
+    writer = FormulaWriter(names, with_values=True)
+    filled = writer.write(formula)
+    return filled if writer.fits and len(filled) <= MAX_FORMULA_LENGTH and filled != text else ""
 
 
 def _write_sum(terms: Sequence[Any]) -> str:

@@ -1,7 +1,8 @@
 """The functions that formulas may use: a closed set, by name."""
 
-import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from hookviz.analysis.formulas.evaluation import PLAIN_FUNCTIONS, Dims
 from hookviz.autograd.formulas.bounded_values import (
     BoundedValue,
     as_bounded,
+    check_room,
     conjugate,
     elementwise,
     linear,
@@ -18,33 +20,6 @@ from hookviz.autograd.formulas.bounded_values import (
 )
 
 aten: Any = torch.ops.aten
-
-ROOM = 4_096
-"""No step of a formula gives more numbers than this: an outer product of two values that a trace keeps in
-full has at most as many. A shape comes from a file or from a node, and may be of any size."""
-
-
-class TooLarge(Exception):
-    """A formula would give more numbers than ``ROOM``."""
-
-
-def check_room(shape: Sequence[int]) -> Sequence[int]:
-    """Return ``shape`` if such a tensor has at most ``ROOM`` numbers.
-
-    Raises:
-        TooLarge: it has more.
-
-    >>> check_room((2, 3))
-    (2, 3)
-    """
-    if math.prod(shape) > ROOM:
-        raise TooLarge
-    return shape
-
-
-def _check_shape_first(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Wrap a backward function of torch that writes its first argument into zeros of the shape in its second."""
-    return lambda x, shape, *position: function(x, check_room(shape), *position)
 
 
 def _dimensions(x: torch.Tensor, dim: Dims) -> list[int]:
@@ -85,22 +60,6 @@ def _scatter(
     return x.new_zeros(check_room(shape)).scatter(dim, _unsqueeze(index, dim, keepdim), _unsqueeze(x, dim, keepdim))
 
 
-def _product_of_others(x: torch.Tensor, dim: int | None = None) -> torch.Tensor:
-    """For each number, the product of all other numbers, along ``dim`` if given."""
-    if not x.dim():
-        return torch.ones_like(x)
-    rows = x.reshape(-1) if dim is None else x.movedim(dim, -1)
-    count = rows.shape[-1]
-    is_self = torch.eye(count, dtype=torch.bool)
-    products = rows.unsqueeze(-2).expand(*rows.shape, count).masked_fill(is_self, 1).prod(-1)
-    return products.reshape(x.shape) if dim is None else products.movedim(-1, dim)
-
-
-def _bounded_product_of_others(x: Any, dim: int | None = None) -> BoundedValue:
-    value = _product_of_others(as_bounded(x).tensor, dim)
-    return BoundedValue(value, rounding_error(value) * as_bounded(x).tensor.numel())
-
-
 def _sum_of_repeats(x: torch.Tensor, repeats: Sequence[int], shape: Sequence[int]) -> torch.Tensor:
     """Add up the copies that ``repeat`` made of a tensor with this shape."""
     original = tuple(shape)
@@ -111,6 +70,10 @@ def _sum_of_repeats(x: torch.Tensor, repeats: Sequence[int], shape: Sequence[int
 
 def _narrow(x: torch.Tensor, dim: int, start: int, length: int) -> torch.Tensor:
     return x.narrow(dim, start, length)
+
+
+def _select_backward(x: torch.Tensor, shape: Sequence[int], dim: int, index: int) -> torch.Tensor:
+    return aten.select_backward(x, check_room(shape), dim, index)  # type: ignore[no-any-return]
 
 
 def _slice_backward(x: torch.Tensor, shape: Sequence[int], *slicing: Any) -> torch.Tensor:
@@ -137,10 +100,6 @@ def _gather_backward(x: torch.Tensor, source: torch.Tensor, dim: int, index: tor
     return x.new_zeros(source.shape).scatter_add(dim, index, x)
 
 
-def _masked_select_backward(x: torch.Tensor, source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    return torch.zeros_like(torch.where(mask, x.new_zeros(()), source)).masked_scatter(mask, x)
-
-
 def _embedding_backward(x: torch.Tensor, indices: torch.Tensor, rows: int, padding: int) -> torch.Tensor:
     check_room((rows, x.shape[-1]))
     return aten.embedding_dense_backward(x, indices, rows, padding, False)  # type: ignore[no-any-return]
@@ -150,14 +109,13 @@ def _one_hot(target: BoundedValue, like: BoundedValue, ignored: int) -> BoundedV
     """One-hot rows in the shape of ``like``: 1 at the target class; all 0 if the target is the ignored one."""
     index = target.tensor.unsqueeze(-1 if like.tensor.dim() < 3 else 1)
     marks = torch.zeros_like(like.tensor).scatter(1 if like.tensor.dim() > 1 else 0, index.clamp(min=0), 1)
-    return BoundedValue(marks.masked_fill(index == ignored, 0), 0.0)
+    return BoundedValue(marks.masked_fill(index == ignored, 0))
 
 
-def _choose(condition: Any, first: Any, second: Any) -> BoundedValue:
+def _choose(condition: BoundedValue, first: Any, second: Any) -> BoundedValue:
     """Take the numbers and errors of ``first`` where the condition holds, else of ``second``."""
-    mask = as_bounded(condition).value
-    pairs = zip(as_bounded(first), as_bounded(second), strict=True)
-    return BoundedValue(*(torch.where(mask, a, b) for a, b in pairs))
+    mask, one, other = condition.value, as_bounded(first), as_bounded(second)
+    return BoundedValue(torch.where(mask, one.value, other.value), torch.where(mask, one.error, other.error))
 
 
 def _clamp(x: BoundedValue, low: float, high: float) -> BoundedValue:
@@ -168,7 +126,7 @@ def _stack(grads: Sequence[BoundedValue | None], dim: int) -> BoundedValue:
     """Stack the gradients of all parts; None, for a part that was not used, becomes zeros."""
     like = next(grad.tensor for grad in grads if grad is not None)
     tensors = [torch.zeros_like(like) if grad is None else grad.tensor for grad in grads]
-    return BoundedValue(torch.stack(tensors, dim), 0.0)
+    return BoundedValue(torch.stack(tensors, dim))
 
 
 def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequence[int]) -> BoundedValue:
@@ -181,13 +139,19 @@ def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequ
         like.new_zeros((*shape[:dim], length, *shape[dim + 1 :])) if grad is None else grad.tensor
         for grad, length in zip(grads, lengths, strict=True)
     ]
-    return BoundedValue(torch.cat(tensors, dim), 0.0)
+    return BoundedValue(torch.cat(tensors, dim))
 
 
-_ELEMENTWISE = {
-    name: elementwise(getattr(torch, name)) for name in ("exp", "log", "sqrt", "rsqrt", "sin", "cos", "sinh", "cosh")
-}
-_ELEMENTWISE |= {name: elementwise(getattr(torch, name)) for name in ("tanh", "sigmoid", "erf", "sgn")}
+def _add_up(terms: Sequence[BoundedValue]) -> BoundedValue:
+    return reduce(operator.add, terms)
+
+
+def _outer(a: Any, b: Any) -> BoundedValue:
+    value = torch.outer(a.tensor, b.tensor)
+    return BoundedValue(value, rounding_error(value))
+
+
+_ELEMENTWISE = ("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "sgn")
 _REARRANGING: dict[str, Callable[..., torch.Tensor]] = {
     "t": _transpose,
     "transpose": torch.transpose,
@@ -196,52 +160,35 @@ _REARRANGING: dict[str, Callable[..., torch.Tensor]] = {
     "squeeze": lambda x, dim: x.squeeze(dim) if x.dim() else x,
     "unsqueeze": _unsqueeze,
     "expand": _expand,
-    "flip": lambda x, dim: x.flip(dim) if x.dim() else x,
-    "roll": torch.roll,
-    "tril": torch.tril,
-    "triu": torch.triu,
     "pad": _pad,
     "select": torch.select,
     "narrow": _narrow,
-    "diagonal": torch.diagonal,
     "scatter": _scatter,
-    "select_backward": _check_shape_first(aten.select_backward),
+    "select_backward": _select_backward,
     "slice_backward": _slice_backward,
-    "diagonal_backward": _check_shape_first(aten.diagonal_backward),
-    "trace_backward": _check_shape_first(aten.trace_backward),
-    "masked_select_backward": _masked_select_backward,
 }
 _SUMMING: dict[str, Callable[..., torch.Tensor]] = {
     "sum": _sum,
     "mean": _mean,
-    "cumsum": torch.cumsum,
     "sum_to": lambda x, shape: x.sum_to_size(shape),
     "sum_of_repeats": _sum_of_repeats,
     "index_backward": _index_backward,
-    "index_select_backward": _check_shape_first(aten.index_select_backward),
     "gather_backward": _gather_backward,
     "embedding_backward": _embedding_backward,
 }
-
-
-def _outer(a: Any, b: Any) -> BoundedValue:
-    value = torch.outer(a.tensor, b.tensor)
-    return BoundedValue(value, rounding_error(value))
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **PLAIN_FUNCTIONS,
-    **_ELEMENTWISE,
+    **{name: elementwise(getattr(torch, name)) for name in _ELEMENTWISE},
     **{name: linear(function) for name, function in _REARRANGING.items()},
     **{name: linear(function, sums=True) for name, function in _SUMMING.items()},
     "conj": conjugate,
     "softplus": elementwise(F.softplus),
     "outer": _outer,
-    "product_of_others": _bounded_product_of_others,
     "one_hot": _one_hot,
     "where": _choose,
     "clamp": _clamp,
     "stack": _stack,
     "cat": _cat,
+    "add_up": _add_up,
 }
 """Name in formulas → function."""

@@ -4,7 +4,7 @@ import { makeElement } from "./dom.js";
 
 /** @import { Language } from "./language.js" */
 /** @import { Step } from "./types" */
-/** @import { StepWords } from "./payload" */
+/** @import { Reason, StepWords } from "./payload" */
 
 const MAX_TITLE_VALUE = 12;
 
@@ -21,6 +21,20 @@ export function reasonsTitle(kind, { after, gradients }, language) {
 }
 
 /**
+ * Lists the lines of the reasons: a class and a text. A remark that holds for several formulas in a row, such as that
+ * their values need PyTorch, stands once, below the last of them.
+ * @param {Reason[]} reasons
+ * @param {Language} language
+ */
+export function reasonLines(reasons, language) {
+  const remarks = reasons.map(({ note }) => language.read(note));
+  return reasons.flatMap(({ text }, index) => [
+    ["hv-formula", language.read(text)],
+    ...(remarks[index] && remarks[index] !== remarks[index + 1] ? [["hv-source", remarks[index]]] : []),
+  ]);
+}
+
+/**
  * Makes the reasons of a step; hidden if there are none.
  * @param {Step} step
  * @param {StepWords} words
@@ -32,10 +46,7 @@ export function makeReasons(step, words, language) {
   pane.hidden = !reasons.length;
   if (!reasons.length) return pane;
   pane.append(makeElement("p", "hv-label", reasonsTitle(step.kind, words, language)));
-  for (const { text, note } of reasons) {
-    pane.append(makeElement("p", "hv-formula", language.read(text)));
-    pane.append(makeElement("p", "hv-source", language.read(note)));
-  }
+  for (const [name, text] of reasonLines(reasons, language)) pane.append(makeElement("p", name, text));
   return pane;
 }
 

@@ -1,11 +1,9 @@
 """All sentences and labels that users read, from one table (a JSON file) per language."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from string import Formatter
 from typing import Any
 
 from hookviz.support.messages.languages import current_language
@@ -64,21 +62,6 @@ def join(key: str, items: Iterable[str]) -> str:
     if len(non_empty) < 2:
         return non_empty[0] if non_empty else ""
     return Text.build(load_texts()[key].join(non_empty), key, non_empty)
-
-
-def match_text(template: str, text: str) -> dict[str, str] | None:
-    """Return the arguments with which ``template`` makes ``text``; None if no arguments do.
-
-    >>> match_text("step {step} of {steps}", "step 2 of 9")
-    {'step': '2', 'steps': '9'}
-    """
-    pattern, names = "", set()
-    for before, name, _, _ in Formatter().parse(template):
-        group = f"(?P={name})" if name in names else f"(?P<{name}>.*?)"  # an argument can occur twice
-        pattern += re.escape(before) + (group if name else "")
-        names.add(name)
-    match = re.fullmatch(pattern, text)
-    return None if match is None else match.groupdict()
 
 
 def select_texts(prefix: str) -> dict[str, str]:

@@ -1,0 +1,25 @@
+"""The JSON Schema of trace files, for other programs: ``python -m hookviz schema`` prints it."""
+
+from typing import Any
+
+import msgspec
+
+from hookviz.storage.format import VERSION
+from hookviz.storage.schema import TraceFile
+from hookviz.trace import HOOK_KINDS, KINDS
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def make_schema() -> dict[str, Any]:
+    """Describe the types, ranges and sizes of everything in a trace file, in the words of JSON Schema.
+
+    How the tables refer to each other, which ``hookviz.load`` checks, too, is beyond a schema.
+
+    >>> sorted(make_schema()["$defs"]["TraceFile"]["properties"])[:3]
+    ['calls', 'cut_rows', 'dropped']
+    """
+    made = msgspec.json.schema(TraceFile)
+    for table, kinds in (("StepColumns", KINDS), ("HookColumns", HOOK_KINDS)):
+        made["$defs"][table]["properties"]["kind"]["items"] = {"enum": list(kinds)}
+    return {"$schema": DIALECT, "title": f"hookviz trace, version {VERSION}", **made}

@@ -1,0 +1,180 @@
+"""For each cause of a silent hook that no program of the proofs has, a small program."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from tests.proof.unfired_programs import PROGRAMS as PROVEN
+
+
+def lost(*_: Any) -> None:
+    """The hook that does not fire."""
+
+
+class Cut(nn.Module):
+    """Cuts the graph between its two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.second(self.first(x).detach())
+
+
+class Branch(nn.Module):
+    """Calls only one of its layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken, self.other = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.taken(x)
+
+
+@contextmanager
+def without(hooks: dict[int, Any]) -> Iterator[None]:
+    """Take all hooks out of a dict of torch, and put them back."""
+    kept = dict(hooks)
+    hooks.clear()
+    yield
+    hooks.update(kept)
+
+
+def call_with_the_hook_is_not_used() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        used = layer(torch.ones(2))
+        layer.register_full_backward_hook(lost)
+        layer(torch.ones(2))
+        used.sum().backward()
+    return trace
+
+
+def parameter_is_cut_off() -> hv.Trace:
+    net = Cut()
+    net.first.weight.register_hook(lost)
+    with hv.record(net) as trace:
+        net(torch.ones(2)).sum().backward()
+    return trace
+
+
+def no_variable_leads_to_the_tensor() -> hv.Trace:
+    def register() -> torch.Tensor:
+        hidden = torch.ones(2, requires_grad=True) * 2
+        hidden.register_hook(lost)
+        return hidden * 2
+
+    x = torch.ones(2, requires_grad=True)
+    with hv.record() as trace:
+        holder = [register()]
+        (x * 2).sum().backward()
+    assert holder
+    return trace
+
+
+def only_some_passes_are_recorded() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    other = nn.Linear(2, 2)
+    other.register_forward_hook(lost)
+    with hv.record(layer, other, every=2) as trace:
+        for _ in range(2):
+            layer(torch.ones(2)).sum().backward()
+    return trace
+
+
+def one_of_two_outputs_is_not_used() -> hv.Trace:
+    first, second = torch.ones(2, requires_grad=True).unbind()
+    second.register_hook(lost)
+    with hv.record() as trace:
+        first.backward()
+    return trace
+
+
+def compiled_model_runs_and_another_does_not() -> hv.Trace:
+    net, unused = torch.compile(nn.Linear(2, 2), backend="eager"), nn.Linear(2, 2)
+    unused.register_forward_hook(lost)
+    with hv.record(net, unused) as trace:
+        net(torch.ones(2)).sum().backward()
+    return trace
+
+
+def branch_is_not_taken_beside_compiled_code() -> hv.Trace:
+    net, fast = Branch(), torch.compile(nn.Linear(2, 2), backend="eager")
+    net.other.register_forward_hook(lost)
+    with hv.record(net, fast) as trace:
+        fast(net(torch.ones(2))).sum().backward()
+    return trace
+
+
+def hook_is_taken_out_during_the_call() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    layer.register_forward_hook(lost)
+    with hv.record(layer) as trace, without(layer._forward_hooks):
+        layer(torch.ones(2)).sum().backward()
+    return trace
+
+
+def backward_hook_is_taken_out_during_the_call() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lost)
+    with hv.record(layer) as trace, without(layer._backward_hooks):
+        layer(torch.ones(2)).sum().backward()
+    return trace
+
+
+def tensor_hook_is_taken_out_during_the_pass() -> hv.Trace:
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lost)
+    y = x * 2
+    kept = dict(x._backward_hooks)
+    y.register_hook(lambda grad: x._backward_hooks.clear())
+    with hv.record() as trace:
+        y.sum().backward()
+        x._backward_hooks.update(kept)
+    return trace
+
+
+def step_hook_is_taken_out_during_the_step() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
+    sgd.register_step_post_hook(lost)
+    with hv.record(layer) as trace:
+        layer(torch.ones(2)).sum().backward()
+        with without(sgd._optimizer_step_post_hooks):
+            sgd.step()
+    return trace
+
+
+PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "outside": call_with_the_hook_is_not_used,
+    "not_in_graph.cut": parameter_is_cut_off,
+    "unseen": no_variable_leads_to_the_tensor,
+    "limited": only_some_passes_are_recorded,
+    "undefined": one_of_two_outputs_is_not_used,
+    "never_called.compiled": compiled_model_runs_and_another_does_not,
+    "not_called.compiled": branch_is_not_taken_beside_compiled_code,
+    "unknown.forward": hook_is_taken_out_during_the_call,
+    "unknown.backward": backward_hook_is_taken_out_during_the_call,
+    "unknown.tensor": tensor_hook_is_taken_out_during_the_pass,
+    "unknown.step": step_hook_is_taken_out_during_the_step,
+}
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("cause", PROGRAMS)
+def test_hook_has_the_cause_that_is_built_into_its_program(cause: str) -> None:
+    trace = PROGRAMS[cause]()
+    rows = [row for row in trace.unfired if row.name == "lost"]
+    assert [row.cause for row in rows] == [cause], trace.unfired
+    assert rows[0].sentence and (rows[0].advice or cause == "undefined")
+
+
+def test_no_program_is_here_twice() -> None:
+    assert {program.cause for program in PROVEN}.isdisjoint(PROGRAMS)

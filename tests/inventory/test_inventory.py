@@ -1,0 +1,147 @@
+"""The inventory lists what the code has and nothing else, and names a program that exists for each row."""
+
+import argparse
+import ast
+import inspect
+import re
+import subprocess
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import hookviz as hv
+import hookviz.testing
+from hookviz.analysis.missing_gradients.places import CUTS
+from hookviz.command_line.entry_point import build_parser
+from hookviz.support.messages import load_texts
+from hookviz.trace import KINDS
+from hookviz.trace.rows import GRAD_MODES
+from tests.inventory.keys import read_keys
+from tests.inventory.table import Promise, read_promises
+from tests.unit.test_public_names import DESCRIBED
+
+ROOT = Path(__file__).parents[2]
+PROMISES = read_promises()
+
+
+def read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+# -- what the code has, by the kind of promise
+
+
+def list_first_column(head: str) -> set[str]:
+    """Return the first column of the table of the README with this head, without marks of code."""
+    table = read("README.md").partition(f"\n{head}\n")[2].partition("\n\n")[0]
+    cells = [line.removeprefix("| ").partition(" | ")[0] for line in table.splitlines()[1:]]
+    return {cell.replace("`", "") for cell in cells}
+
+
+def list_environments() -> set[str]:
+    cells = list_first_column("| environment | what was run | what was not tried |")
+    return {re.sub(r" \d[\d.]+", "", cell) for cell in cells}
+
+
+def list_public_names() -> set[str]:
+    return {*hv.__all__, *(f"testing.{name}" for name in hookviz.testing.__all__)}
+
+
+def list_record_options() -> set[str]:
+    return set(inspect.signature(hv.record).parameters)
+
+
+def list_commands() -> set[str]:
+    [subparsers] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    found = set(subparsers.choices)
+    for command, parser in subparsers.choices.items():
+        actions = (action for action in parser._actions if not isinstance(action, argparse._HelpAction))
+        for action in actions:
+            found.add(f"{command} {max(action.option_strings, key=len, default=action.metavar or action.dest)}")
+    return found
+
+
+def list_text_keys(pattern: str) -> Callable[[], set[str]]:
+    """Return a function that lists the part in brackets of each key of a text that matches the pattern."""
+    return lambda: {match[1] for key in load_texts() if (match := re.fullmatch(pattern, key))}
+
+
+def list_registrations() -> set[str]:
+    programs = (ROOT / "tools" / "atlas" / "programs").glob("*/*.py")
+    return {f"{path.parent.name}/{path.stem}" for path in programs if path.parent.name != "settings"}
+
+
+def list_make_targets() -> set[str]:
+    phony = re.search(r"(?m)^\.PHONY:((?:.*\\\n)*.*)$", read("Makefile"))
+    assert phony
+    return set(phony[1].replace("\\", " ").split())
+
+
+def list_extras() -> set[str]:
+    return set(tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"])
+
+
+IN_CODE: dict[str, Callable[[], set[str]]] = {
+    "readme_row": lambda: list_first_column("| you write | you get |"),
+    "exit_status": lambda: list_first_column("| command | exit status |"),
+    "environment": list_environments,
+    "manual_section": lambda: set(re.findall(r"(?m)^## (.+)$", read("site/player.md"))),
+    "public_name": list_public_names,
+    "trace_member": lambda: set(DESCRIBED.split()),
+    "record_option": list_record_options,
+    "command": list_commands,
+    "key": read_keys,
+    "step_kind": lambda: set(KINDS),
+    "registration": list_registrations,
+    "cause": list_text_keys(r"unfired\.(.+)\.do"),
+    "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused"} - {"grad"},
+    "finding": list_text_keys(r"finding\.kind\.(.+)"),
+    "doctor_rule": list_text_keys(r"doctor\.what\.(.+)"),
+    "make_target": list_make_targets,
+    "extra": list_extras,
+}
+"""Kind → what of this kind there is; ``promise`` and ``pytest_plugin`` have no list in the code."""
+
+
+@pytest.mark.parametrize("kind", IN_CODE)
+def test_inventory_has_a_row_for_everything_of_a_kind(kind: str) -> None:
+    rows = {promise.name: promise.fate for promise in PROMISES if promise.kind == kind}
+    in_code = IN_CODE[kind]()
+    assert in_code - rows.keys() == set(), "without a row in features.toml"
+    assert {name for name, fate in rows.items() if fate == "stays"} - in_code == set(), "said to stay, and is not there"
+
+
+# -- the programs
+
+
+@cache
+def list_functions(path: str) -> set[str]:
+    return {node.name for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.FunctionDef)}
+
+
+def exists(program: str) -> bool:
+    """Whether a program is there: a function of a Python file, or a text in another file."""
+    path, _, name = program.partition("::")
+    if not (ROOT / path).is_file():
+        return False
+    return name.partition("[")[0] in list_functions(path) if path.endswith(".py") else name in read(path)
+
+
+def test_each_promise_that_stays_has_a_program() -> None:
+    assert [promise.name for promise in PROMISES if promise.fate == "stays" and not exists(promise.program)] == []
+
+
+def test_each_other_promise_says_why_and_names_no_program_that_is_gone() -> None:
+    def is_right(promise: Promise) -> bool:
+        return bool(promise.note) and (not promise.program or exists(promise.program))
+
+    assert [promise.name for promise in PROMISES if promise.fate != "stays" and not is_right(promise)] == []
+
+
+@pytest.mark.parametrize("target", [row.name for row in PROMISES if row.kind == "make_target" and row.fate == "stays"])
+def test_make_knows_the_target(target: str) -> None:
+    done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,153 @@
+"""Each key of the player changes what is on the screen."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Page
+from torch import nn
+
+import hookviz as hv
+from tests.browser.conftest import chrome, press
+from tests.inventory.keys import read_keys
+
+__all__ = ["chrome"]
+
+
+def a_to_e() -> None:
+    a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
+    c = a * b
+    c.register_hook(lambda grad: grad + 2)
+    c.register_hook(lambda grad: grad * 10)
+    e = c * d
+    e.register_hook(lambda grad: grad * 2)
+    e.backward()
+
+
+def nine_hooks() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    y = x * x
+    for number in range(1, 10):
+        y.register_hook(lambda grad, number=number: grad + number)
+    y.backward()
+
+
+def record_a_to_e() -> hv.Trace:
+    with hv.record() as trace:
+        a_to_e()
+    return trace
+
+
+def record_a_deep_net() -> hv.Trace:
+    net = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(60)))
+    with hv.record(net) as trace:
+        net(torch.ones(2, 4)).sum().backward()
+    return trace
+
+
+class Change(NamedTuple):
+    """What a key changes on a page."""
+
+    page: str
+    before: str
+    """The keys that are pressed before it, separated by blanks."""
+    seen: str
+    """A JavaScript function of the player whose result changes."""
+
+
+COUNT = "player => player.querySelector('.hv-count').textContent"
+PLACE = "player => player.querySelector('.hv-here').textContent"
+HELP = "player => player.querySelector('dialog.hv-help').open"
+TENSORS = "player => player.querySelector('.hv-picture:not([hidden])').textContent.includes('tensor c')"
+LISTS = "player => [...player.querySelectorAll('.hv-text')].some((text) => text.checkVisibility())"
+WINDOW = "player => player.querySelector('.hv-window').checkVisibility()"
+RAMP = "player => player.querySelector('.hv-ramp').checkVisibility({ visibilityProperty: true })"
+ZOOM = """player => { const { x, y, width } = player.querySelector('.hv-graph svg').getBoundingClientRect();
+  return [x, y, width].map(Math.round).join(); }"""
+CHANGES: dict[str, Change] = {
+    "ArrowRight": Change("a_to_e", "", COUNT),
+    "ArrowLeft": Change("a_to_e", "ArrowRight", COUNT),
+    "]": Change("a_to_e", "ArrowRight", COUNT),
+    "[": Change("a_to_e", "] ]", COUNT),
+    "End": Change("a_to_e", "", COUNT),
+    "Home": Change("a_to_e", "End", COUNT),
+    " ": Change("a_to_e", "", "player => player.querySelector('.hv-play').textContent"),
+    "?": Change("a_to_e", "", HELP),
+    "/": Change("a_to_e", "", "player => Boolean(document.activeElement.closest('.hv-search'))"),
+    "p": Change("a_to_e", "", "player => player.matches('.hv-predicting')"),
+    "r": Change("a_to_e", "", "player => Boolean(player.querySelector('.hv-room[open]'))"),
+    "b": Change("a_to_e", "]", "player => player.querySelectorAll('.hv-sign').length"),
+    "t": Change("a_to_e", "", TENSORS),
+    "n": Change("a_to_e", "", LISTS),
+    "l": Change("a_to_e", "", "player => player.matches('.hv-large')"),
+    "f": Change("a_to_e", "", "player => document.fullscreenElement === player"),
+    "w": Change("deep", "", "player => player.querySelector('.hv-found').open"),
+    "Escape": Change("a_to_e", "?", HELP),
+    "Shift+Enter": Change("a_to_e", "ArrowRight", "player => document.activeElement === player"),
+    "+": Change("a_to_e", "", ZOOM),
+    "=": Change("a_to_e", "", ZOOM),
+    "-": Change("a_to_e", "+", ZOOM),
+    "z": Change("a_to_e", "+", ZOOM),
+    "Shift+ArrowLeft": Change("a_to_e", "+ + + Shift+ArrowRight", ZOOM),
+    "Shift+ArrowRight": Change("a_to_e", "+ + +", ZOOM),
+    "Shift+ArrowUp": Change("a_to_e", "+ + + Shift+ArrowDown", ZOOM),
+    "Shift+ArrowDown": Change("a_to_e", "+ + +", ZOOM),
+    ".": Change("deep", "]", WINDOW),
+    ",": Change("deep", ".", WINDOW),
+    "e": Change("deep", "ArrowRight ArrowRight", PLACE),
+    "u": Change("deep", "End", PLACE),
+    "c": Change("deep", "", RAMP),
+    "g": Change("deep", "", "player => player.querySelector('select').value"),
+    "s": Change("whatif", "1", "player => player.querySelectorAll('.hv-graph').length"),
+} | {
+    str(digit): Change(
+        "whatif", "", f"player => player.querySelectorAll('.hv-switches button')[{digit - 1}].ariaChecked"
+    )
+    for digit in range(1, 10)
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keys")
+    record_a_to_e().to_html(folder / "a_to_e.html")
+    record_a_deep_net().to_html(folder / "deep.html")
+    hv.whatif(nine_hooks).to_html(folder / "whatif.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tab(chrome: Browser) -> Iterator[Page]:
+    tab = chrome.new_page(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    tab.set_default_timeout(10_000)
+    yield tab
+    tab.close()
+
+
+@pytest.fixture
+def open_player(tab: Page, folder: Path) -> Callable[[str], Page]:
+    def open_it(name: str) -> Page:
+        tab.goto((folder / f"{name}.html").as_uri())
+        tab.locator(".hv-live .hv-picture svg").wait_for()
+        tab.locator(".hv-live .hv-player").focus()
+        return tab
+
+    return open_it
+
+
+@pytest.mark.parametrize("key", CHANGES)
+def test_key_changes_the_screen(key: str, open_player: Callable[[str], Page]) -> None:
+    change = CHANGES[key]
+    page = open_player(change.page)
+    press(page, *change.before.split())
+    read = f"JSON.stringify(({change.seen})(document.querySelector('.hv-live .hv-player')))"
+    page.wait_for_timeout(100)
+    before = page.evaluate(read)
+    press(page, key)
+    page.wait_for_function(f"before => {read} !== before", arg=before)
+
+
+def test_every_key_of_the_player_is_pressed() -> None:
+    assert set(CHANGES) == read_keys()

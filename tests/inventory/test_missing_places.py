@@ -1,0 +1,70 @@
+"""Places where the graph is cut, which the programs of the proofs do not have."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import hookviz as hv
+
+
+def two_layers() -> tuple[nn.Module, nn.Module]:
+    return nn.Linear(2, 2), nn.Linear(2, 2)
+
+
+def encoder_runs_in_inference_mode() -> hv.Trace:
+    encoder, head = two_layers()
+    with hv.record(encoder, head) as trace:
+        with torch.inference_mode():
+            features = encoder(torch.ones(2))
+        head(features.clone()).sum().backward()
+    return trace
+
+
+def reentrant_checkpoint_gets_an_input_without_a_gradient() -> hv.Trace:
+    encoder, head = two_layers()
+    with hv.record(encoder, head) as trace:
+        head(checkpoint(encoder, torch.ones(2), use_reentrant=True)).sum().backward()
+    return trace
+
+
+def forward_cuts_after_an_inner_call() -> hv.Trace:
+    class Cut(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return 2 * self.layer(x).detach()
+
+    _, head = two_layers()
+    cut = Cut()
+    with hv.record(cut, head) as trace:
+        head(cut(torch.ones(2))).sum().backward()
+    return trace
+
+
+def op_between_two_layers_cuts() -> hv.Trace:
+    encoder, head = two_layers()
+    with hv.record(encoder, head, cuts=True) as trace:
+        head(encoder(torch.ones(2)).detach()).sum().backward()
+    return trace
+
+
+PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "inference": encoder_runs_in_inference_mode,
+    "checkpoint": reentrant_checkpoint_gets_an_input_without_a_gradient,
+    "within": forward_cuts_after_an_inner_call,
+    "op": op_between_two_layers_cuts,
+}
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+@pytest.mark.parametrize("place", PROGRAMS)
+def test_place_is_where_the_program_cuts_the_graph(place: str) -> None:
+    rows = list(PROGRAMS[place]().missing_gradients)
+    assert [row.place for row in rows] == [place]
+    assert rows[0].parameters[0].endswith("weight")

@@ -1,0 +1,243 @@
+"""For each kind of step a small program that makes one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd.graph import register_multi_grad_hook
+from torch.utils.checkpoint import checkpoint
+
+import hookviz as hv
+
+
+def look(*_: Any) -> None:
+    """A hook that changes nothing."""
+
+
+def leaf(*numbers: float) -> torch.Tensor:
+    return torch.tensor(numbers, requires_grad=True)
+
+
+def call_a_module() -> hv.Trace:
+    layer = nn.Linear(2, 1)
+    with hv.record(layer) as trace:
+        layer(torch.ones(2)).sum().backward()
+    return trace
+
+
+def run_a_pass() -> hv.Trace:
+    x = leaf(3.0)
+    with hv.record() as trace:
+        (x * x).sum().backward()
+    return trace
+
+
+def hook_a_tensor() -> hv.Trace:
+    x = leaf(3.0)
+    y = x * x
+    y.register_hook(lambda grad: grad * 10)
+    with hv.record() as trace:
+        y.sum().backward()
+    return trace
+
+
+def hook_several_tensors() -> hv.Trace:
+    x, y = leaf(3.0), leaf(4.0)
+    register_multi_grad_hook([x, y], look)
+    with hv.record() as trace:
+        (x * y).sum().backward()
+    return trace
+
+
+def hook_a_node_before_it_computes() -> hv.Trace:
+    y = leaf(3.0) * 2
+    y.grad_fn.register_prehook(look)
+    with hv.record() as trace:
+        y.sum().backward()
+    return trace
+
+
+def hook_a_node_after_it_has_computed() -> hv.Trace:
+    y = leaf(3.0) * 2
+    y.grad_fn.register_hook(look)
+    with hv.record() as trace:
+        y.sum().backward()
+    return trace
+
+
+def hook_a_leaf_after_its_grad_is_written() -> hv.Trace:
+    x = leaf(3.0)
+    x.register_post_accumulate_grad_hook(look)
+    with hv.record() as trace:
+        (x * x).sum().backward()
+    return trace
+
+
+def hook_a_module(register: str) -> Callable[[], hv.Trace]:
+    def run() -> hv.Trace:
+        layer = nn.Linear(2, 1)
+        getattr(layer, register)(look)
+        with hv.record(layer) as trace:
+            layer(leaf(1.0, 2.0)).sum().backward()
+        return trace
+
+    return run
+
+
+def train(register: str = "") -> Callable[[], hv.Trace]:
+    def run() -> hv.Trace:
+        layer = nn.Linear(2, 1)
+        sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
+        if register:
+            getattr(sgd, register)(look)
+        with hv.record(layer) as trace:
+            layer(torch.ones(2)).sum().backward()
+            sgd.step()
+        return trace
+
+    return run
+
+
+def retain_a_gradient() -> hv.Trace:
+    y = leaf(3.0) * 2
+    y.retain_grad()
+    with hv.record() as trace:
+        y.sum().backward()
+    return trace
+
+
+def scale_the_loss() -> hv.Trace:
+    layer = nn.Linear(2, 1)
+    sgd, scaler = torch.optim.SGD(layer.parameters(), lr=0.1), torch.amp.GradScaler("cpu", growth_interval=1)
+    with hv.record(layer) as trace:
+        scaler.scale(layer(torch.ones(2)).sum()).backward()
+        scaler.step(sgd)
+        scaler.update()
+    return trace
+
+
+def train_on_a_rank(tmp_path: Path) -> hv.Trace:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/ranks", rank=0, world_size=1)
+    try:
+        model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+        with hv.record(model) as trace:
+            model(torch.ones(2)).sum().backward()
+    finally:
+        torch.distributed.destroy_process_group()
+    return trace
+
+
+def ask_for_a_gradient() -> hv.Trace:
+    x = leaf(3.0)
+    with hv.record() as trace:
+        torch.autograd.grad((x * x).sum(), x)
+    return trace
+
+
+def edit_a_shared_gradient_in_place() -> hv.Trace:
+    x, y = leaf(3.0), leaf(4.0)
+    x.register_hook(lambda grad: grad.mul_(10) and None)
+    with hv.record() as trace:
+        (x + y).sum().backward()
+    return trace
+
+
+def hook_a_tensor_that_is_gone() -> hv.Trace:
+    hidden = leaf(3.0) * 2
+    hidden.register_hook(lambda grad: grad * 10)
+    loss = (hidden + 1).sum()
+    del hidden
+    with hv.record() as trace:
+        loss.backward()
+    return trace
+
+
+def raise_in_a_hook() -> hv.Trace:
+    def fail(grad: torch.Tensor) -> None:
+        raise ValueError("it broke")
+
+    x = leaf(3.0)
+    x.register_hook(fail)
+    with hv.record() as trace, pytest.raises(ValueError, match="it broke"):
+        (x * x).sum().backward()
+    return trace
+
+
+def checkpoint_a_module() -> hv.Trace:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2))
+    with hv.record(net) as trace:
+        checkpoint(net, leaf(1.0, 2.0), use_reentrant=False).sum().backward()
+    return trace
+
+
+def compile_a_module() -> hv.Trace:
+    net = torch.compile(nn.Linear(2, 1), backend="eager")
+    with hv.record(net) as trace:
+        net(torch.ones(2)).sum().backward()
+    return trace
+
+
+def run_a_transformer_in_eval_mode() -> hv.Trace:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    with hv.record(layer) as trace, torch.no_grad():
+        layer(torch.ones(1, 3, 8))
+    return trace
+
+
+def run_a_pass_over_too_many_nodes() -> hv.Trace:
+    y = leaf(1.0)
+    for _ in range(21_000):
+        y = y * 1.0
+    with pytest.warns(hv.HookvizWarning), hv.record() as trace:
+        y.sum().backward()
+    return trace
+
+
+PROGRAMS: dict[str, Callable[..., hv.Trace]] = {
+    "call": call_a_module,
+    "forward": call_a_module,
+    "seed": run_a_pass,
+    "arrive": run_a_pass,
+    "compute": run_a_pass,
+    "accumulate": run_a_pass,
+    "tensor_hook": hook_a_tensor,
+    "multi_grad_hook": hook_several_tensors,
+    "node_pre_hook": hook_a_node_before_it_computes,
+    "node_post_hook": hook_a_node_after_it_has_computed,
+    "post_accumulate_hook": hook_a_leaf_after_its_grad_is_written,
+    "forward_pre_hook": hook_a_module("register_forward_pre_hook"),
+    "forward_hook": hook_a_module("register_forward_hook"),
+    "full_backward_pre_hook": hook_a_module("register_full_backward_pre_hook"),
+    "full_backward_hook": hook_a_module("register_full_backward_hook"),
+    "backward_hook": hook_a_module("register_backward_hook"),
+    "optimizer_step": train(),
+    "step_pre_hook": train("register_step_pre_hook"),
+    "step_post_hook": train("register_step_post_hook"),
+    "retain_grad": retain_a_gradient,
+    "unscale": scale_the_loss,
+    "rescale": scale_the_loss,
+    "synchronise": train_on_a_rank,
+    "returned": ask_for_a_gradient,
+    "aliased": edit_a_shared_gradient_in_place,
+    "unknown_hook": hook_a_tensor_that_is_gone,
+    "exception": raise_in_a_hook,
+    "cut_short": checkpoint_a_module,
+    "compiled": compile_a_module,
+    "fast_path": run_a_transformer_in_eval_mode,
+    "unobserved": run_a_pass_over_too_many_nodes,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_program_makes_a_step_of_the_kind(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    program = PROGRAMS[kind]
+    if kind == "compiled":
+        request.getfixturevalue("compiler")
+    trace = program(tmp_path) if kind == "synchronise" else program()
+    steps = [step for step in trace.steps if step.kind == kind]
+    assert steps, trace.text()
+    assert steps[0].sentence

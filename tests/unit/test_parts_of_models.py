@@ -1,0 +1,160 @@
+"""``record(model.layers[3])`` records a part of a model as a full recording does, and says what was left out."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scenes import Doubled, Net, describe_steps, leaf, plain, steps_of, stored_gradients
+from shown import shown_notes
+from torch import nn
+
+import hookviz as hv
+from hookviz.storage.integrity import find_fault
+
+
+class ResidualNet(nn.Module):
+    """Layers in a list, each with a skip connection."""
+
+    def __init__(self, layers: int = 4) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Net() for _ in range(layers))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        for layer in self.layers:
+            x = x + layer(x)
+        return x
+
+
+def record_layer(number: int, **options: Any) -> hv.Trace:
+    """Record one layer of a residual net."""
+    net = ResidualNet()
+    with hv.record(net.layers[number], **options) as trace:
+        net(leaf(1.0)).backward()
+    assert find_fault(trace) == ""
+    return trace
+
+
+def test_a_part_has_the_same_steps_as_in_a_full_recording() -> None:
+    with hv.record(net := ResidualNet()) as full_trace:
+        net(leaf(1.0)).backward()
+    trace = record_layer(2)
+    expected = [line for line in describe_steps(full_trace, "call", "forward") if line[1].startswith("net.layers.2")]
+    assert describe_steps(trace, "call", "forward") == expected and len(expected) == 6
+    grads = {on: grad for on, grad in stored_gradients(full_trace).items() if on.startswith("net.layers.2.")}
+    assert stored_gradients(trace) == grads and set(grads) == {"net.layers.2.l1.weight", "net.layers.2.l2.weight"}
+
+
+def test_only_the_nodes_of_a_part_have_backward_steps() -> None:
+    trace = record_layer(2)
+    assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute")] == [
+        "MulBackward0", "ReluBackward0", "MulBackward0",
+    ]  # fmt: skip
+    assert {trace.ops[node] for node in trace.outside} == {"AddBackward0"}
+    assert any("to AddBackward0 (not recorded)" in step.sentence for step in steps_of(trace, "compute"))
+
+
+def test_parameters_of_a_part_that_is_never_called_are_recorded() -> None:
+    net = nn.MultiheadAttention(2, 1, batch_first=True)
+    x = torch.ones(1, 2, 2)
+    with hv.record(net.out_proj) as trace:
+        net(x, x, x)[0].sum().backward()
+    assert set(stored_gradients(trace)) == {"net.out_proj.weight", "net.out_proj.bias"}
+    assert any("net.out_proj was not called inside record()" in note for note in trace.notes)
+
+
+def test_only_hooks_of_a_part_are_recorded() -> None:
+    net = ResidualNet()
+    ran: list[str] = []
+    for number in (1, 2):
+        layer = net.get_submodule(f"layers.{number}.l1")
+        layer.register_forward_hook(lambda *_, number=number: ran.append(f"forward {number}"))
+        layer.register_full_backward_hook(lambda *_, number=number: ran.append(f"backward {number}"))
+        layer.weight.register_hook(lambda grad, number=number: ran.append(f"weight {number}"))
+    with hv.record(net.layers[2]) as trace:
+        net(leaf(1.0)).backward()
+    assert sorted(ran) == [f"{kind} {number}" for kind in ("backward", "forward", "weight") for number in (1, 2)]
+    assert [step.kind for step in trace.firings] == ["forward_hook", "tensor_hook", "full_backward_hook"]
+    assert {step.hook.on for step in trace.firings} == {"net.layers.2.l1", "net.layers.2.l1.weight"}
+
+
+def test_a_partly_observed_gradient_is_not_reported_as_a_sum_or_an_unknown_hook() -> None:
+    """The input of the second layer also skips it: only one of its two gradients is observed."""
+
+    class Skips(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.rest = Doubled(), Doubled(), nn.Linear(1, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            middle = self.first(x)
+            return self.second(middle) + middle
+
+    net = Skips()
+    with hv.record(net.first, net.second) as trace:
+        net(leaf(3.0)).backward()
+    arrivals = [step for step in steps_of(trace, "arrive") if step.node is not None and step.parts == ()]
+    assert [plain(step.after) for step in arrivals] == [1, 3]
+    assert not steps_of(trace, "unknown_hook")
+
+
+def test_requested_gradients_of_unrecorded_tensors_are_reported_where_observed() -> None:
+    net = Net()
+    x = leaf(2.0)
+    with hv.record(net.l1) as trace:
+        torch.autograd.grad(net(x), [x, net.l2.weight])
+    returned = steps_of(trace, "returned")
+    assert [(step.on, plain(step.after)) for step in returned] == [("x (not recorded)", 4)]
+
+
+def test_a_wrapper_with_no_parameters_of_its_own_is_not_a_larger_model() -> None:
+    """As DDP, what torch.compile makes, and a Lightning module around a model."""
+    net = Net()
+    wrapper = nn.Sequential(net, nn.ReLU())
+    with hv.record(net) as trace:
+        wrapper(leaf(1.0)).backward()
+    assert trace.notes == [] and trace.outside == set()
+    assert "ReluBackward0" in {trace.ops[step.node] for step in steps_of(trace, "compute") if step.node is not None}
+
+
+def test_note_and_player_state_what_was_left_out(tmp_path: Path) -> None:
+    trace = record_layer(2)
+    assert trace.notes == [
+        "What was given to record() is a part of a model, ResidualNet. This trace holds its calls and, of each "
+        "backward pass, the nodes that they made (5 of 25 in the last one). Everything else ran unobserved, hooks "
+        "included: gradients come in from nodes that are not shown, and go out to nodes marked as not recorded."
+    ]
+    player = trace.player()
+    assert shown_notes(player.content) == trace.notes and "(not recorded)" in player.content["svgs"][0]
+    trace.save(tmp_path / "trace.json")
+    assert hv.load(tmp_path / "trace.json") == trace and trace.outside
+
+
+def test_retained_passes_keep_their_outside_nodes() -> None:
+    net = ResidualNet()
+    with hv.record(net.layers[2], keep=1) as trace:
+        for _ in range(5):
+            net(leaf(1.0)).backward()
+    assert find_fault(trace) == ""
+    one_pass = record_layer(2)
+    assert {trace.ops[node] for node in trace.outside} == {one_pass.ops[node] for node in one_pass.outside}
+    assert [step.kind for step in trace.steps] == [step.kind for step in one_pass.steps]
+
+
+def test_values_of_unrecorded_modules_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hookviz.recorder import argument_probe
+
+    shapes_read: list[Any] = []
+    measure_or_defer = argument_probe.measure_or_defer
+
+    def measure_and_log(tensor: Any, *options: Any) -> Any:
+        shapes_read.append(tensor.shape)
+        return measure_or_defer(tensor, *options)
+
+    monkeypatch.setattr(argument_probe, "measure_or_defer", measure_and_log)
+    record_layer(2)
+    reads_of_part = len(shapes_read)
+    shapes_read.clear()
+    with hv.record(net := ResidualNet()):
+        net(leaf(1.0)).backward()
+    assert 0 < reads_of_part < len(shapes_read) / 3

@@ -1,0 +1,97 @@
+"""The public names: none appears or vanishes by accident, and no part of the package hides one."""
+
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+from types import FunctionType
+
+import graphviz
+import pytest
+import torch
+
+import hookviz as hv
+import hookviz.testing
+
+NAMES = """
+    Figure Finding Hook HookvizWarning Step Trace Value Verdict WhatIf
+    check doctor draw hooks language load look_up record render report review whatif
+"""
+TESTING = "assert_gradients_reach assert_hooks_fire"
+
+DESCRIBED = """
+    animate diff dropped figure findings firings hooks lacks_passes missing_gradients notes pass_number pass_numbers
+    player quiz rank ranks save statistics steps text to_html to_pandas to_records troubles unfired why
+"""
+"""The attributes of a trace that the manual describes."""
+PLUMBING = """
+    at call calls clear_caches content cut_rows edges forget_listed_hooks get_hook_index get_subject_name
+    hook hook_rows hooked keep_rows_compact lines list_hook lookup missing_rows module modules name naming nonfinite
+    ops optimizer optimizers outputs outside owners parameters place remarks roots rows saved scales sources
+    tensors unfired_rows updates value values verify_formula
+"""
+"""The other attributes of a trace that tab completion shows; each that goes behind a private attribute leaves this."""
+
+ATTRIBUTES = {
+    "Trace": f"{DESCRIBED} {PLUMBING}",
+    "Step": """
+        after before effect hook index kind node on output parts pass_id pass_number row scale scales sentence trace
+    """,
+    "Hook": "file flags kept_in kind label line name on place source source_ total where",
+    "Value": """
+        block device dtype inf line max mean min nan norm note of row shape statistics text tolist zero
+    """,
+    "Finding": "file kind line line_role passes sentence severity step when",
+    "Figure": "finish svg",
+    "WhatIf": "before change content hooks notes player ranges to_html traces values without",
+    "Comparison": "content count first index lines player sentence texts to_html traces",
+}
+"""Class → its public attributes; of a figure those that ``graphviz.Digraph`` does not have."""
+
+
+def run() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    x.register_hook(lambda grad: grad * 10)
+    (x * x).backward()
+
+
+@cache
+def make_objects() -> dict[str, object]:
+    """Return one object of each public class, by the name of the class."""
+    with hv.record() as trace:
+        run()
+    objects: tuple[object, ...] = (
+        trace,
+        trace.steps[0],
+        trace.firings[0].hook,
+        trace.steps[0].after,
+        hv.Finding(None, "nan", "It holds NaN.", "error"),
+        trace.figure(),
+        hv.whatif(run),
+        trace.diff(trace),
+    )
+    return {type(thing).__name__: thing for thing in objects}
+
+
+def list_attributes(thing: object) -> set[str]:
+    inherited = set(dir(graphviz.Digraph())) if isinstance(thing, graphviz.Digraph) else set()
+    return {name for name in set(dir(thing)) - inherited if not name.startswith("_")}
+
+
+def test_names_of_the_package() -> None:
+    assert set(hv.__all__) == set(NAMES.split())
+    assert set(hookviz.testing.__all__) == set(TESTING.split())
+
+
+@pytest.mark.parametrize("kind", ATTRIBUTES)
+def test_attributes_of_a_public_class(kind: str) -> None:
+    assert list_attributes(make_objects()[kind]) == set(ATTRIBUTES[kind].split())
+
+
+def test_no_part_of_the_package_hides_a_public_name() -> None:
+    """A subpackage becomes an attribute of its package once it is imported, and would replace a function there."""
+    parts = [part.name for part in walk_packages(hv.__path__, "hookviz.") if not part.name.endswith("__main__")]
+    for part in parts:
+        import_module(part)
+    assert {part.partition(".")[2] for part in parts}.isdisjoint(hv.__all__)
+    for name in hv.__all__:
+        assert isinstance(getattr(hv, name), FunctionType | type), name
