@@ -13,6 +13,9 @@ VENV_PYTHON = .venv/bin/python
 EDITION = $(if $(filter zh%,$(HOOKVIZ_LANGUAGE)),/zh)
 AGAIN = $(MAKE) --no-print-directory
 QUICK = -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
+NOX = $(VENV_PYTHON) -m nox -s
+# The sessions of noxfile.py for the chosen releases of PyTorch, or for all.
+sessions = $(or $(foreach release,$(RELEASES),'$(1)($(release))'),$(1))
 # In the order of pyproject.toml, the tests in the browser come first, which take longest.
 WHOLE = -q --numprocesses auto --dist loadfile --no-loadscope-reorder
 # What Python has compiled stays for the next run, whatever this shell says: otherwise each process compiles all anew.
@@ -24,7 +27,7 @@ ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 # An environment whose making failed is made anew the next time.
 .DELETE_ON_ERROR:
 .PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench atlas matrix peers dist classic clean \
-    python test-javascript test-python ready-classic
+    python test-javascript test-python
 
 help:
 	@echo "make lab      open the lessons in JupyterLab, as copies in my_lessons/  (LAB_ARGS='--no-browser --port=8899')"
@@ -41,7 +44,7 @@ help:
 	@echo "make atlas    run the programs of the atlas of hooks with each release of PyTorch  (RELEASES='2.6 newest')"
 	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
-	@echo "make dist     build the wheel and the sdist, and try both in empty environments"
+	@echo "make dist     build the wheel and the sdist, and try both in empty environments  (DIST_ARGS='-m \"not slow\"')"
 	@echo "make classic  test the players in the classic notebook with ipywidgets 7.7.1, the version on Colab"
 	@echo "make clean    remove .venv, caches and built packages, and leave my_lessons/ as it is"
 	@echo "Another Python: make lab PYTHON=python3.12. In Chinese: HOOKVIZ_LANGUAGE=zh make lab (slides, handouts)"
@@ -112,22 +115,25 @@ bench: .venv/dev
 	@$(VENV_PYTHON) -m benchmarks
 
 atlas: .venv/dev
-	@$(VENV_PYTHON) -m tools.atlas --releases $(or $(RELEASES),2.6 2.8 2.11 newest)
+	@rm -rf build/atlas
+	@$(NOX) $(call sessions,atlas)
+	@$(VENV_PYTHON) -m atlas build/atlas/*.json
+	@$(VENV_PYTHON) -m pytest -q atlas/test_atlas.py
 
 matrix: .venv/dev
-	@$(VENV_PYTHON) -m tools.matrix $(RELEASES)
+	@$(NOX) $(call sessions,matrix)
 
-peers: .venv-peers/ready
-	@.venv-peers/bin/python -m benchmarks.peers $(PEERS_ARGS)
+peers: .venv/dev
+	@$(NOX) peers -- $(PEERS_ARGS)
 
-dist: | python
-	@"$(PYTHON)" -m tools.release_check $(DIST_ARGS)
+dist: .venv/dev
+	@$(NOX) build dist -- $(DIST_ARGS)
 
-classic: ready-classic
-	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q tests/browser/test_classic_notebook.py
+classic: .venv/dev
+	@$(NOX) classic
 
 clean:
-	rm -rf .venv .venv-peers .venv-classic node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -path ./my_lessons -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 python:
@@ -142,12 +148,3 @@ python:
 .venv/lab .venv/check .venv/dev: .venv/%: pyproject.toml constraints.txt .venv/bin/python
 	$(VENV_PYTHON) -m pip install --disable-pip-version-check -c constraints.txt -e ".[$*]"
 	@touch .venv/lab $(if $(filter check dev,$*),.venv/check) $(if $(filter dev,$*),.venv/dev)
-
-# It sees the packages of .venv, and gets the few that differ.
-ready-classic: .venv/dev
-	@$(VENV_PYTHON) tools/classic_environment.py
-
-.venv-peers/ready: pyproject.toml constraints.txt | python
-	"$(PYTHON)" -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[peers]"
-	@touch $@

@@ -1,6 +1,6 @@
 """Pictures of the site that show the player: ``python images/site_pictures.py``. Needs a Chromium.
 
-They are the pictures on the cards of the first page, the one of *Ask the room* in the manual, and the link preview.
+They are the pictures on the cards of the first page, and the one of *Ask the room* in the manual.
 """
 
 import sys
@@ -22,7 +22,6 @@ from tools.handouts import find_browser  # noqa: E402
 
 THEMES = {"light": "", "dark": "_dark"}
 """Theme → what it adds to the name of a picture."""
-PREVIEW = (1200, 630)
 
 
 @contextmanager
@@ -99,10 +98,6 @@ def main() -> None:
         with play(chrome, record_pass(), (1000, 640), scale=1.5) as page:
             ask_room(page)
             page.screenshot(path=HERE / "room.png")
-        with play(chrome, record_pass(), PREVIEW) as page:
-            press(page, "Home", *["ArrowRight"] * 5)
-            page.evaluate("document.activeElement.blur()")
-            page.screenshot(path=HERE / "preview.png")
 
 
 if __name__ == "__main__":

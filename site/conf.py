@@ -1,32 +1,55 @@
 """How Sphinx makes the site; ``make site`` lays out what it reads, see tools/website.py."""
 
-from typing import Any
-
-from sphinx.application import Sphinx
+import re
+from pathlib import Path
 
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
-from tools.project_urls import read_url
+from hookviz.trace.tables import TraceTables
 from tools.translation.translated import translated
 
 project = "hookviz"
 author = translated("The hookviz authors", current_language())
 language = LANGUAGE_TAGS[current_language()].replace("-", "_")
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-extensions += ["tools.link_preview", "tools.reference_markup", "tools.site_search", "tools.site_languages"]
-exclude_patterns = ["map.md", "launch.md", "files", "extra"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "tools.site_extension"]
+exclude_patterns = ["map.md", "launch.md", "files", "extra", "templates"]
+templates_path = ["templates"]
 
-# The reference. A link that leads nowhere is an error; what other packages document has no page here.
+# The reference: autosummary makes a page for each name in the two last tables of its index, by templates/autosummary.
+# A link that leads nowhere is an error; what other packages document has no page here.
 nitpicky = True
 OTHER_PACKAGES = "anywidget|collections|graphviz|ipywidgets|pandas|pathlib|pd|pytest|t|torch|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER_PACKAGES})\..*"),
-    ("py:class", r"Path|hookviz\.support\.table\.RowT"),  # a path; the type of the rows of a table
+    # A path; the type of the rows of a table; what stands for a Trace in an annotation.
+    ("py:.*", r"Path|hookviz\.support\.table\.RowT|hookviz\.trace\.trace\.TraceData"),
     ("py:exc", "NoPictureError"),
 ]
+index = Path(__file__).with_name("api").joinpath("index.rst")
+names = re.findall(r"(?m)^   ~?([\w.]+)$", index.read_text(encoding="utf-8")) if index.exists() else []
+autosummary_filename_map = {f"hookviz.{name}": name.rpartition(".")[2] for name in names}
+PUBLIC_OF_TABLES = {"dropped", "lacks_passes", "notes", "pass_number", "pass_numbers", "rank", "ranks", "statistics"}
+TABLES = {name for name in (*dir(TraceTables), *TraceTables.__annotations__) if not name.startswith("_")}
+autosummary_context = {
+    # Type → its members that other parts of hookviz use, and nobody else should.
+    "hidden": {
+        "Comparison": ["content", "lines", "texts"],
+        "Figure": ["finish"],
+        "Hook": ["source_"],
+        "Player": ["answer", "answered", "content", "flipped", "of", "show", "showing", "twin"],
+        "RecordBlock": ["exit_requested", "write_exception"],
+        "Rendered": ["finish"],
+        "Step": ["row", "scales", "trace"],
+        "Trace": ["content", "verify_formula", *sorted(TABLES - PUBLIC_OF_TABLES)],
+        "UnfiredHook": ["index"],
+        "Value": ["row"],
+        "WhatIf": ["before", "content"],
+    },
+    # Type → the base whose members are not listed on its page; other types have only their own members there.
+    "inherited": {"Comparison": "Sequence", "Trace": "object", "WhatIf": "object"},
+}
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-autosummary_generate = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
 strip_signature_backslash = True  # with it, napoleon keeps the last _ of a name
@@ -45,11 +68,8 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "hookviz"
-# Where the site will be, if pyproject.toml says so: links to the picture of a preview are absolute then.
-html_baseurl = read_url("Documentation")
-templates_path = ["templates"]
 html_favicon = "static/favicon.svg"
-html_static_path = ["static", "images/preview.png"]
+html_static_path = ["static"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
@@ -68,22 +88,3 @@ html_show_sphinx = False
 html_use_index = False
 html_show_copyright = False
 html_theme_options = {"top_of_page_buttons": []}
-preview_description = translated("See what PyTorch's hooks do: record a pass, and step through it.", current_language())
-preview_alt = translated("The player at a hook: the gradient 4 goes in, and 6 comes out", current_language())
-
-
-def level(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
-    """Tell a screen reader the level of the headings in the menu, which Sphinx leaves out."""
-    menu = context.get("furo_navigation_tree", "")
-    context["furo_navigation_tree"] = menu.replace('role="heading"', 'role="heading" aria-level="2"')
-
-
-def unmark_corners(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
-    """Make the empty corner of a table a cell like any other: it is the heading of nothing."""
-    context["body"] = context.get("body", "").replace('<th class="head"><p></p></th>', "<td></td>")
-
-
-def setup(app: Sphinx) -> None:
-    """Run after Furo, which makes the menu."""
-    app.connect("html-page-context", level, priority=900)
-    app.connect("html-page-context", unmark_corners)

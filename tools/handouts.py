@@ -18,9 +18,10 @@ from nbconvert.filters import markdown2html
 
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
 from tools.lesson_pages import PREDICT, read_facts
-from tools.notebook_runs import ROOT, folder_of, in_language
+from tools.lessons import folder_of
 from tools.translation.catalogue import read_translations
-from tools.translation.html_texts import translate_html
+from tools.translation.markdown_blocks import translate_html
+from tools.translation.message_sources import ROOT
 from tools.translation.translated import translated
 
 SOURCE = ROOT / "site" / "handouts"
@@ -62,7 +63,7 @@ QUESTION = """\
 
 def main() -> int:
     """Make the handouts, and print what was made."""
-    pages = make_pages(in_language(TARGET), current_language())
+    pages = make_pages(folder_of(current_language(), TARGET), current_language())
     printed = print_pages(pages, find_browser())
     for path in printed or pages:
         print(path)

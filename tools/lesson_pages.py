@@ -19,9 +19,6 @@ CHECK = re.compile(r'^check\("(?P<exercise>\d\d\.\d)", (?P<answer>\w+)\)$', re.M
 MAP = re.compile(r"\n\n\[(?:The course|课程)\]\(README\.md\)(?:: |：)(.+)$", re.MULTILINE)
 """The links to all lessons: the site has a menu instead, and slides show one lesson only."""
 STEP = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<step>#step-\d+)\)")
-EXPLAIN = re.compile("<summary><b>(?P<title>Explain|解释)</b></summary>")
-FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)
-"""A folded text, and its title, which always shows."""
 TITLE = r"# (?:Lesson (?=\d\d ·)|第 (?=\d\d 课))(\d\d)(?: 课)? · (.+)"
 FACTS = (
     r"\*\*(?:The question: |问题：)(.+?)\*\*",

@@ -1,12 +1,13 @@
 """The start of a lesson: badges that open it elsewhere, and a cell that installs hookviz where it is missing."""
 
 import copy
+import tomllib
 from typing import Any
+from urllib.parse import quote
 
 import nbformat
 
-from tools.lesson_ids import BADGES_ID, INSTALL_ID
-from tools.project_urls import launch_addresses
+from tools.translation.message_sources import BADGES_ID, INSTALL_ID, ROOT
 from tools.translation.translated import translated
 
 BADGE = "[![{title}]({picture})]({address})"
@@ -63,6 +64,23 @@ def remove_start(notebook: Any) -> Any:
     rest = copy.deepcopy(notebook)
     rest.cells = [cell for cell in rest.cells if cell.get("id") not in (BADGES_ID, INSTALL_ID)]
     return rest
+
+
+def read_repository() -> str:
+    """Read the address of the project's repository in pyproject.toml; empty if it has none."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["urls"].get("Repository", ""))
+
+
+def launch_addresses(repository: str, path: str) -> dict[str, str]:
+    """Make the addresses that open a notebook of a repository on GitHub on Colab and on Binder; else none."""
+    name = repository.removesuffix("/").removesuffix(".git").removeprefix("https://github.com/")
+    if not name or name.startswith("https:"):
+        return {}
+    return {
+        "Colab": f"https://colab.research.google.com/github/{name}/blob/main/{quote(path)}",
+        "Binder": f"https://mybinder.org/v2/gh/{name}/main?labpath={quote(path, safe='')}",
+    }
 
 
 def make_badges(repository: str, path: str, language: str = "en") -> str:

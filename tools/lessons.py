@@ -8,10 +8,11 @@ from typing import Any
 
 import nbformat
 
-from tools.lesson_start import add_start
-from tools.project_urls import read_url
+from hookviz.support.messages.languages import LANGUAGES
+from tools.lesson_start import add_start, read_repository
+from tools.questions import read_exam, write_answers
+from tools.translation.message_sources import NOTEBOOKS
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 PAGE = "what_your_article_says.ipynb"
 """The look-up page. It is no lesson, but has a solution with its checks, too."""
 _BETWEEN_MARKS = r"\n*^### BEGIN (?P<kind>{})$.*?^### END (?P=kind)$\n*"
@@ -32,6 +33,16 @@ BLANK = re.compile(r"^(?P<indent> +)### BEGIN SOLUTION$.*?^(?P=indent)### END SO
 YOUR_LINES = "...  # your lines"
 """What stands in their place. It does nothing, so the lesson runs, and shows what is missing."""
 LEFTOVER = re.compile(r"### (?:BEGIN|END) ")
+
+
+def folder_of(language: str, folder: Path = NOTEBOOKS) -> Path:
+    """The folder of the lessons in a language, or of what else is made: each other language has one inside of it."""
+    return folder if language == "en" else folder / language
+
+
+def language_of(path: Path) -> str:
+    """The language of a notebook."""
+    return path.parent.name if path.parent.name in LANGUAGES else "en"
 
 
 def remove_solutions(solution: Any) -> Any:
@@ -101,12 +112,12 @@ def make_student_notebook(path: Path) -> Any:
     notebook = remove_solutions(_read(path))
     if path.name == PAGE:
         notebook = link_lessons(notebook, (NOTEBOOKS / "README.md").read_text(encoding="utf-8"))
-    return add_start(notebook, f"notebooks/{path.name}", read_url("Repository"))
+    return add_start(notebook, f"notebooks/{path.name}", read_repository())
 
 
 def make_solution(path: Path) -> Any:
     """Make the solution at ``path`` anew, with the start that every lesson has."""
-    return add_start(_read(path), f"notebooks/solutions/{path.name}", read_url("Repository"))
+    return add_start(_read(path), f"notebooks/solutions/{path.name}", read_repository())
 
 
 def _read(path: Path) -> Any:
@@ -114,10 +125,12 @@ def _read(path: Path) -> Any:
 
 
 def main() -> None:
-    """Write the start of every solution, and the student's notebook for it."""
+    """Write the start of every solution, the student's notebook for it, and the answers to the exam."""
     for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb")):
         nbformat.write(make_solution(path), path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
         nbformat.write(make_student_notebook(path), NOTEBOOKS / path.name, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+    answers = write_answers(read_exam(NOTEBOOKS))
+    (NOTEBOOKS / "solutions" / "exam_answers.md").write_text(answers, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import nbformat
 from tools.lesson_pages import CHECK
 from tools.lesson_start import remove_start
 from tools.lessons import HIDDEN_TESTS
-from tools.notebook_runs import NOTEBOOKS
+from tools.translation.message_sources import SOLUTIONS
 
 TARGET = Path("build") / "nbgrader"
 CONFIG = """\
@@ -25,7 +25,7 @@ c.ClearSolutions.code_stub = {"python": "...  # your answer"}
 
 def main(numbers: list[str]) -> int:
     """Make the assignments of the lessons with these numbers, or of all, and print their paths."""
-    solutions = sorted((NOTEBOOKS / "solutions").glob("[0-9]*_*.ipynb"))
+    solutions = sorted(SOLUTIONS.glob("[0-9]*_*.ipynb"))
     chosen = [path for path in solutions if not numbers or path.name[:2] in numbers]
     if len(chosen) < len(set(numbers)):
         print(f"There is no lesson with one of these numbers: {' '.join(numbers)}.", file=sys.stderr)

@@ -17,12 +17,11 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from hookviz.support.messages.languages import LANGUAGES, VARIABLE, current_language
+from hookviz.support.messages.languages import VARIABLE
 from tools.lesson_start import remove_start
-from tools.lessons import remove_solutions
+from tools.lessons import language_of, remove_solutions
+from tools.translation.message_sources import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = ROOT / "notebooks"
 CACHE = ROOT / "build" / "run"
 SECONDS_PER_CELL = 600
 """The longest that a cell may take, on a busy machine too: on a quiet one, each takes a few seconds."""
@@ -98,22 +97,6 @@ def _with_solutions(path: Path) -> Path:
     """The path of the notebook that has the solutions to this one, or else this one."""
     solutions = path.parent / "solutions" / path.name
     return solutions if solutions.exists() else path
-
-
-def language_of(path: Path) -> str:
-    """The language of a notebook: each edition in another language than English has a folder of its own."""
-    return path.parent.name if path.parent.name in LANGUAGES else "en"
-
-
-def folder_of(language: str) -> Path:
-    """The folder of the lessons in a language."""
-    return NOTEBOOKS if language == "en" else NOTEBOOKS / language
-
-
-def in_language(target: Path) -> Path:
-    """The folder for what is made in the current language: ``target``, or for another language one in it."""
-    language = current_language()
-    return target if language == "en" else target / language
 
 
 def run_cells(notebook: Any, folder: Path, language: str = "en") -> Any:

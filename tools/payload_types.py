@@ -3,14 +3,15 @@
 ``python -m tools.payload_types`` writes ``hookviz/player/browser/payload.d.ts``; a test checks that it is up to date.
 """
 
+import ast
 import sys
 import types
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from hookviz.player import payload
 from hookviz.support.messages.text import Message
-from tools.docstrings import read_field_docstrings
 
 SOURCE = Path(payload.__file__)
 TARGET = SOURCE.parent / "browser" / "payload.d.ts"
@@ -39,7 +40,7 @@ def write_types() -> str:
 
 def _interface(kind: Any) -> str:
     """Write a TypedDict as an interface."""
-    docstrings = read_field_docstrings(SOURCE)
+    docstrings = _read_field_docstrings()
     lines = [f"/** {kind.__doc__} */", f"export interface {kind.__name__} {{"]
     for name, hint in get_type_hints(kind, include_extras=True).items():
         optional = name in kind.__optional_keys__
@@ -47,6 +48,17 @@ def _interface(kind: Any) -> str:
             lines.append(f"  /** {docstrings[kind.__name__, name]} */")
         lines.append(f"  {name}{'?' if optional else ''}: {_typescript_type(hint)};")
     return "\n".join([*lines, "}", ""])
+
+
+def _read_field_docstrings() -> dict[tuple[str, str], str]:
+    """Return (name of a class, name of a field) → the docstring below the field, which Python itself does not keep."""
+    tree = ast.parse(SOURCE.read_text(encoding="utf-8"))
+    docstrings = {}
+    for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for field, below in pairwise(kind.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+                docstrings[kind.name, field.target.id] = str(ast.literal_eval(below.value))
+    return docstrings
 
 
 def _typescript_type(hint: Any) -> str:

@@ -1,16 +1,11 @@
-"""Make the lecturer's pages of multiple-choice questions: ``python -m tools.questions``.
+"""The lecturer's pages of multiple-choice questions: polls, an exam, and its answers."""
 
-The polls come from the bank of questions of hookviz, the exam and its answers from ``notebooks/solutions/exam.json``.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from hookviz.course.question_bank import Question, parse_questions, read_questions
 from tools.translation.translated import translatable, translated
 
-ROOT = Path(__file__).resolve().parent.parent
-EXAM = ROOT / "notebooks" / "solutions" / "exam.json"
 HEAD = """\
 ---
 orphan: true
@@ -30,7 +25,6 @@ ABOUT_POLLS = (
         "is wrong."
     ),
     translatable("`review` asks the same questions in the lessons."),
-    translatable("`python -m tools.questions` makes this page from `hookviz/course/questions.en.json`."),
 )
 ABOUT_EXAM = (
     translatable("Twenty questions about lessons 01 to 11 and 13, for 45 minutes. One choice of each is right."),
@@ -38,18 +32,24 @@ ABOUT_EXAM = (
     translatable("None of the questions is asked in the lessons or in the [polls](polls.md)."),
 )
 FOLD = "<details>\n<summary>{}</summary>\n\n{}\n</details>\n"
-ABOUT_ANSWERS = translatable("The exam is `site/exam.md`. `python -m tools.questions` makes both from `exam.json`.")
+ABOUT_ANSWERS = translatable("The exam is a page of the site. `make lessons` makes this page from `exam.json`.")
 
 
-def read_exam() -> Mapping[str, Question]:
+def write_pages(source: Path, lessons: Path, language: str) -> None:
+    """Write the pages of the site among its sources; the exam is that of the folder of the lessons."""
+    (source / "polls.md").write_text(write_polls(read_questions(language).values(), language), encoding="utf-8")
+    (source / "exam.md").write_text(write_exam(read_exam(lessons), language), encoding="utf-8")
+
+
+def read_exam(lessons: Path) -> list[Question]:
     """Read the questions of the exam, in their order."""
-    return parse_questions(EXAM.read_text(encoding="utf-8"))
+    return [*parse_questions((lessons / "solutions" / "exam.json").read_text(encoding="utf-8")).values()]
 
 
 def write_polls(questions: Iterable[Question], language: str = "en") -> str:
     """Write the page of polls: each question with its choices, and why people choose the wrong ones."""
-    title, about = translated("Polls", language), " ".join(translated(text, language) for text in ABOUT_POLLS)
-    parts, lesson = [HEAD.format(title=title, about=about)], ""
+    about = " ".join(translated(text, language) for text in ABOUT_POLLS)
+    parts, lesson = [HEAD.format(title=translated("Polls", language), about=about)], ""
     fold = translated("The answer, and why people choose the others", language)
     for question in questions:
         if question.lesson != lesson:
@@ -63,8 +63,8 @@ def write_polls(questions: Iterable[Question], language: str = "en") -> str:
 
 def write_exam(questions: Iterable[Question], language: str = "en") -> str:
     """Write the page of the exam, without answers."""
-    title, about = translated("Exam", language), " ".join(translated(text, language) for text in ABOUT_EXAM)
-    parts = [HEAD.format(title=title, about=about)]
+    about = " ".join(translated(text, language) for text in ABOUT_EXAM)
+    parts = [HEAD.format(title=translated("Exam", language), about=about)]
     for number, question in enumerate(questions, 1):
         parts += [f"**{number}.** {question.ask}\n", _list_choices(question)]
     return "\n".join(parts)
@@ -72,8 +72,8 @@ def write_exam(questions: Iterable[Question], language: str = "en") -> str:
 
 def write_answers(questions: Iterable[Question], language: str = "en") -> str:
     """Write the answers to the exam, with the reasons."""
-    title, about = translated("Answers to the exam", language), translated(ABOUT_ANSWERS, language)
-    parts = [f"# {title}\n\n{about}\n"]
+    title = translated("Answers to the exam", language)
+    parts = [f"# {title}\n\n{translated(ABOUT_ANSWERS, language)}\n"]
     for number, question in enumerate(questions, 1):
         parts += [f"**{number}.** {question.ask}\n", _explain(question, language)]
     return "\n".join(parts)
@@ -94,23 +94,3 @@ def _explain(question: Question, language: str) -> str:
         else:
             lines.append(f"- {letter}) *{chosen}* {choice.chosen} *{but}* {choice.reason}\n")
     return "".join(lines)
-
-
-def make_pages() -> Mapping[Path, str]:
-    """Make all pages: path → text."""
-    exam = read_exam().values()
-    return {
-        ROOT / "site" / "polls.md": write_polls(read_questions().values()),
-        ROOT / "site" / "exam.md": write_exam(exam),
-        EXAM.with_name("exam_answers.md"): write_answers(exam),
-    }
-
-
-def main() -> None:
-    """Write all pages."""
-    for path, text in make_pages().items():
-        path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -15,16 +15,17 @@ from nbconvert import SlidesExporter
 
 from hookviz.player.compression import pack, unpack
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
-from tools.notebook_runs import folder_of, in_language, language_of, run_all
-from tools.slide_cells import MAX_HEIGHT, MAX_HEIGHT_BELOW_HEADING, make_slides
+from tools.lessons import folder_of, language_of
+from tools.notebook_runs import run_all
+from tools.slide_cells import make_slides
 
 TARGET = Path("build") / "slides"
 DECK = Path(__file__).parent / "deck"
 STATE = re.compile(r'(?<=class="hv-state">)[^<]+')
-WIDTH = 1190
-"""The width of a slide for a drawing, in pixels."""
-READABLE_SIZE, LARGE_SIZE = 18, 26
-"""The size of a drawing's letters in pixels: readable from the back row, and large enough."""
+WIDTH, HEIGHT = 1190, 550
+"""The room for a drawing below the heading of a slide, in pixels."""
+LARGE_LETTERS = 26
+"""The size in pixels of letters that are large enough: a small drawing is not blown up any further."""
 
 
 def main(numbers: list[str]) -> int:
@@ -35,7 +36,7 @@ def main(numbers: list[str]) -> int:
         known = ", ".join(sorted(path.name[:2] for path in lessons.glob("[0-9]*_*.ipynb")))
         print(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {known}.", file=sys.stderr)
         return 1
-    for page in make_decks(paths, in_language(TARGET)):
+    for page in make_decks(paths, folder_of(current_language(), TARGET)):
         print(f"{page}: open it in a browser; S opens the speaker's notes.")
     return 0
 
@@ -84,17 +85,11 @@ def enlarge_output(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def embed_drawing(svg: str) -> str:
-    """Embed a drawing as an image, scaled so that its letters are readable.
-
-    An image, so that the drawing's style for dark pages affects nothing else. If the letters would be too small below
-    a heading, the drawing is scaled for its own slide.
-    """
+    """Embed a drawing as a large image, so that its style for dark pages affects nothing else."""
     box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', svg)
-    width, height = map(float, box.groups()) if box else (WIDTH, MAX_HEIGHT_BELOW_HEADING)
-    smallest = min((float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)), default=LARGE_SIZE)
-    scale = min(WIDTH / width, MAX_HEIGHT_BELOW_HEADING / height, LARGE_SIZE / smallest)
-    if scale * smallest < READABLE_SIZE:
-        scale = min(WIDTH / width, MAX_HEIGHT / height)
+    width, height = map(float, box.groups()) if box else (WIDTH, HEIGHT)
+    letters = min((float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)), default=LARGE_LETTERS)
+    scale = min(WIDTH / width, HEIGHT / height, LARGE_LETTERS / letters)
     size = f'width="{width * scale:.0f}" height="{height * scale:.0f}"'
     return f'<img alt="the graph" src="data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}" {size}>'
 

@@ -14,19 +14,18 @@ from typing import Any
 
 import nbformat
 
-from hookviz.course.question_bank import parse_questions, read_questions
+from atlas.page import write_page
+from hookviz.command_line.entry_point import build_parser
 from hookviz.support.messages.languages import LANGUAGES, speaking
-from tools.api_pages import write_api_pages
-from tools.atlas.page import write_page
 from tools.handouts import make_pages
 from tools.lesson_pages import link_cells, make_page, read_facts
-from tools.notebook_runs import ROOT, folder_of, run_all
-from tools.project_urls import read_url, write_launch_links
-from tools.questions import write_exam, write_polls
-from tools.site_languages import ENGLISH_ONLY
+from tools.lesson_start import launch_addresses, read_repository
+from tools.lessons import folder_of
+from tools.notebook_runs import run_all
+from tools.questions import write_pages
 from tools.translation.editions import Edition
-from tools.translation.message_sources import PAGES
-from tools.translation.translated import translated
+from tools.translation.message_sources import PAGES, ROOT
+from tools.translation.translated import translatable, translated
 
 SOURCE = ROOT / "site"
 BUILD = Path("build") / "site"
@@ -34,6 +33,18 @@ NOT_SERVED = ("__pycache__", "player.py", "chinese_search.js", "handouts")
 """What the site is made with, but does not consist of."""
 TABLES = ("README", "glossary")
 """Markdown files in the folder of the notebooks that are also pages of the site."""
+ENGLISH_ONLY = {"api/index": translatable("API"), "atlas": translatable("Atlas of hooks")}
+"""Pages that stand for what other languages do not have: the reference is made of docstrings, the atlas of programs."""
+COMMANDS = """\
+# Command line
+
+`python -m hookviz` records a script without a change to it, and shows saved traces: no notebook is needed.
+
+```console
+python -m hookviz run --record pass.json --page pass.html --keep 10 train.py --lr 0.1
+python -m hookviz unfired pass.json
+```
+"""
 CARD = """\
 :::{{container}} lesson
 **[{title}](notebooks/{name}.ipynb)**
@@ -111,6 +122,7 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
     make_pages(source / "extra" / "handouts", language)
     if language != "en":
         translate_pages(source, language)
+    write_pages(source, folder_of(language), language)
     names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
     for page in source.glob("*.md"):
         text = page.read_text(encoding="utf-8").replace("](../images/", "](images/")
@@ -125,9 +137,9 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
         (source / "notebooks" / f"{name}.md").write_text(link_cells(table), encoding="utf-8")
     if language == "en":
         write_page(source)
-        write_api_pages(source / "api")
+        (source / "api" / "command_line.md").write_text(write_commands(), encoding="utf-8")
     (source / "map.md").write_text(write_overview(ran, language), encoding="utf-8")
-    (source / "launch.md").write_text(write_launch_links(read_url("Repository")), encoding="utf-8")
+    (source / "launch.md").write_text(write_launch_links(), encoding="utf-8")
     for name, make in runpy.run_path(str(SOURCE / "player.py"))["PAGES"].items():
         (source / name).write_text(make(), encoding="utf-8")
 
@@ -139,9 +151,6 @@ def translate_pages(source: Path, language: str) -> None:
         page = source / f"{name}.md"
         text = edition.translate_page(page.read_text(encoding="utf-8"))
         page.write_text(REFERENCE.sub(_link_english, text), encoding="utf-8")
-    exam = parse_questions((folder_of(language) / "solutions" / "exam.json").read_text(encoding="utf-8"))
-    (source / "polls.md").write_text(write_polls(read_questions(language).values(), language), encoding="utf-8")
-    (source / "exam.md").write_text(write_exam(exam.values(), language), encoding="utf-8")
     shutil.rmtree(source / "api")
     (source / "api").mkdir()
     for name, title in ENGLISH_ONLY.items():
@@ -174,6 +183,20 @@ def write_overview(ran: Mapping[Path, Any], language: str = "en") -> str:
         CARD.format(name=name, facts=facts.format(**vars(lesson)), **vars(lesson)) for name, lesson in lessons.items()
     ]
     return "\n".join([":::::{container} lessons", *cards, ":::::", ""])
+
+
+def write_commands() -> str:
+    """Write the page of the command line: the help of each command."""
+    [commands] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    parts = [f"## {name}\n\n```text\n{command.format_help()}```\n" for name, command in commands.choices.items()]
+    return "\n".join([COMMANDS, *parts])
+
+
+def write_launch_links() -> str:
+    """Write the links that open lesson 01 elsewhere; empty if the project has no address."""
+    addresses = launch_addresses(read_repository(), "notebooks/01_the_graph.ipynb")
+    links = [f"[{place}]({address})" for place, address in addresses.items()]
+    return f"Nothing to install: open lesson 01 on {' or on '.join(links)}.\n" if links else ""
 
 
 def is_lesson(path: Path) -> bool:

@@ -17,7 +17,7 @@ import pytest
 from hookviz.course import check
 from tests.course.reading import read_notebook
 from tests.course.test_notebooks import FOLDER
-from tools.lesson_pages import EXPLAIN, FOLDED, is_check, is_open
+from tools.lesson_pages import is_check, is_open
 
 MIN_CELLS_AFTER_QUESTION = 3
 """The minimum number of cells to search after a question and after the cell that checks its answer."""
@@ -28,6 +28,9 @@ REFERENCES = re.compile(
     r"|\b[Pp]ress (?:\*\*)?\d(?: again and \d)?|\b(?:then|and) \d (?:again|switches)|\bkeys \d to \d"
 )
 """Numbers of steps, lessons, versions and keys, which are not values."""
+FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)
+"""A folded text, and its title, which always shows."""
+EXPLAIN = re.compile("<summary><b>Explain</b></summary>")
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def list_text_keys(pattern: str) -> Callable[[], set[str]]:
 
 
 def list_registrations() -> set[str]:
-    programs = (ROOT / "tools" / "atlas" / "programs").glob("*/*.py")
+    programs = (ROOT / "atlas" / "programs").glob("*/*.py")
     return {f"{path.parent.name}/{path.stem}" for path in programs if path.parent.name != "settings"}
 
 

@@ -1,83 +1,28 @@
-"""The benchmark of recording measures what it claims, and its page shows the table that it writes."""
-
-import statistics
-from pathlib import Path
+"""Each benchmark runs on a tiny case, and what its pages show is what was measured."""
 
 import pytest
 import torch
 
-from benchmarks import __main__ as bench
-from benchmarks import memory, silent_hooks
-from benchmarks.cases import CASES, Case
-from benchmarks.observation import record_norms, record_pass, run_plain, run_with_empty_hooks
+from benchmarks import motion, opening, partial_recording, passes, silent_hooks, training_steps
+from benchmarks.cases import Case
+from benchmarks.observation import record_norms, record_pass, run_with_empty_hooks
+from benchmarks.peers import __main__ as peers
+from benchmarks.peers import hook_visibility, measurement, runs, table
+from benchmarks.peers.tools import PEERS
+from benchmarks.peers.workloads import WORKS
 from benchmarks.tables import read_section
 from benchmarks.timing import ratios
-from hookviz.course.vision import resnet18
 
-PAGE = Path(bench.__file__).with_name("README.md")
-SMALL_CASE = Case("small", torch.nn.Linear(3, 3), torch.ones(2, 3), 20)
+SMALL_CASE = Case("small", torch.nn.Sequential(torch.nn.Linear(3, 3)), torch.ones(2, 3), 3, "linear")
 
 
-def test_the_network_is_resnet_18() -> None:
-    net = resnet18()
-    assert sum(parameter.numel() for parameter in net.parameters()) == 11_689_512  # as the paper's, with 1000 classes
-    assert net(torch.zeros(2, 3, 64, 64)).shape == (2, 1000)
+def test_recording_is_compared_with_a_plain_pass() -> None:
+    kinds = [run_with_empty_hooks, record_pass, record_norms, partial_recording.record_part("0")]
+    found = ratios(SMALL_CASE, kinds, 2)
+    assert [len(rounds) for rounds in found] == [2] * len(kinds) and min(map(min, found)) > 0
 
 
-@pytest.mark.parametrize("name", ["scalars", "mlp", "chain"])
-def test_every_kind_of_observation_leaves_the_gradients_unchanged(name: str) -> None:
-    torch.manual_seed(0)
-    case = CASES[name]()
-    leaves = [case.input, *(case.run.parameters() if isinstance(case.run, torch.nn.Module) else ())]
-    gradients_of_runs = []
-    for watch in (run_plain, run_with_empty_hooks, record_pass, record_norms):
-        watch(case)
-        gradients_of_runs.append([leaf.grad for leaf in leaves if leaf.grad is not None])
-    assert gradients_of_runs[0]
-    for other in gradients_of_runs[1:]:
-        assert all(torch.equal(*pair) for pair in zip(gradients_of_runs[0], other, strict=True))
-
-
-def test_record_pass_records_forward_and_backward() -> None:
-    kinds = {step.kind for step in record_pass(SMALL_CASE).steps}
-    assert {"call", "forward", "seed", "compute", "accumulate"} <= kinds
-
-
-def test_record_norms_records_norms_only() -> None:
-    assert record_norms(SMALL_CASE).statistics == "norm"
-    assert [step.kind for step in record_norms(SMALL_CASE).steps] == [
-        step.kind for step in record_pass(SMALL_CASE).steps
-    ]
-
-
-def test_ratio_compares_a_pass_with_a_plain_one() -> None:
-    calls: list[str] = []
-
-    def slow(case: Case) -> None:
-        calls.append("slow")
-        for _ in range(30):
-            run_plain(case)
-
-    (slow_ratios,) = ratios(SMALL_CASE, [slow], 3)
-    assert len(slow_ratios) == 3
-    assert len(calls) == (3 + 1) * SMALL_CASE.times  # plus one warm-up round
-    assert statistics.median(slow_ratios) > 5
-
-
-def test_memory_is_measured_in_a_separate_process() -> None:
-    """In KiB: the trace of 10,000 ops takes megabytes, and a pass over six scalars very little."""
-    large, small = (memory.measure_in_process(case, "recorded") for case in ("chain", "scalars"))
-    assert large > 5_000 and large > 2 * small
-
-
-def test_benchmark_page_has_every_case_and_every_column() -> None:
-    table = read_section(PAGE.read_text(encoding="utf-8"), bench.START)
-    head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
-    assert [cell.strip() for cell in head.strip("|").split("|")] == list(bench.HEAD)
-    assert [row.split("|")[1].strip() for row in rows] == [make().name for make in CASES.values()]
-
-
-def test_without_notes_a_recording_lists_no_silent_hook() -> None:
+def test_benchmark_of_silent_hooks_records_with_and_without_notes() -> None:
     model = torch.nn.Linear(2, 2)
     model.weight.register_hook(print)
     model.weight.requires_grad_(False)
@@ -85,3 +30,50 @@ def test_without_notes_a_recording_lists_no_silent_hook() -> None:
     with silent_hooks.without_notes():
         assert not silent_hooks.record(case).unfired
     assert [row.name for row in silent_hooks.record(case).unfired] == ["print"]
+
+
+@pytest.mark.parametrize(("name", "kilobytes"), [("scalars", 50), ("resnet", 200)])
+def test_initial_widget_state_keeps_within_its_size_limit(name: str, kilobytes: int) -> None:
+    assert 0 < opening.widget_state_size(opening.record_case(opening.TRACES[name]())) <= kilobytes * 1000
+
+
+def test_time_and_memory_of_passes_are_measured_in_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "ROUNDS", 1)
+    ((seconds, kibibytes),) = passes.measure_rounds(lambda: passes.record_loop(3))
+    assert seconds > 0 and kibibytes >= 0
+
+
+def test_motion_is_read_from_the_events_of_a_browser() -> None:
+    def event(name: str, at: float, milliseconds: float = 0) -> dict[str, object]:
+        return {"name": name, "ts": at * 1000, "dur": milliseconds * 1000}
+
+    events = [event("RunTask", 10, 6), event("hookviz step", 12), event("hookviz motion", 14), event("RunTask", 18, 4)]
+    events += [event("Layout", 18, 1), event("Commit", 20, 2), event("hookviz rest", 60)]
+    found = motion.read_events([*events, event("Commit", 70, 1)])
+    assert (found.steps, found.moving, found.paints) == (1, 1, [12.0])
+
+
+def test_steps_of_a_training_alternate_between_plain_and_recorded() -> None:
+    clock = training_steps.StepClock()
+    for _ in range(training_steps.WARM_UP + len(clock.kinds)):
+        clock.begin(SMALL_CASE.run)
+        SMALL_CASE.root().backward()
+        clock.end()
+    assert {kind: len(seconds) for kind, seconds in clock.seconds.items()} == dict.fromkeys(clock.kinds, 1)
+    assert clock.describe().startswith("plain ")
+
+
+# -- the comparison with other tools
+
+
+def test_a_tool_is_measured_stage_by_stage() -> None:
+    found = list(measurement.measure_stages(PEERS["hookviz"], SMALL_CASE, ["capture", "picture"]))
+    assert [set(part) for part in found] == [{"memory"}, {"capture", "seconds", "plain"}, {"picture", "size"}]
+    assert hook_visibility.find_visible_hooks(PEERS["hookviz"]) == dict.fromkeys(table.HOOK_COLUMNS, "shown")
+
+
+def test_committed_pages_match_the_committed_results() -> None:
+    results = peers.load()
+    assert set(results) == {*WORKS, "hooks"}
+    for page, text in (("benchmarks/README.md", table.make_full_tables), ("README.md", table.make_summary)):
+        assert read_section((runs.ROOT / page).read_text(encoding="utf-8"), peers.START) == text(results)

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
@@ -12,20 +11,15 @@ from torch import nn
 from tests.requirements import skip_or_fail
 from tools.handouts import MAX_QUESTIONS, SOURCE, find_browser, make_pages, make_worksheet, print_pages
 
-MAP = (SOURCE / "four_hooks.html").read_text(encoding="utf-8")
 FIRST = "# Lesson 09 · End & more\n\n**The question: what is left?**\n\nYou need nothing. It takes about 5 minutes."
 
 
-def lesson(*questions: str) -> Any:
-    cells = [nbformat.v4.new_markdown_cell(text) for text in (FIRST, *questions)]
-    return nbformat.v4.new_notebook(cells=cells)
-
-
 def test_the_map_names_each_hook_with_its_arguments_in_the_order_in_which_they_fire() -> None:
+    page = (SOURCE / "four_hooks.html").read_text(encoding="utf-8")
     fired: list[tuple[str, int]] = []
     module = nn.Linear(1, 1)
-    places = re.findall(r"<h2>(\d) · .*?</h2>\s*<p><code>hook\((.+?)\)", MAP)
-    registers = re.findall(r"<td>(\d)</td><td><code>module\.(\w+)\(hook\)", MAP)
+    places = re.findall(r"<h2>(\d) · .*?</h2>\s*<p><code>hook\((.+?)\)", page)
+    registers = re.findall(r"<td>(\d)</td><td><code>module\.(\w+)\(hook\)", page)
     for number, name in registers:
         getattr(module, name)(lambda *given, number=number: fired.append((number, len(given))))
     module(torch.ones(1, requires_grad=True)).backward()
@@ -33,32 +27,21 @@ def test_the_map_names_each_hook_with_its_arguments_in_the_order_in_which_they_f
     assert [number for number, _ in fired] == ["1", "2", "3", "4"]
 
 
-def test_a_worksheet_has_the_predictions_of_its_lesson() -> None:
-    page = make_worksheet(lesson("**Predict.** What is `a.grad`, if a < b?", "**Predict.** And now?\n\nMore."))
-    assert "<h1>09 End &amp; more</h1>" in page and "<code>a.grad</code>, if a &lt; b?" in page and "And now?" in page
-    assert page.count("I expect") == 2 and "More." not in page and "more predictions" not in page
-
-
-def test_predictions_that_do_not_fit_are_counted() -> None:
-    page = make_worksheet(lesson(*[f"**Predict.** Number {n}?" for n in range(MAX_QUESTIONS + 2)]))
+def test_a_worksheet_has_the_predictions_of_its_lesson_and_counts_those_without_room() -> None:
+    texts = ["What is `a.grad`, if a < b?", *(f"Number {n}?\n\nMore." for n in range(MAX_QUESTIONS + 1))]
+    cells = [nbformat.v4.new_markdown_cell(text) for text in (FIRST, *(f"**Predict.** {text}" for text in texts))]
+    page = make_worksheet(nbformat.v4.new_notebook(cells=cells))
+    assert "<h1>09 End &amp; more</h1>" in page and "<code>a.grad</code>, if a &lt; b?" in page and "More." not in page
     assert page.count("I expect") == MAX_QUESTIONS and "2 more predictions are in the notebook." in page
 
 
-def test_the_page_for_lecturers_links_to_every_handout(tmp_path: Path) -> None:
+def test_the_page_for_lecturers_links_to_every_handout_and_each_prints_on_one_sheet(tmp_path: Path) -> None:
+    pages = make_pages(tmp_path)
     text = (SOURCE.parent / "teaching.md").read_text(encoding="utf-8")
-    assert re.findall(r'href="handouts/(\w+\.html)"', text) == [page.name for page in make_pages(tmp_path)]
-
-
-def test_without_a_browser_there_are_pages_and_no_pdfs(tmp_path: Path) -> None:
-    pages = make_pages(tmp_path / "handouts")
-    assert len(pages) > 12 and all(page.is_file() for page in pages)
-    assert print_pages(pages, None) == []
-
-
-def test_each_page_prints_on_one_sheet(tmp_path: Path) -> None:
+    assert re.findall(r'href="handouts/(\w+\.html)"', text) == [page.name for page in pages]
     browser = find_browser()
     if browser is None:
         skip_or_fail("browser", "Chromium is not installed")
         pytest.fail("not reached")
-    for printed in print_pages(make_pages(tmp_path), browser):
+    for printed in print_pages(pages, browser):
         assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) == 1, printed.name

@@ -15,11 +15,11 @@ Colour = tuple[float, ...]
 
 
 def theme_colours(theme: str) -> dict[str, Colour]:
-    """Name → colour of a theme; where Jupyter defines a colour, hookviz's fallback."""
+    """Name → colour of a theme; where JupyterLab has one of its own, the one of hookviz."""
     colours: dict[str, Colour] = {}
     for selector, rules in re.findall(r"^(\.hv-player(?:\.hv-dark)?) \{([^}]*)\}", CSS, re.MULTILINE):
         if theme == "dark" or "dark" not in selector:
-            for name, value in re.findall(r"--hv-([\w-]+): (?:var\([\w-]+, )?#(\w+)", rules):
+            for name, value in re.findall(r"--hv-(?:own-)?([\w-]+): #(\w+)", rules):
                 digits = value if len(value) == 6 else "".join(2 * digit for digit in value)
                 colours[name] = tuple(int(digits[start : start + 2], 16) for start in (0, 2, 4))
     return colours
@@ -45,11 +45,6 @@ def hue(colour: Colour) -> float:
     """Hue in degrees: 0 is red, 120 green, 240 blue."""
     red, green, blue = (part / 255 for part in colour)
     return 360 * colorsys.rgb_to_hls(red, green, blue)[0]
-
-
-def test_contrast_matches_wcag_examples() -> None:
-    assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
-    assert contrast((119, 119, 119), (255, 255, 255)) == pytest.approx(4.48, abs=0.005)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -25,8 +25,8 @@ from hookviz.recorder import pass_observer, saved_tensors
 from hookviz.support import progress
 from hookviz.support.messages import languages, select_texts
 from hookviz.what_if import combinations
+from noxfile import CLASSIC
 from tests.course.test_notebooks import LESSONS
-from tools.classic_environment import PACKAGES
 from tools.lesson_pages import read_facts
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +132,7 @@ def test_versions_in_the_readme_match_the_constraints() -> None:
     environments = re.search(r"\| environment \|.+?\n\n", README, re.DOTALL)
     assert environments
     versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", environments[0]))
-    classic = dict(requirement.split("==") for requirement in PACKAGES)
+    classic = dict(requirement.split("==") for requirement in CLASSIC)
     expected = {PINS[name] for name in ("jupyterlab", "notebook", "nbconvert", "marimo", "anywidget")}
     assert versions == expected | {classic[name] for name in ("nbclassic", "ipywidgets")}
 

@@ -7,13 +7,12 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.browser.lab import write_notebook
 from tests.course.reading import headings
 from tests.course.test_notebooks import CUDA_MEGABYTES, MEGABYTES, USUAL_MEGABYTES
 from tools.lesson_pages import read_facts
-from tools.lesson_start import add_start
-from tools.notebook_runs import NOTEBOOKS, run_all, run_with_solutions
-from tools.website import SOURCE, is_lesson, link_lessons, write_overview
+from tools.notebook_runs import run_all
+from tools.translation.message_sources import NOTEBOOKS
+from tools.website import SOURCE, link_lessons, write_overview
 
 LESSONS = {path.name[:2]: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))}
 NAMES = {path.name[:2]: path.name for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")}
@@ -44,35 +43,7 @@ def test_existing_lessons_are_linked_except_in_headings() -> None:
     )
 
 
-def test_only_numbered_notebooks_are_lessons() -> None:
-    assert [is_lesson(Path(name)) for name in ("01_the_graph.ipynb", "what_articles_say.ipynb")] == [True, False]
-
-
 # -- running
-
-
-def test_erased_progress_bar_leaves_no_output(tmp_path: Path) -> None:
-    code = "from IPython.display import display\nbar = display({'text/plain': '1 of 2'}, raw=True, display_id=True)\n"
-    write_notebook(tmp_path / "bar.ipynb", f"{code}bar.update({{}}, raw=True)\n3")
-    (executed,) = run_all([tmp_path / "bar.ipynb"], tmp_path / "kept").values()
-    assert [output.data for output in executed.cells[0].outputs] == [{"text/plain": "3"}]
-
-
-def test_badges_and_the_cell_that_installs_hookviz_are_left_out(tmp_path: Path) -> None:
-    title = nbformat.v4.new_markdown_cell("# Title")
-    lesson = nbformat.v4.new_notebook(cells=[title, nbformat.v4.new_code_cell("1 + 1")])
-    nbformat.write(add_start(lesson, "one.ipynb", "https://github.com/example/hooks"), tmp_path / "one.ipynb")
-    (executed,) = run_all([tmp_path / "one.ipynb"], tmp_path / "kept").values()
-    assert [(cell.cell_type, cell.source) for cell in executed.cells] == [("markdown", "# Title"), ("code", "1 + 1")]
-    assert executed.cells[1].execution_count == 1
-
-
-def test_text_that_a_kernel_sends_in_parts_is_one_output(tmp_path: Path) -> None:
-    code = "import time\nfor part in (1, 2):\n    print(f'part {part}\\n', flush=True)\n    time.sleep(0.5)"
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), tmp_path / "one.ipynb")
-    parts = run_with_solutions(tmp_path / "one.ipynb", tmp_path / "kept").cells[0].outputs
-    (executed,) = run_all([tmp_path / "one.ipynb"], tmp_path / "kept").values()
-    assert len(parts) > 1 and [output.text for output in executed.cells[0].outputs] == ["part 1\n\npart 2\n\n"]
 
 
 def test_notebook_runs_again_only_if_its_source_has_changed(tmp_path: Path) -> None:
@@ -122,10 +93,6 @@ def test_guide_states_the_duration_and_memory_of_the_lessons() -> None:
     large_lessons = f"{', '.join([*MEGABYTES][:-1])} and {[*MEGABYTES][-1]}"
     assert f"count {USUAL_MEGABYTES} MB of memory, and {max(MEGABYTES.values())} MB in lessons {large_lessons}" in guide
     assert f"A build of torch for CUDA takes {CUDA_MEGABYTES} MB more." in guide
-
-
-def test_guide_has_all_lessons_in_order() -> None:
-    assert list(GUIDE_SECTIONS) == [f"{number:02}" for number in range(1, 14)]
 
 
 def test_make_targets_and_folders_in_the_guide_exist() -> None:

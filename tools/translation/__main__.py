@@ -1,7 +1,6 @@
-"""Translate hookviz: ``python -m tools.translation [update | check | build] [language]``.
+"""Translate hookviz: ``python -m tools.translation`` updates the catalogue and writes the edition in notebooks/zh.
 
-``update`` brings the catalogue in step with the texts, ``check`` says what is missing and which rules are broken, and
-``build`` writes the edition in ``notebooks/zh`` and the tables of the package. Without an argument it does all three.
+``python -m tools.translation check`` only lists what is missing, fuzzy or breaks a rule.
 """
 
 import argparse
@@ -9,31 +8,24 @@ import sys
 
 from hookviz.support.messages.languages import LANGUAGES
 from tools.translation.catalogue import read_translations, update
-from tools.translation.coverage import describe_coverage, find_faults
 from tools.translation.editions import write_edition
-
-OTHERS = [language for language in LANGUAGES if language != "en"]
+from tools.translation.rules import find_faults
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out one of the commands, or all of them in turn; return 1 if something is missing or wrong."""
+    """Update the catalogue, list what is wrong in it, and write the edition; with ``check``, only list."""
     parser = argparse.ArgumentParser(prog="python -m tools.translation", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=("update", "check", "build"))
-    parser.add_argument("languages", nargs="*", default=OTHERS, choices=[*OTHERS, OTHERS])
-    options = parser.parse_args(arguments)
-    failed = 0
-    for language in options.languages:
-        if options.command in (None, "update"):
+    parser.add_argument("command", nargs="?", choices=["check"])
+    only_lists = parser.parse_args(arguments).command == "check"
+    for language in (language for language in LANGUAGES if language != "en"):
+        if not only_lists:
             update(language)
             read_translations.cache_clear()
-        if options.command in (None, "check"):
-            faults = find_faults(language)
-            print("\n".join([*faults, describe_coverage(language)]))
-            failed |= bool(faults)
-        if options.command in (None, "build"):
-            for path in write_edition(language):
-                print(path)
-    return failed
+        for fault in find_faults(language):
+            print(fault)
+        for path in [] if only_lists else write_edition(language):
+            print(path)
+    return 0
 
 
 if __name__ == "__main__":

@@ -46,19 +46,6 @@ def translate_comments(code: str, translate: Callable[[str], str]) -> str:
     return "\n".join(lines)
 
 
-def remove_comments(code: str) -> str:
-    """Return ``code`` without the texts of its comments: equal for all editions of a cell.
-
-    >>> remove_comments("x = 1  # one")
-    'x = 1  #'
-    """
-    lines, quote = [], ""
-    for line in code.split("\n"):
-        start, quote = _find_comment(line, quote)
-        lines.append(line[:start] + line[start : start + 1])
-    return "\n".join(lines)
-
-
 def _find_comment(line: str, quote: str) -> tuple[int, str]:
     """Return where the comment of a line begins, and the mark of the string that goes on in the next line.
 

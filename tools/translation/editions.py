@@ -12,16 +12,14 @@ import nbformat
 
 from hookviz.course.question_bank import parse_questions
 from hookviz.support.messages.languages import LANGUAGES
-from tools.lesson_start import add_start, remove_start
+from tools.lesson_start import add_start, read_repository, remove_start
 from tools.lessons import PAGE, link_lessons, remove_checks, remove_solutions
-from tools.project_urls import read_url
-from tools.questions import EXAM, write_answers
+from tools.questions import write_answers
 from tools.translation.catalogue import Translations, read_translations
 from tools.translation.code_comments import translate_comments
 from tools.translation.markdown_blocks import has_prose, translate_markdown
-from tools.translation.message_sources import COURSE, QUESTIONS, ROOT, SCREENS, SOLUTIONS
+from tools.translation.message_sources import COURSE, EXAM, NOTEBOOKS, QUESTIONS, ROOT, SCREENS, SOLUTIONS
 
-NOTEBOOKS = ROOT / "notebooks"
 LINK = re.compile(r'(?P<before>\]\(|(?:src|srcset|href)=")(?P<path>[^)\s"#:]+)(?P<after>[#)"])')
 """A link to a file, in Markdown or in HTML."""
 
@@ -129,7 +127,7 @@ class Edition:
     def _finish(self, notebook: Any, name: str, folder: str = "") -> str:
         """Give a notebook its start, and write it as text."""
         place = f"{self.folder.relative_to(ROOT).as_posix()}/{folder}{name}"
-        started = add_start(notebook, place, read_url("Repository"), self.language)
+        started = add_start(notebook, place, read_repository(), self.language)
         return nbformat.writes(started, nbformat.NO_CONVERT) + "\n"  # type: ignore[no-untyped-call,no-any-return]
 
     def _make_pages(self) -> dict[Path, str]:

@@ -1,7 +1,8 @@
-"""Split Markdown into the texts that are translated and the marks around them, and put it together again."""
+"""Split Markdown or HTML into the texts that are translated and the marks around them, and put it together again."""
 
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 
 from tools.translation.code_comments import collect_texts, translate_comments
 
@@ -32,6 +33,8 @@ DIRECTIVES_WITH_PROSE = ("{note}", "{admonition}", "{tip}", "{warning}", "{impor
 CODE_LANGUAGES = ("python", "py", "pycon")
 SHELL_LANGUAGES = ("console", "bash", "sh")
 SHELL_COMMENT = re.compile(r"(?P<before>(?:.*\S)? *# )(?P<text>.+)(?P<after>)")
+ELEMENT = re.compile(r"(?P<open><(?P<tag>title|h1|h2|p|td|li)\b[^>]*>)(?P<text>.*?)(?P<close></(?P=tag)>)", re.DOTALL)
+"""A heading, paragraph, item or cell of a page of HTML."""
 LETTER = re.compile(r"[A-Za-z]")
 """English has a Latin letter; what is Chinese already stays."""
 INVISIBLE = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^<>]+>|&\w+;|\{[^{}]*\}")
@@ -164,3 +167,17 @@ def _translate_fence(block: list[str], translate: Translate) -> Iterator[str]:
         yield from (_translate_matched(SHELL_COMMENT, line, translate) for line in inside)
     else:
         yield from block
+
+
+def translate_html(page: str, translate: Translate) -> str:
+    """Translate the text of each heading, paragraph, item and cell of a table; its elements stay.
+
+    >>> translate_html("<p>one</p><p>2</p>", str.upper)
+    '<p>ONE</p><p>2</p>'
+    """
+
+    def translate_element(element: re.Match[str]) -> str:
+        text = " ".join(element["text"].split())
+        return element["open"] + (translate(text) if has_prose(unescape(text)) else text) + element["close"]
+
+    return ELEMENT.sub(translate_element, page)

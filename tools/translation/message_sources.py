@@ -9,17 +9,18 @@ from typing import Any
 import nbformat
 from babel.messages.extract import extract_from_file
 
-from tools.lesson_ids import BADGES_ID, INSTALL_ID
 from tools.translation.code_comments import collect_texts, translate_comments
-from tools.translation.html_texts import list_html_texts
-from tools.translation.markdown_blocks import has_prose, list_texts
+from tools.translation.markdown_blocks import has_prose, list_texts, translate_html
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOLUTIONS = ROOT / "notebooks" / "solutions"
+NOTEBOOKS = ROOT / "notebooks"
+SOLUTIONS = NOTEBOOKS / "solutions"
 COURSE = ROOT / "hookviz" / "course"
 SCREENS = ROOT / "hookviz" / "support" / "messages" / "en.json"
 QUESTIONS = COURSE / "questions.en.json"
 EXAM = SOLUTIONS / "exam.json"
+BADGES_ID, INSTALL_ID = "badges", "install"
+"""The ids of the cells at the start of every lesson, which are made, see tools/lesson_start.py."""
 PAGES = ("index", "lessons", "look_up", "lecturers", "player", "recipes", "teaching", "lecturer", "concept_test")
 """The pages in site/ that are written by hand; the others are made."""
 
@@ -76,14 +77,17 @@ def _read_notebook(path: Path) -> Iterator[Message]:
     for cell in nbformat.read(path, as_version=4).cells:  # type: ignore[no-untyped-call]
         if cell.id in (BADGES_ID, INSTALL_ID):
             continue
-        texts = list_texts(cell.source) if cell.cell_type == "markdown" else list_comments(cell.source)
+        texts = list_texts(cell.source) if cell.cell_type == "markdown" else _list_comments(cell.source)
         for text in texts:
             yield Message(text, f"{_name(path)}#{cell.id}")
 
 
-def list_comments(code: str) -> list[str]:
-    """List the comments in a cell of code that are translated."""
+def _list_comments(code: str) -> list[str]:
     return collect_texts(lambda translate: translate_comments(code, translate))
+
+
+def _list_html_texts(page: str) -> list[str]:
+    return collect_texts(lambda translate: translate_html(page, translate))
 
 
 def _read_page(path: Path) -> Iterator[Message]:
@@ -96,7 +100,7 @@ def _read_site() -> Iterator[Message]:
         yield from _read_page(ROOT / "site" / f"{page}.md")
     yield from _read_page(SOLUTIONS / "concept_test.md")
     for handout in sorted((ROOT / "site" / "handouts").glob("*.html")):
-        for text in list_html_texts(handout.read_text(encoding="utf-8")):
+        for text in _list_html_texts(handout.read_text(encoding="utf-8")):
             yield Message(text, _name(handout))
     for module in (ROOT / "site" / "conf.py", *sorted((ROOT / "tools").glob("*.py"))):
         yield from _read_tool(module)

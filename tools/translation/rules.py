@@ -1,13 +1,15 @@
-"""The rules of the Chinese translations: what has to be equal to the English, and how Chinese is written."""
+"""What is missing, fuzzy or wrong in the Chinese translations: their rules, and the list of what breaks them."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
 from markdown_it import MarkdownIt
 
-from tools.translation.terms import read_terms
+from tools.translation.catalogue import read_catalogues
+from tools.translation.message_sources import ROOT, read_sources
 
 CODE = re.compile(r"`[^`]+`")
 PLACEHOLDER = re.compile(r"\{\w*[^{}]*\}")
@@ -33,6 +35,26 @@ STYLE = {
     "quotation marks: use “ ”": QUOTE,
 }
 """What is wrong → where it is found."""
+
+
+def find_faults(language: str) -> list[str]:
+    """Find the texts that have no translation or a fuzzy one, those that no source has, and broken rules."""
+    sources = {message.text for messages in read_sources().values() for message in messages}
+    known: set[str] = set()
+    faults = []
+    for name, catalogue in read_catalogues(language).items():
+        for message in (message for message in catalogue if message.id):
+            text, place = str(message.id), f"translations/{language}/{name}.po"
+            known.add(text)
+            if text not in sources:
+                faults.append(f"{place}: no source has this text: {text}")
+            elif message.fuzzy:
+                faults.append(f"{place}: its English has changed: {text}")
+            elif not message.string:
+                faults.append(f"{place}: not translated: {text}")
+            else:
+                faults += [f"{place}: {fault}: {message.string}" for fault in check_entry(text, str(message.string))]
+    return faults + [f"translations/{language}: not in the catalogue: {text}" for text in sorted(sources - known)]
 
 
 def check_entry(english: str, chinese: str) -> Iterator[str]:
@@ -100,5 +122,6 @@ def _render(text: str) -> str:
 
 @cache
 def forbidden_words() -> dict[str, str]:
-    """The words that must not stand for a term: word → the term."""
-    return {word: term["chinese"] for term in read_terms() for word in term.get("not", ())}
+    """The words that must not stand for a term of translations/zh/terms.toml: word → the term."""
+    terms = tomllib.loads((ROOT / "translations" / "zh" / "terms.toml").read_text(encoding="utf-8"))["term"]
+    return {word: term["chinese"] for term in terms for word in term.get("not", ())}

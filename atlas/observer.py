@@ -1,14 +1,13 @@
-"""Run the programs of the atlas in the torch that is installed, and print what they showed as JSON.
+"""Run the programs of the atlas with the torch that is installed, and write what they showed as JSON.
 
 This file needs torch and the standard library alone, so that any environment with torch can run it:
-``python observer.py programs`` writes one JSON object to its standard output.
+``python atlas/observer.py build/atlas/2.6.json``.
 """
 
 import contextlib
 import gc
 import importlib
 import inspect
-import itertools
 import json
 import platform
 import re
@@ -20,18 +19,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-Event = dict[str, str]
-"""A line that a program printed, a warning, or the exception that ended it."""
+import torch
 
+PROGRAMS = Path(__file__).parent / "programs"
 SETTINGS = "settings"
 """The folder of programs that register no hook in a new way, but in a place where torch does more than run a pass."""
 GROUPS = ("tensors", "graph", "modules", "global_modules", "saving", "optimizers", SETTINGS)
 """The folders of the programs, in the order of the page."""
-_NUMBER_OF_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
-_BUILD_PLACE = re.compile(r" \(Triggered internally at .*?\)")
-_COLOUR = re.compile(r"\x1b\[\d*m")
-_USER_CODE = re.compile(r"\n+from user code:.*", re.DOTALL)
-"""Dynamo appends the lines and the files that led to an error."""
+CELL = re.compile(r"^# %% (?P<question>\w+) (?P<name>\w+)(?P<alone> alone)?\n(?P<text>(?:# .*\n)+)\n*", re.MULTILINE)
+"""The lines above the code of a situation."""
+NOISE = re.compile(r"\n+from user code:.*| \(Triggered internally at .*?\)|\x1b\[\d*m", re.DOTALL)
+"""What differs between two runs or builds: dynamo's list of lines and files, places in C++ files, colours."""
+ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+Event = dict[str, str]
+"""A line that a program printed, a warning, or the exception that ended it."""
 
 
 class Cell(NamedTuple):
@@ -39,26 +40,22 @@ class Cell(NamedTuple):
 
     question: str
     """``when``, ``arguments``, ``changes``, ``silent`` or ``also``."""
-    name: str
+    key: str
+    """The question and a name, such as ``when.order``."""
     text: str
-    """The sentence that stands above the code."""
+    """The sentence."""
     code: str
     line: int
-    """The line of the file at which the code begins, counted from 1."""
+    """How many lines of the file stand above the code."""
     alone: bool
     """Whether it gets a process of its own, which some version of torch may end."""
-
-    @property
-    def key(self) -> str:
-        """The name of the situation in its program."""
-        return f"{self.question}.{self.name}"
 
 
 class Program(NamedTuple):
     """The file of one way to register hooks."""
 
-    group: str
-    name: str
+    key: str
+    """Its folder and its name, such as ``tensors/register_hook``."""
     api: str
     """The dotted name of what registers the hook."""
     summary: str
@@ -68,49 +65,43 @@ class Program(NamedTuple):
     path: Path
 
     @property
-    def key(self) -> str:
-        """The name of the program in the atlas."""
-        return f"{self.group}/{self.name}"
+    def registers(self) -> bool:
+        """Whether it is about a way to register hooks, not about hooks in a special place."""
+        return not self.key.startswith(SETTINGS)
 
 
-def read_programs(folder: Path) -> list[Program]:
+def read_programs() -> list[Program]:
     """Read all programs, in the order of the page."""
-    return [read_program(path) for group in GROUPS for path in sorted((folder / group).glob("*.py"))]
+    return [read_program(path) for group in GROUPS for path in sorted((PROGRAMS / group).glob("*.py"))]
 
 
 def read_program(path: Path) -> Program:
-    """Read a program: its docstring, what all its cells begin with, and the cells, each marked by ``# %%``."""
+    """Read a program: its docstring, what all its situations begin with, and the situations."""
     source = path.read_text(encoding="utf-8")
     _, docstring, rest = source.split('"""', 2)
     api, _, summary = docstring.strip().partition("\n")
-    parts = re.split(r"(?m)^# %% ", rest)
-    line = source[: len(source) - len(rest)].count("\n") + 1
-    cells = []
-    for before, part in itertools.pairwise(parts):
-        line += before.count("\n")
-        cells.append(_read_cell(part, line))
-    return Program(path.parent.name, path.stem, api, " ".join(summary.split()), parts[0].strip(), cells, path)
+    marks = [*CELL.finditer(source)]
+    ends = [*(mark.start() for mark in marks[1:]), len(source)]
+    preamble = rest[: rest.index("# %% ")].strip()
+    cells = [_read_cell(source, mark, end) for mark, end in zip(marks, ends, strict=True)]
+    return Program(f"{path.parent.name}/{path.stem}", api, " ".join(summary.split()), preamble, cells, path)
 
 
-def _read_cell(part: str, line: int) -> Cell:
-    title, _, body = part.partition("\n")
-    question, name, *marks = title.split()
-    lines = body.split("\n")
-    count = next(number for number, text in enumerate(lines) if not text.startswith("# "))
-    sentence = " ".join(text.removeprefix("# ") for text in lines[:count])
-    code = "\n".join(lines[count:])
-    skipped = len(code) - len(code.lstrip("\n"))
-    return Cell(question, name, sentence, code.strip(), line + 1 + count + skipped, "alone" in marks)
+def _read_cell(source: str, mark: re.Match[str], end: int) -> Cell:
+    text = " ".join(line.removeprefix("# ") for line in mark["text"].splitlines())
+    code, line = source[mark.end() : end].strip(), source.count("\n", 0, mark.end())
+    return Cell(mark["question"], f"{mark['question']}.{mark['name']}", text, code, line, mark["alone"] is not None)
 
 
-class _Log:
-    """What a program printed and what torch had to say meanwhile, in this order."""
+class Log:
+    """What a program printed, and the warnings and the exception that came, in this order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._line = ""
 
     def write(self, text: str) -> int:
+        """Note the lines that are complete."""
         *lines, self._line = (self._line + text).split("\n")
         self.events.extend({"printed": normalize(line)} for line in lines)
         return len(text)
@@ -119,36 +110,34 @@ class _Log:
         """Do nothing: there is no buffer."""
 
     def warn(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Note a warning; Python calls this."""
         self.events.append({"warning": category.__name__, "text": normalize(str(message))})
-
-    def fail(self, error: Exception) -> None:
-        self.events.append({"error": type(error).__name__, "text": normalize(str(error))})
 
 
 def normalize(text: str) -> str:
-    """Leave out what differs between two runs or two builds: addresses, colours, places in files."""
-    for noise in (_USER_CODE, _BUILD_PLACE, _COLOUR):
-        text = noise.sub("", text)
-    return _NUMBER_OF_ADDRESS.sub("0x…", text).strip()
+    """Leave out what differs between two runs or two builds."""
+    return ADDRESS.sub("0x…", NOISE.sub("", text)).strip()
 
 
 def run_cell(program: Program, cell: Cell) -> list[Event]:
     """Run one situation in a namespace of its own, and return what happened."""
-    log = _Log()
+    log = Log()
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    with contextlib.redirect_stdout(log), _warnings_in(log), _initial_state():
+    with contextlib.redirect_stdout(log), warnings.catch_warnings(), _initial_state():
+        warnings.simplefilter("always")
+        warnings.showwarning = log.warn
         exec(compile(program.preamble, str(program.path), "exec"), namespace)
         try:
-            # Empty lines put the code where it stands in the file, so that a traceback names the right line.
-            exec(compile("\n" * (cell.line - 1) + cell.code, str(program.path), "exec"), namespace)
+            # Empty lines put the code where it stands in the file: torch.compile reads it there.
+            exec(compile("\n" * cell.line + cell.code, str(program.path), "exec"), namespace)
         except Exception as error:
-            log.fail(error)
+            log.events.append({"error": type(error).__name__, "text": normalize(str(error))})
     return log.events
 
 
 def run_alone(program: Program, cell: Cell) -> list[Event]:
     """Run one situation in a process of its own; if torch ends the process, the event says so."""
-    command = [sys.executable, __file__, str(program.path), cell.key]
+    command = [sys.executable, __file__, "--cell", str(program.path), cell.key]
     ended = subprocess.run(command, capture_output=True, encoding="utf-8")
     if ended.returncode:
         cause = signal.Signals(-ended.returncode).name if ended.returncode < 0 else str(ended.returncode)
@@ -158,18 +147,8 @@ def run_alone(program: Program, cell: Cell) -> list[Event]:
 
 
 @contextlib.contextmanager
-def _warnings_in(log: _Log) -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = log.warn
-        yield
-
-
-@contextlib.contextmanager
 def _initial_state() -> Iterator[None]:
     """Let a program begin as in a fresh process: no global hooks, the same random numbers."""
-    import torch
-
     torch.manual_seed(0)
     try:
         yield
@@ -208,20 +187,18 @@ def write_signature(api: Any) -> str | None:
     return normalize(str(signature.replace(parameters=bare, return_annotation=empty)))
 
 
-def observe_program(program: Program) -> dict[str, Any]:
-    """Run all situations of a program, unless torch lacks what it is about."""
+def observe_program(program: Program) -> dict[str, Any] | None:
+    """Run all situations of a program; None if torch lacks what it is about."""
     try:
         api = find_api(program.api)
     except AttributeError:
-        return {"exists": False, "signature": None, "cells": {}}
+        return None
     cells = {cell.key: (run_alone if cell.alone else run_cell)(program, cell) for cell in program.cells}
-    signature = None if program.group == SETTINGS else write_signature(api)
-    return {"exists": True, "signature": signature, "cells": cells}
+    return {"signature": write_signature(api) if program.registers else None, "cells": cells}
 
 
-def _prepare() -> None:
-    import torch
-
+def prepare() -> None:
+    """Set torch and Python up for the programs."""
     # A warning that C++ gives once per process would be seen by one program only.
     torch.set_warn_always(True)
     torch.set_num_threads(1)
@@ -229,22 +206,24 @@ def _prepare() -> None:
     gc.freeze()
 
 
-def observe(folder: Path) -> dict[str, Any]:
-    """Run all programs in this process, and return what they showed, with the version of torch."""
-    import torch
-
-    _prepare()
-    programs = {program.key: observe_program(program) for program in read_programs(folder)}
+def observe() -> dict[str, Any]:
+    """Run all programs in this process, and return what they showed, with the versions of torch and Python."""
+    programs = {program.key: observe_program(program) for program in read_programs()}
     python = ".".join(platform.python_version_tuple()[:2])
     return {"torch": torch.__version__.split("+")[0], "python": python, "programs": programs}
 
 
-def _observe_cell(path: Path, key: str) -> list[Event]:
-    _prepare()
-    program = read_program(path)
-    return next(run_cell(program, cell) for cell in program.cells if cell.key == key)
+def main(arguments: list[str]) -> None:
+    """Write what all programs showed into the file that the argument names, or print that of one situation."""
+    prepare()
+    if arguments[0] == "--cell":
+        program = read_program(Path(arguments[1]))
+        cell = next(cell for cell in program.cells if cell.key == arguments[2])
+        print(json.dumps(run_cell(program, cell)))
+    else:
+        Path(arguments[0]).parent.mkdir(parents=True, exist_ok=True)
+        Path(arguments[0]).write_text(json.dumps(observe(), ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    seen = _observe_cell(Path(sys.argv[1]), sys.argv[2]) if sys.argv[2:] else observe(Path(sys.argv[1]))
-    json.dump(seen, sys.stdout, ensure_ascii=False, indent=1)
+    main(sys.argv[1:])

@@ -3,13 +3,11 @@
 import itertools
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import Any
 
-from tools.atlas.atlas_file import FILE, read_atlas
-from tools.atlas.differences import KINDS, SURPRISE, Difference, boundaries, find_changes
+from atlas.results import FILE, Table, find_changes, read_atlas, sort_key
 
 GROUPS = {
     "tensors": "Hooks on tensors",
@@ -20,6 +18,13 @@ GROUPS = {
     "optimizers": "Hooks on optimizers",
     "settings": "Hooks in special places",
 }
+KINDS = {
+    "behaviour": "What hooks do",
+    "interface": "What can be called",
+    "wording": "Only the words of a message",
+    "surprise": "Surprises in every version",
+}
+"""The kinds of what ``differences.toml`` explains."""
 INTRODUCTION = """\
 # The atlas of hooks
 
@@ -31,39 +36,11 @@ and you see what they printed.
 Open a sentence to see its program and its output. The whole table is also a file:
 <a href="atlas.json" download>atlas.json</a> ({size} kB); [how to read it](#the-file).
 """
-THE_FILE = """\
-## The file
-
-`atlas.json` holds all that is on this page. `format` is {format}; it grows when the meaning of a field changes.
-`versions` lists the versions of torch that ran, and `entries` the ways to register a hook: `api` is the dotted name,
-`exists` lists the versions that have it, `signatures` its parameters without annotations. `registers` is false for the
-entries of the last part, which are about hooks in special places.
-
-Each of the `situations` has a `question` (`when`, `arguments`, `changes`, `silent` or `also`), a `text`, and its
-`code`, which runs after the `preamble` of the entry. In `results`, versions with the same outcome stand together. Their
-`events` come in the order in which they happened: a line that the program `printed`, a `warning` with its text, or an
-`error` that ended the program. `crash` means that the whole process ended with this signal. Addresses in memory,
-colours and places in torch's C++ files are left out of all texts. Each warning is listed, also one that Python would
-show once.
-
-`differences` explains where versions differ, and (of the kind `surprise`) what is surprising although they agree. Each
-names the `places` that show it, as the `key` of the entry, `#`, and the `key` of the situation (or `signature`, or
-`exists`).
-"""
 CODE = "```python\n{}\n```"
 OUTPUT = "```{{code-block}} text\n:class: atlas-output\n\n{}\n```"
-NOTHING = "(nothing)"
-EXPLAINED = ("behaviour", "interface")
-"""The kinds of differences that stand in the section of each way to register, too."""
-PREFIXES = (
-    "nn.modules.module.",
-    "optim.optimizer.",
-    "autograd.graph.",
-    "autograd.Variable._execution_engine.",
-    "_C._autograd.",
-    "utils.checkpoint.",
-    "nn.",
-    "optim.",
+PREFIX = re.compile(
+    r"^torch\.(?:nn\.modules\.module\.|optim\.optimizer\.|autograd\.graph\.|autograd\.Variable\._execution_engine\."
+    r"|_C\._autograd\.|utils\.checkpoint\.|nn\.|optim\.)?"
 )
 """What one does not type after the usual imports."""
 
@@ -75,17 +52,16 @@ def write_page(source: Path) -> None:
     shutil.copy(FILE, source / "extra")
 
 
-def make_page(atlas: Mapping[str, Any]) -> str:
+def make_page(atlas: Table) -> str:
     """Make the Markdown of the page."""
     return "\n".join(_Page(atlas).parts())
 
 
 class _Page:
-    def __init__(self, atlas: Mapping[str, Any]) -> None:
+    def __init__(self, atlas: Table) -> None:
         self.atlas = atlas
         self.versions = [version["torch"] for version in atlas["versions"]]
         self.changes = find_changes(atlas)
-        self.differences = [Difference(**table) for table in atlas["differences"]]
 
     def parts(self) -> Iterator[str]:
         yield INTRODUCTION.format(
@@ -95,23 +71,26 @@ class _Page:
             size=FILE.stat().st_size // 1000,
         )
         yield "## Where versions differ\n"
-        for kind, title in {**KINDS, SURPRISE: "Surprises in every version"}.items():
+        for kind, title in KINDS.items():
             yield f"### {title}\n"
-            yield from (self.explain(difference) for difference in self.differences if difference.kind == kind)
+            yield from (self.explain(one) for one in self.atlas["differences"] if one["kind"] == kind)
         yield from self.overview()
         for group, entries in itertools.groupby(self.atlas["entries"], lambda entry: entry["key"].partition("/")[0]):
             yield f"## {GROUPS[group]}\n"
             for entry in entries:
                 yield from self.section(entry)
-        yield THE_FILE.format(format=self.atlas["format"])
+        _, heading, text = FILE.with_name("README.md").read_text(encoding="utf-8").partition("## The file\n")
+        yield heading + text
 
-    def explain(self, difference: Difference) -> str:
-        between = " and ".join(f"between {old} and {new}" for old, new in boundaries(difference, self.changes))
+    def explain(self, difference: Table) -> str:
+        pairs = {pair for place in difference["places"] for pair in self.changes.get(place, [])}
+        ordered = sorted(pairs, key=lambda pair: sort_key(pair[0]))
+        between = " and ".join(f"between {old} and {new}" for old, new in ordered)
         when = f" (changed {between})" if between else ""
-        shown = " · ".join(f"[{_name_place(place)}](#{_anchor(place)})" for place in difference.places)
-        lines = [f"**{difference.title}**{when}", "", difference.what.strip(), ""]
-        if difference.meaning:
-            lines += [f"*For your hook:* {difference.meaning.strip()}", ""]
+        lines = [f"**{difference['title']}**{when}", "", difference["what"].strip(), ""]
+        if difference["meaning"]:
+            lines += [f"*For your hook:* {difference['meaning'].strip()}", ""]
+        shown = " · ".join(f"[{_name_place(place)}](#{_anchor(place)})" for place in difference["places"])
         return "\n".join([*lines, f"Programs: {shown}", ""])
 
     def overview(self) -> Iterator[str]:
@@ -125,7 +104,7 @@ class _Page:
             yield f"| [`{short_name(entry)}`](#{_anchor(entry['key'])}) | " + " | ".join(cells) + " |"
         yield ""
 
-    def compare(self, entry: Mapping[str, Any], old: str, new: str) -> str:
+    def compare(self, entry: Table, old: str, new: str) -> str:
         if new not in entry["exists"]:
             return "absent"
         if old not in entry["exists"]:
@@ -134,17 +113,15 @@ class _Page:
         count = sum((old, new) in pairs for pairs in own)
         return f"**≠ {count}**" if count else "same"
 
-    def section(self, entry: Mapping[str, Any]) -> Iterator[str]:
+    def section(self, entry: Table) -> Iterator[str]:
         yield f"({_anchor(entry['key'])})=\n### `{short_name(entry)}`\n"
         yield f"{entry['summary']}\n"
         if entry["registers"]:
             yield " · ".join([f"`{entry['api']}`", *self.signatures(entry)]) + "\n"
-        for difference in self.differences:
-            if (
-                any(place.startswith(f"{entry['key']}#") for place in difference.places)
-                and difference.kind in EXPLAINED
-            ):
-                yield f"**Versions differ.** {difference.what.strip()}\n"
+        for difference in self.atlas["differences"]:
+            is_shown_here = any(place.startswith(f"{entry['key']}#") for place in difference["places"])
+            if is_shown_here and difference["kind"] in ("behaviour", "interface"):
+                yield f"**Versions differ.** {difference['what'].strip()}\n"
         if entry["preamble"] != "import torch":
             yield _fold("Each program begins with", CODE.format(entry["preamble"]))
         for question, title in self.atlas["questions"].items():
@@ -153,21 +130,27 @@ class _Page:
                 yield f"**{title}**\n"
             yield from (self.situation(f"{entry['key']}#{one['key']}", one) for one in asked)
 
-    def signatures(self, entry: Mapping[str, Any]) -> Iterator[str]:
+    def signatures(self, entry: Table) -> Iterator[str]:
         for group in entry["signatures"]:
             where = "" if group["versions"] == entry["exists"] else f" in {', '.join(group['versions'])}"
             yield f"`{group['text']}`{where}"
         if entry["exists"] != self.versions:
             yield f"only in {', '.join(entry['exists'])}"
 
-    def situation(self, place: str, situation: Mapping[str, Any]) -> str:
+    def situation(self, place: str, situation: Table) -> str:
         parts = [f"({_anchor(place)})=\n{CODE.format(situation['code'])}"]
         for group in situation["results"]:
             every = group["versions"] == self.versions
             parts.append("In every version:" if every else f"In {', '.join(group['versions'])}:")
-            parts.append(OUTPUT.format("\n".join(map(write_event, group["events"])) or NOTHING))
+            parts.append(OUTPUT.format("\n".join(map(_write_event, group["events"])) or "(nothing)"))
         mark = ' <span class="atlas-differs">versions differ</span>' if place in self.changes else ""
         return _fold(_inline_code(situation["text"]) + mark, *parts)
+
+
+def short_name(entry: Table) -> str:
+    """Shorten a dotted name to what one types after the usual imports; two ways with one name get their mode."""
+    mode = {"multi_grad_all": '(mode="all")', "multi_grad_any": '(mode="any")'}.get(entry["key"].split("/")[1], "")
+    return PREFIX.sub("", entry["api"]) + mode
 
 
 def _name_place(place: str) -> str:
@@ -179,24 +162,13 @@ def _name_place(place: str) -> str:
 
 def _anchor(place: str) -> str:
     """Name the part of the page that shows a place of the atlas."""
-    key, _, situation = place.partition("#")
-    name = key if situation in ("exists", "signature") else place
-    return "atlas-" + re.sub(r"[^a-z0-9]", "-", name)
+    return "atlas-" + re.sub(r"[^a-z0-9]", "-", place.removesuffix("#exists").removesuffix("#signature"))
 
 
-def short_name(entry: Mapping[str, Any]) -> str:
-    """Shorten a dotted name to what one types after the usual imports; two ways with one name get their mode."""
-    mode = {"multi_grad_all": '(mode="all")', "multi_grad_any": '(mode="any")'}.get(entry["key"].split("/")[1], "")
-    name = str(entry["api"]).removeprefix("torch.")
-    for prefix in PREFIXES:
-        name = name.removeprefix(prefix)
-    return name + mode
-
-
-def write_event(event: Mapping[str, str]) -> str:
+def _write_event(event: Table) -> str:
     """Write what happened as a line of output, or several lines if torch wrote several."""
     if "printed" in event:
-        return event["printed"]
+        return str(event["printed"])
     (kind, name), (_, text) = event.items()
     return f"{name}: {text}" if kind != "crash" else f"{name}: {text}."
 

@@ -1,0 +1,84 @@
+"""The sessions of noxfile.py: the releases that they try stand everywhere, and they run what they should."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+import noxfile
+from hookviz.autograd.torch_internals import TESTED
+from hookviz.support.messages import say
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_oldest_release_is_the_one_that_pyproject_declares() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {needed.name: needed.specifier for needed in map(Requirement, project["dependencies"])}
+    assert str(declared["torch"]) == f">={next(iter(noxfile.RELEASES))}"
+    assert noxfile.RELEASES["2.6"] in declared["ipywidgets"]
+
+
+def test_the_workflow_tries_the_same_releases() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
+    tried = workflow["jobs"]["versions"]["strategy"]["matrix"]["torch"]
+    assert [version.removesuffix(".0") for version in tried] == [*noxfile.RELEASES]
+
+
+def test_the_readme_has_a_row_for_each_release_and_quotes_the_screen() -> None:
+    first, last = TESTED
+    assert f"supports {first} to {last}," in README
+    *releases, newest = noxfile.RELEASES
+    assert newest == "newest" and f"| {last}." in README
+    assert all(f"| {release}." in README for release in releases)
+    assert re.search(r'the player says "(.+?)"', README)[1] in say("why.torch")  # type: ignore[index]
+
+
+def test_sessions_that_make_calls_exist() -> None:
+    called = re.findall(r"\$\(NOX\) (?:\$\(call sessions,)?([\w ]+)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert len(called) == 5
+    names = {name for names in called for name in names.split()}
+    command = [sys.executable, "-m", "nox", "-l", "-s", *names]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"^\* (\w+)", listed, re.MULTILINE)) == names
+
+
+class NotedSession:
+    """Notes what a session would install and run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.env_dir, self.env, self.posargs = folder, dict[str, Any](), ("-x",)
+        self.chdir = nullcontext
+        self.calls: list[str] = []
+
+    def install(self, *requirements: str) -> None:
+        self.calls.append(f"install {' '.join(requirements)}")
+
+    def run(self, *command: str, **_: Any) -> str:
+        self.calls.append(" ".join(command))
+        return "2.6.0 7.7.1"
+
+
+def test_the_matrix_installs_a_release_first_and_asks_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session: Any = NotedSession(tmp_path / "made")
+    session.env_dir.mkdir()
+    monkeypatch.chdir(tmp_path)
+    noxfile.matrix.func(session, "2.6")
+    installed = [call for call in session.calls if call.startswith("install")]
+    assert installed == ["install torch==2.6.* ipywidgets==7.7.1", "install .[unit,lessons]"]
+    run = [call for call in session.calls if "importlib" not in call and call not in installed]
+    assert [call.split()[-1] for call in run] == [
+        *("ten_lines.txt", "01_the_graph.ipynb", "check", "tests/unit", "tests/proof"),
+    ]
+    assert (tmp_path / "ten_lines.txt").read_text(encoding="utf-8").startswith(">>> import torch, hookviz as hv\n")
+    assert session.env == {"PYTHONPATH": None} and not session.env_dir.exists()
