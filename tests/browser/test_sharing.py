@@ -1,4 +1,4 @@
-"""Sharing: links to steps, embedded pages, copied pictures, swipes and paper."""
+"""Sharing: links to steps, embedded pages, copied pictures and paper."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,16 +14,6 @@ from tests.scenes import recorded
 
 WIDTH, HEIGHT = 720, 560
 """The size of the frame in the embed code."""
-TOUCH = """([selector, from, to]) => {
-  const target = document.querySelector(selector);
-  const touch = ([x, y]) => new Touch({ identifier: 1, target, clientX: x, clientY: y });
-  const send = (type, touches, changed) => target.dispatchEvent(new TouchEvent(type, {
-    touches: touches.map(touch), changedTouches: changed.map(touch), bubbles: true, cancelable: true,
-  }));
-  send("touchstart", [from], [from]);
-  send("touchend", [], [to]);
-}"""
-"""Move a finger over an element."""
 
 
 def run_with_three_hooks() -> None:
@@ -266,14 +256,9 @@ def test_an_output_of_jupyterlab_has_no_address(open_page: Callable[..., Page]) 
     assert page.url == address
     player.locator(".hv-share summary").click()
     expect(player.locator(".hv-share-menu .hv-button")).to_have_text(["Copy picture as PNG", "Copy picture as SVG"])
-    press(page, "Escape")
-    player.locator(".hv-picture").evaluate(
-        f"(e) => {{ e.id = 'touched'; ({TOUCH})(['#touched', [300, 9], [100, 9]]); }}"
-    )
-    expect(player.locator(".hv-count")).to_have_text("Step 3 of 16")
 
 
-# -- in another page, and by touch
+# -- in another page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -320,25 +305,6 @@ def test_a_page_that_is_opened_to_be_embedded_never_takes_the_focus(visit: Calla
     assert page.evaluate("document.activeElement === document.body")
     page = visit("trace.html")
     expect(page.locator(".hv-player")).to_be_focused()
-
-
-def test_swipes_step_but_scrolling_and_the_timeline_do_not(visit: Callable[..., Page]) -> None:
-    page = visit("trace.html", has_touch=True)
-    count = page.locator(".hv-count")
-    expect(count).to_have_text("Step 1 of 16")
-    page.evaluate(TOUCH, [".hv-picture", [400, 300], [250, 310]])
-    expect(count).to_have_text("Step 2 of 16")
-    page.evaluate(TOUCH, [".hv-sentence", [900, 300], [750, 310]])
-    expect(count).to_have_text("Step 3 of 16")
-    page.evaluate(TOUCH, [".hv-picture", [250, 300], [400, 310]])
-    expect(count).to_have_text("Step 2 of 16")
-    for selector, start, end in (
-        (".hv-picture", [400, 300], [300, 100]),
-        (".hv-picture", [400, 300], [390, 300]),
-        (".hv-timeline", [400, 600], [250, 600]),
-    ):
-        page.evaluate(TOUCH, [selector, start, end])
-        expect(count).to_have_text("Step 2 of 16")
 
 
 # -- paper
