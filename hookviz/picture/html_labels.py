@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping.pass_groups import needs_pass_groups
+from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.primitives import SPACE, Pin
 from hookviz.picture.scene import Scene
 from hookviz.support.columns import truncate
@@ -49,7 +49,7 @@ class Style:
         self.current_elements = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
         self.for_player, self.reserved_texts = for_player, scene.reserved_texts
         self.rounds_widths = bool(scene.group_boxes or scene.ports)
-        self.pads_texts = for_player and needs_pass_groups(scene.trace)
+        self.pads_texts = for_player and has_many_passes(scene.trace)
 
     def width_of(self, text: str, size: int) -> int:
         """Return how many points wide ``text`` can be.

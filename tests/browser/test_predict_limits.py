@@ -113,20 +113,6 @@ def test_search_does_not_find_the_norms_of_later_steps(open_file: Opener) -> Non
         expect(page.locator(".hv-hits")).to_have_text("" if shown == "No hit" else re.compile(shown))
 
 
-def test_paper_shows_no_answers_while_predicting(open_file: Opener) -> None:
-    page = open_file()
-    page.emulate_media(media="print")
-    expect(page.locator(".hv-still figure")).to_be_visible()
-    page.emulate_media(media="screen")
-    press(page, "p")
-    page.emulate_media(media="print")
-    expect(page.locator(".hv-still figure, .hv-still table")).to_have_count(0)
-    expect(page.locator(".hv-still > p")).to_be_visible()
-    press(page, "p")
-    expect(page.locator(".hv-still figure")).to_be_visible()
-    expect(page.locator(".hv-still table")).to_be_visible()
-
-
 def test_switching_predict_off_at_a_question_counts_as_not_right(open_file: Opener) -> None:
     page = open_file()
     press(page, "p", "ArrowRight", "Escape", "p", "p")

@@ -1,4 +1,4 @@
-"""Sharing: links to steps, embedded pages, copied pictures and paper."""
+"""Sharing: links to steps, embedded pages, copied pictures."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,21 +33,11 @@ def run_with_three_hooks() -> None:
     (c * d).backward()
 
 
-def record_scaled(factor: float) -> hv.Trace:
-    a, b = (torch.tensor(float(number), requires_grad=True) for number in (2, 3))
-    with hv.record() as trace:
-        c = a * b
-        c.register_hook(lambda grad: grad * factor)
-        (c * 4).backward()
-    return trace
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("shared")
     recorded().to_html(path / "trace.html")
     hv.whatif(run_with_three_hooks).to_html(path / "whatif.html")
-    record_scaled(2).diff(record_scaled(3)).to_html(path / "compared.html")
     frame = f'<iframe src="trace.html?embed#step-5" width="{WIDTH}" height="{HEIGHT}" loading="lazy"></iframe>'
     (path / "host.html").write_text(f'<input id="field" autofocus>{frame}<p style="height: 2000px">')
     return path
@@ -305,45 +295,3 @@ def test_a_page_that_is_opened_to_be_embedded_never_takes_the_focus(visit: Calla
     assert page.evaluate("document.activeElement === document.body")
     page = visit("trace.html")
     expect(page.locator(".hv-player")).to_be_focused()
-
-
-# -- paper
-
-
-@pytest.mark.parametrize("javascript", [True, False])
-def test_a_printed_comparison_shows_both_sides_and_what_differs(visit: Callable[..., Page], javascript: bool) -> None:
-    page = visit("compared.html", java_script_enabled=javascript)
-    page.emulate_media(media="print")
-    figures = page.locator(".hv-still figure[data-run]")
-    expect(figures.locator("figcaption")).to_have_text(["This trace", "The other trace"])
-    expect(figures.nth(0)).to_contain_text("gradient 8")
-    expect(figures.nth(1)).to_contain_text("gradient 12")
-    expect(figures.nth(0)).not_to_contain_text("gradient 12")
-    table = page.locator(".hv-still table", has_text="Steps that differ")
-    expect(table.locator("tbody tr").first.locator("td").nth(1)).to_contain_text("4 → 8")
-    expect(table.locator("tbody tr").first.locator("td").nth(2)).to_contain_text("4 → 12")
-    assert len(page.pdf()) > 10_000
-
-
-def test_a_printed_whatif_shows_the_run_on_the_screen(visit: Callable[..., Page]) -> None:
-    page = visit("whatif.html#step-8&off=c_hook", color_scheme="dark")
-    expect(page.locator(".hv-count")).to_have_text("Step 8 of 13")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
-    shown = page.locator(".hv-printed figure")
-    expect(shown).to_have_count(1)
-    expect(shown).to_contain_text("Without c_hook · Step 8 of 13: double on c")
-    assert shown.locator("rect").first.get_attribute("fill") in ("#fff", "#ffffff", "white")
-    visible = page.locator(".hv-still figure[data-run]:visible figcaption")
-    expect(visible).to_have_text(["With every hook on", "Without c_hook"])
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    expect(shown).to_have_count(0)
-    assert page.errors == []  # type: ignore[attr-defined]
-
-
-def test_a_printed_whatif_without_javascript_shows_each_hook_off_alone(visit: Callable[..., Page]) -> None:
-    page = visit("whatif.html", java_script_enabled=False)
-    captions = page.locator(".hv-still figure figcaption")
-    expect(captions).to_have_count(4)
-    expect(captions.first).to_have_text("With every hook on")
-    expect(page.locator(".hv-still")).to_contain_text("With JavaScript, the page shows all 8 runs.")

@@ -13,7 +13,6 @@ const outline = (steps) => ({
   norm: steps.map(() => null),
   questions: { 1: [1, 0] },
   views: ["0/"],
-  overview: "",
 });
 const words = (...titles) => ({ steps: titles.map((title) => ({ title })), words: { [titles[0]]: titles[0] } });
 const run = (given) => ({ label: "", notes: [], firings: [], steps: 3, outline: outline([-1, 4, -1]), word_indices: null, ...given });

@@ -1,4 +1,4 @@
-"""Recordings of many passes: the cost is linear in the number of steps, and passes are grouped as modules are."""
+"""Recordings of many passes: the cost is linear in the number of steps, and equal passes share a picture."""
 
 import re
 import tracemalloc
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import count_calls, leaf
-from shown import in_english, shown_notes, unpack_chunk
+from shown import in_english, outline, shown_notes, unpack_chunk
 from torch import nn
 
 import hookviz as hv
@@ -20,7 +20,6 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.picture.dot_source import build_figure
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, BoxTree
 from hookviz.player.html_page import page
-from hookviz.player.pass_views import GROUP_PREFIX
 from hookviz.player.trace_content import TraceContent, is_large
 from hookviz.trace.lookup import Lookup
 from hookviz.trace.rows import TensorRow
@@ -225,15 +224,15 @@ def peak_memory(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def test_a_page_builds_the_box_tree_of_each_pass_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_builds_the_box_tree_of_each_pass_once_or_twice_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[int] = []
     original = BoxTree._nest_calls
     monkeypatch.setattr(BoxTree, "_nest_calls", lambda self: (built.append(self.pass_id), original(self))[1])
     page(cached_trace(record_shared_graph, COUNTS[0]))
-    assert built == list(range(COUNTS[0]))
+    assert sorted(built) == [*range(COUNTS[0]), COUNTS[0] - 1]
 
 
-# -- passes in groups
+# -- one picture for each pass
 
 
 @pytest.fixture(scope="module")
@@ -246,39 +245,28 @@ def test_a_trace_with_more_passes_than_visible_boxes_is_large() -> None:
     assert len(many.rows) < 400 and is_large(many) and not is_large(few)
 
 
-def test_the_payload_has_one_picture_for_any_number_of_passes(large: TraceContent) -> None:
+def test_the_first_and_the_last_picture_are_sent_first_for_any_number_of_passes(large: TraceContent) -> None:
     content = large.content()
-    assert len(content["svgs"]) == 1 and set(content["chunks"]) == {GROUP_PREFIX, "steps0"}
-    (note,) = [note for note in shown_notes(content) if "200 passes" in note]
-    assert "shown in groups" in note and "record(keep=" in note
+    assert len(content["svgs"]) == 2 and set(content["chunks"]) == {"0/", "199/", "steps0"}
+    assert content["notes"] == []
 
 
-def test_every_pass_is_reachable_through_groups_of_limited_size(large: TraceContent) -> None:
-    groups, passes = [GROUP_PREFIX], []
-    for name in groups:  # grows during the loop
-        view = large.chunk(name)
-        assert 0 < len(view["links"]) <= MAX_VISIBLE_BOXES and view["links"].keys() == view["spans"].keys()
-        groups += [to for to in view["links"].values() if to.startswith(GROUP_PREFIX)]
-        passes += [to for to in view["links"].values() if not to.startswith(GROUP_PREFIX)]
-    assert passes == [f"{pass_id}/" for pass_id in range(200)]
-    assert set(groups) == {name for name in large.chunk_names() if name.startswith(GROUP_PREFIX)}
+def test_each_step_belongs_to_the_picture_of_its_pass(large: TraceContent) -> None:
+    columns = outline(large.content())
+    assert columns["views"] == [f"{pass_id}/" for pass_id in range(200)]
+    assert columns["picture"] == [row.pass_id for row in large.trace.rows]
+    for pass_id in (0, 25, 199):
+        steps, view = large.trace.lookup.steps(pass_id), large.chunk(f"{pass_id}/")
+        assert view["visible_steps"] == [(steps[0], steps[-1])]
+        breadcrumbs = [(name, in_english(title)) for name, title in view["breadcrumbs"]]
+        assert breadcrumbs == [(f"{pass_id}/", f"Pass {pass_id + 1}")]
 
 
-def test_a_group_spans_its_passes_and_shows_their_gradient_norms(large: TraceContent) -> None:
-    top = large.chunk(GROUP_PREFIX)
-    assert top["visible_steps"] == [(0, len(large.trace.rows) - 1)]
-    (box, to), *_ = top["links"].items()
-    assert large.chunk(to)["visible_steps"] == top["spans"][box]
-    assert in_english(top["texts"][f"{box}-g"][-1][1]).startswith("gradient norm ")
-    svg = picture(large, GROUP_PREFIX)
-    assert "Passes 1 – 10" not in svg and re.findall(r"Passes \d+ – \d+", svg)[0] == "Passes 1 – 20"
-
-
-def test_breadcrumbs_lead_from_all_passes_to_the_pass(large: TraceContent) -> None:
-    breadcrumbs = large.chunk("25/")["breadcrumbs"]
-    assert [in_english(title) for _, title in breadcrumbs] == ["All 200 passes", "Passes 21 – 40", "Pass 26"]
-    assert [name for name, _ in breadcrumbs] == [GROUP_PREFIX, breadcrumbs[1][0], "25/"]
-    assert large.chunk(breadcrumbs[1][0])["breadcrumbs"] == breadcrumbs[:2]
+def test_an_output_has_the_pictures_of_the_first_passes_and_says_so(large: TraceContent) -> None:
+    content = large.brief_content()
+    pictures = {name for name in content["chunks"] if name.endswith("/")}
+    assert pictures == {*(f"{pass_id}/" for pass_id in range(MAX_VISIBLE_BOXES)), "199/"}
+    assert f"the first {MAX_VISIBLE_BOXES} boxes" in shown_notes(content)[-1]
 
 
 def test_the_index_lists_passes(large: TraceContent) -> None:
@@ -288,14 +276,8 @@ def test_the_index_lists_passes(large: TraceContent) -> None:
     assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
 
 
-def test_a_hook_that_fires_in_every_pass_is_counted_once() -> None:
-    top = TraceContent(cached_trace(record_training, COUNTS[1])).chunk(GROUP_PREFIX)
-    (texts, *_) = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
-    assert [in_english(text) for _, text in texts] == ["1 hook, 0 fired", "1 hook, 1 fired"]
-
-
 def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:
-    for name in (f"{GROUP_PREFIX}g999", "200/", "-1/"):
+    for name in ("0/g999", "200/", "-1/"):
         with pytest.raises(KeyError):
             large.chunk(name)
 
@@ -323,11 +305,13 @@ def test_a_page_stores_the_picture_of_equal_passes_once() -> None:
     content = TraceContent(cached_trace(record_shared_graph, COUNTS[0])).full_content()
     parts = content["chunks"]
     sent: list[Any] = [unpack_chunk(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
-    assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
+    shared = [svg for svg in sent if svg not in (0, 1)]
+    assert len(shared) == len(sent) - 2, "only the first and the last picture are sent whole"
+    assert sum("pieces" in svg for svg in shared) == 1 and all("fill" in svg for svg in shared)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500
 
 
 def test_a_view_requested_again_still_carries_the_shared_picture() -> None:
     large = TraceContent(cached_trace(record_shared_graph, COUNTS[0]))
     assert large.chunk("7/")["svg"].keys() == large.chunk("7/")["svg"].keys() == {"pieces", "fill"}
-    assert large.chunk("0/")["svg"]["like"] == "7/"
+    assert large.chunk("1/")["svg"]["like"] == "7/"

@@ -147,17 +147,17 @@ def test_a_page_without_firings_has_no_table() -> None:
     assert not ParsedPage(page(trace)).all("table")
 
 
-def test_each_pass_has_a_picture_with_its_number() -> None:
+def test_of_several_passes_the_last_has_a_picture_with_its_number() -> None:
     net, x = Net(), leaf(1.0)
     with hv.record(net) as trace:
         net(x).backward()
         net(x).backward()
     parsed = ParsedPage(page(trace))
-    assert [words for _, words in parsed.all("figcaption")] == ["Pass 1 of 2", "Pass 2 of 2"]
-    assert len(parsed.all("svg")) == 2
+    assert [words for _, words in parsed.all("figcaption")] == ["Pass 2"]
+    assert len(parsed.all("svg")) == 1
 
 
-def test_a_what_if_page_shows_each_run_with_its_name(tmp_path: Path) -> None:
+def test_the_picture_and_the_table_of_a_what_if_name_their_run(tmp_path: Path) -> None:
     def run() -> None:
         net, x = torch.nn.Identity(), leaf(2.0)
         net.register_forward_hook(lambda module, args, output: output * 3)
@@ -167,9 +167,10 @@ def test_a_what_if_page_shows_each_run_with_its_name(tmp_path: Path) -> None:
     assert len(experiment.content()["svgs"]) == 2, "one with the hook, one without"
     experiment.to_html(tmp_path / "whatif.html")
     parsed = ParsedPage((tmp_path / "whatif.html").read_text(encoding="utf-8"))
-    captions = [words for _, words in parsed.all("figcaption")]
-    assert len(captions) == len(parsed.all("svg")) == 2
-    assert captions[0] == "With every hook on" and captions[1].startswith("Without")
+    assert [words for _, words in parsed.all("figcaption")] == ["With every hook on"]
+    ((_, caption),) = parsed.all("caption")
+    assert caption.endswith(" · With every hook on")
+    assert len(parsed.all("svg")) == 1
 
 
 # -- size

@@ -55,7 +55,7 @@ async function loadRun(run, content, fetchChunk) {
     if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
   const { label, notes, firings, unfired = [], unfired_more: unfiredMore = "" } = run;
-  return { label, notes, firings, unfired, unfiredMore, steps, views: outline.views, overview: outline.overview, fetchWords };
+  return { label, notes, firings, unfired, unfiredMore, steps, views: outline.views, fetchWords };
 }
 
 /**

@@ -20,7 +20,6 @@ import { makePictures } from "./side_by_side.js";
 import { namePlayer, numberPlayers } from "./player_names.js";
 import { Predict } from "./predict.js";
 import { Room } from "./room.js";
-import { followPrinting } from "./printing.js";
 import { makeShareMenu } from "./share_menu.js";
 import { followLinks } from "./step_links.js";
 import { makeSwitches } from "./switches.js";
@@ -161,7 +160,6 @@ function buildPlayer(root, model, loaded, signal) {
   paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline, unfired], predict, panel, controls });
   switches.showFlipMessage();
   followLinks(context, panel);
-  followPrinting(context);
 }
 
 /** Movements after which a large trace opens the box that holds the step. */
