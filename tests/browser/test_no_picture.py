@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(layout, "USUAL_METHOD", layout.SIMPLER_METHODS[-1])
         record_large_model().to_html(folder / "frameless.html")
     layout._outcomes.clear()
-    graphviz_client.end_workers()
+    graphviz_client.end_worker()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "frozen", True, raising=False)  # a frozen program has no Graphviz
         recorded().to_html(folder / "small.html")
