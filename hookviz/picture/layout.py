@@ -10,8 +10,8 @@ from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDi
 from hookviz.support.columns import wrap
 from hookviz.support.messages import say
 
-FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
-"""The formats that the Graphviz library of pygraphviz can write."""
+FORMATS = ("svg", "png", "dot", "json", "plain", "xdot")
+"""The formats of a picture: Graphviz writes all but ``png``, which is made from its SVG."""
 
 MAX_LINE = 44
 """Characters of a line of a sentence in a picture; it must be readable on a phone, too."""

@@ -2,8 +2,10 @@
 
 import re
 import shutil
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,14 @@ import graphviz
 import pytest
 import torch
 import torchviz
+from PIL import Image
 from scenes import Scene, accumulator, c_hook, hook_everything, leaf, recorded, scene, silent
 
 import hookviz as hv
+from hookviz.picture import rasterizer
 from hookviz.picture.html_labels import AMBER
 from hookviz.picture.layout import FORMATS
+from hookviz.picture.rasterizer import render_png
 from hookviz.picture.scene import Scene as Picture
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,9 +58,7 @@ def draw_scene(tensors: Scene, **options: Any) -> hv.Figure:
 # -- formats
 
 
-@pytest.mark.parametrize(
-    ("format", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("dot", b"digraph"), ("gif", b"GIF")]
-)
+@pytest.mark.parametrize(("format", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("dot", b"digraph")])
 def test_a_figure_renders_without_a_dot_program(format: str, start: bytes, trace: hv.Trace) -> None:
     assert trace.figure(3).pipe(format).startswith(start)
     assert draw_scene(scene()).pipe(format).startswith(start)
@@ -89,6 +92,51 @@ def test_a_figure_is_a_digraph_with_its_source(trace: hv.Trace) -> None:
     assert isinstance(trace.figure(), graphviz.Digraph)
     assert isinstance(draw_scene(scene()), hv.Figure)
     assert trace.figure().source.startswith("digraph")
+
+
+def test_a_png_shows_the_letters_and_is_white_behind_them(trace: hv.Trace) -> None:
+    with Image.open(BytesIO(trace.figure(3).pipe("png"))) as picture:
+        shown = picture.convert("L")
+    with Image.open(BytesIO(render_png(re.sub("<text.*?</text>", "", trace.figure(3).svg())))) as picture:
+        without_texts = picture.convert("L")
+    assert shown.size == without_texts.size and shown.width > 600
+    assert shown.getpixel((0, 0)) == 255
+    assert count_dark_pixels(shown) > 1.5 * count_dark_pixels(without_texts)
+
+
+def count_dark_pixels(picture: Image.Image) -> int:
+    return sum(picture.histogram()[:128])
+
+
+def test_a_png_shows_different_chinese_letters() -> None:
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><text y="16" font-family="sans-serif">'
+    pictures = [render_png(f"{head}{letter}</text></svg>") for letter in ("", "钩", "子")]
+    if pictures[1] == pictures[0]:
+        pytest.skip("no Chinese font is installed")
+    assert len(set(pictures)) == 3
+
+
+def test_a_huge_picture_has_fewer_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rasterizer, "MAX_PIXELS", 10_000)
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90000 60000"/>'
+    with Image.open(BytesIO(render_png(svg))) as picture:
+        assert picture.width * picture.height == pytest.approx(10_000, rel=0.05)
+
+
+def test_without_resvg_a_png_names_the_extra_and_an_svg_is_drawn(
+    trace: hv.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(ImportError, match=r'pip install "hookviz\[images\]"'):
+        trace.figure().render(tmp_path / "slide.png")
+    assert trace.figure().render(tmp_path / "slide.svg") and [file.name for file in tmp_path.iterdir()] == ["slide.svg"]
+
+
+def test_without_a_font_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rasterizer, "FAMILIES", {"serif_family": ("No such font",)})
+    monkeypatch.setattr(rasterizer, "_find_families", rasterizer._find_families.__wrapped__)
+    with pytest.raises(RuntimeError, match="DejaVu Sans"):
+        render_png('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"/>')
 
 
 def test_nothing_is_written_to_stderr(trace: hv.Trace, capfd: pytest.CaptureFixture[str]) -> None:
