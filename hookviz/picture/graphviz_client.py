@@ -165,14 +165,6 @@ def _ask(worker: _Worker, job: Job) -> Answer:
         raise
 
 
-_OPTIONS: dict[str, Any] = (
-    {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
-    if sys.platform == "win32"
-    else {"process_group": 0}
-)
-"""Ctrl-C and Ctrl-Z in a terminal are for the program, not for this process."""
-
-
 def _start_process() -> "subprocess.Popen[bytes]":
     """Start the process, without ``site``, which it does not need, and without Python's variables of the environment.
 
@@ -186,9 +178,14 @@ def _start_process() -> "subprocess.Popen[bytes]":
         raise NoWorkerError(say("error.graphviz.missing"))
     package_folder = str(Path(package.origin).resolve().parents[1])
     command = [sys.executable, "-I", "-S", graphviz_worker.__file__, package_folder, str(LAYOUT_SECONDS)]
-    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    # Ctrl-C and Ctrl-Z in a terminal are for the program, not for this process.
+    if sys.platform == "win32":
+        options["creationflags"] = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+    else:
+        options["process_group"] = 0
     try:
-        return subprocess.Popen(command, bufsize=0, **streams, **_OPTIONS)
+        return subprocess.Popen(command, bufsize=0, **options)
     except OSError as error:  # such as too many open files
         raise NoWorkerError(say("error.graphviz.start", why=error)) from None
 

@@ -22,7 +22,7 @@ INK, GREY, PURPLE, AMBER, LIGHT_GREY, LEAF_FILL, BOX_FILL = (
     "white",
 )
 HIDDEN = "transparent"
-"""The colour of a text that only reserves room; ``graphviz.tidy_svg`` drops such texts."""
+"""The colour of a text that only reserves room; ``graphviz_digraph.tidy_svg`` drops such texts."""
 CURRENT_FILL, PIN_FILL, MARKED_FILL = "#fde68a", "#f8fafc", "#faf5ff"
 SMALL_FONT_SIZE, FONT_SIZE, ARROW_FONT_SIZE = 13, 14, 15
 """Points."""
@@ -106,8 +106,8 @@ def _format_attribute(key: str, value: str | int) -> str:
 def format_small(text: str) -> str:
     """Format text in small type, for facts next to a name.
 
-    The layout rounds the widths of small letters down. A trailing space makes up for it, and ``graphviz.tidy_svg``
-    strips it.
+    The layout rounds the widths of small letters down. A trailing space makes up for it, and
+    ``graphviz_digraph.tidy_svg`` strips it.
     """
     return format_text(text + SPACE, point_size=SMALL_FONT_SIZE, color=GREY)
 
@@ -115,7 +115,7 @@ def format_small(text: str) -> str:
 def make_cell(element_id: str, content: str, **attributes: Any) -> str:
     """Make a cell with an id.
 
-    It is a link, since Graphviz keeps a cell's id only if it is one; ``graphviz.tidy_svg`` unwraps the link.
+    It is a link, since Graphviz keeps a cell's id only if it is one; ``graphviz_digraph.tidy_svg`` unwraps the link.
     """
     given = _format_attributes({"align": "LEFT", **attributes})
     return f'<TD ID="{escape(element_id)}" HREF="#" TOOLTIP=" "{given}>{content}</TD>'

@@ -4,19 +4,17 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
-from hookviz.picture.dot_source import build_figure
 from hookviz.picture.group_scene import build_group_scene
 from hookviz.picture.grouped_graph import describe_group
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Views
 from hookviz.picture.grouping import View as Level
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
-from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_layouts import SharedLayouts
 from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.picture.svg_templates import FilledTemplate
 from hookviz.player.payload import Packed, SharedPicture, View
-from hookviz.player.scene_views import final_texts, make_view, pass_title, step_texts
+from hookviz.player.scene_views import final_picture, make_view, pass_title
 from hookviz.player.search_index import Entry, search_entries
 from hookviz.player.wording import Wording
 from hookviz.trace import TraceData
@@ -75,10 +73,7 @@ class GroupedViews:
     def svgs(self) -> list[str]:
         """The SVGs of these pictures in their final state."""
         # They share no template with others: the static page shows the last one where scripts are blocked.
-        return [self._initial_picture(self._scene(name)) for name in self.initial_views]
-
-    def _initial_picture(self, scene: Scene) -> str:
-        return fill_texts(build_figure(scene, None, for_player=True).svg(), final_texts(step_texts(scene)))
+        return [final_picture(self._scene(name)) for name in self.initial_views]
 
     def views_of(self, pass_id: int) -> list[str]:
         """Return the names of the pictures of one pass."""

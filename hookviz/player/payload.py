@@ -137,8 +137,8 @@ class HookPin(TypedDict):
 class View(TypedDict):
     """A picture, and what it shows at each step. Elements are named by their ids in the SVG."""
 
-    svg: int | str | SharedPicture
-    """The picture, or its index in ``Content.svgs``; -1 for no picture."""
+    svg: int | SharedPicture
+    """The picture as a template, or its index in ``Content.svgs``; -1 for no picture."""
     steps: dict[str, list[int]]
     """Element → the steps in which something happens to it."""
     clicks: dict[str, list[int]]

@@ -30,7 +30,7 @@ Texts = Mapping[str, Mapping[int, str]]
 
 def make_view(
     scene: Scene,
-    svg: int | str | SharedPicture,
+    svg: int | SharedPicture,
     hooks: Mapping[int, int],
     reasons: Mapping[int, str],
     wording: Wording,

@@ -105,8 +105,8 @@ export interface HookPin {
 
 /** A picture, and what it shows at each step. Elements are named by their ids in the SVG. */
 export interface View {
-  /** The picture, or its index in ``Content.svgs``; -1 for no picture. */
-  svg: number | string | SharedPicture;
+  /** The picture as a template, or its index in ``Content.svgs``; -1 for no picture. */
+  svg: number | SharedPicture;
   /** Element → the steps in which something happens to it. */
   steps: { [key: string]: number[] };
   /** Element → the steps that a click on it goes to, if these differ from ``steps``. */
@@ -131,7 +131,7 @@ export interface View {
 
 /** A view with the texts that it needs. */
 export interface ViewChunk {
-  svg: number | string | SharedPicture;
+  svg: number | SharedPicture;
   steps: { [key: string]: number[] };
   clicks: { [key: string]: number[] };
   texts: { [key: string]: [number, Message][] };
