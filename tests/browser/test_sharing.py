@@ -93,14 +93,6 @@ def test_address_opens_a_step_with_a_switch_and_follows_the_steps(visit: Callabl
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_address_without_a_step_stays_until_one_moves(visit: Callable[..., Page]) -> None:
-    page = visit("trace.html#about")
-    expect(page.locator(".hv-count")).to_have_text("Step 1 of 16")
-    assert hash_of(page) == "#about"
-    press(page, "ArrowRight")
-    assert hash_of(page) == "#step-2"
-
-
 def test_of_an_unknown_step_and_hook_the_nearest_is_shown_and_said(visit: Callable[..., Page]) -> None:
     page = visit("whatif.html#step-700&off=nothing,double%40d")
     expect(page.locator(".hv-count")).to_have_text("Step 13 of 13")
@@ -121,16 +113,6 @@ def test_address_does_not_jump_over_an_open_question(visit: Callable[..., Page])
     assert page.locator(".hv-count").inner_text() == shown != "Step 16 of 16"
 
 
-def test_link_in_the_text_of_a_page_switches_a_hook(visit: Callable[..., Page]) -> None:
-    page = visit("whatif.html")
-    expect(page.locator(".hv-count")).to_be_visible()
-    page.evaluate("""document.body.insertAdjacentHTML("beforeend", '<a href="#step-5&amp;off=c_hook">there</a>')""")
-    page.get_by_role("link", name="there").click()
-    expect(page.locator(".hv-count")).to_have_text("Step 5 of 13")
-    expect(page.locator("[role=switch][aria-checked=false]")).to_contain_text("c_hook")
-    assert hash_of(page) == "#step-5&off=c_hook"
-
-
 # -- the menu
 
 
@@ -148,9 +130,8 @@ def test_menu_copies_the_link_and_the_embed_code(visit: Callable[..., Page], fol
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Page], scheme: str) -> None:
-    page = visit("whatif.html#step-7", permissions=("clipboard-read", "clipboard-write"), color_scheme=scheme)
+def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Page]) -> None:
+    page = visit("whatif.html#step-7", permissions=("clipboard-read", "clipboard-write"), color_scheme="dark")
     expect(page.locator(".hv-now").first).to_be_visible()
     share(page, "Copy picture as SVG")
     expect(page.locator(".hv-told")).to_contain_text("copied as SVG")
@@ -173,7 +154,7 @@ def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Pa
       return [bitmap.width, bitmap.height, context.getImageData(2, 2, 1, 1).data[0]];
     }""")
     assert width > 600 and height > 400
-    assert (corner > 200) == (scheme == "light")
+    assert corner < 50
     assert page.errors == []  # type: ignore[attr-defined]
 
 
@@ -215,45 +196,11 @@ def test_without_a_clipboard_the_text_is_shown_and_the_picture_downloaded(visit:
         expect(page.locator(".hv-told")).to_contain_text(f"downloaded as {file}")
 
 
-def test_menu_works_from_the_keyboard_and_only_one_menu_is_open(visit: Callable[..., Page]) -> None:
-    page = visit("trace.html")
-    page.locator(".hv-share summary").focus()
-    press(page, "Enter")
-    expect(page.get_by_role("button", name="Copy embed code")).to_be_visible()
-    page.locator(".hv-view summary").focus()
-    press(page, "Enter")
-    expect(page.locator(".hv-view[open]")).to_have_count(1)
-    expect(page.locator(".hv-share[open]")).to_have_count(0)
-    press(page, "Escape")
-    expect(page.locator(".hv-view[open]")).to_have_count(0)
-
-
-def test_a_frame_without_an_address_offers_the_picture_alone(visit: Callable[..., Page], folder: Path) -> None:
-    page = visit("host.html")
-    page.evaluate("(html) => { document.querySelector('iframe').srcdoc = html; }", (folder / "trace.html").read_text())
-    frame = page.frame_locator("iframe")
-    frame.locator(".hv-share summary").click()
-    expect(frame.get_by_role("button", name="Copy picture as SVG")).to_be_visible()
-    expect(frame.get_by_role("button", name="Copy link to this step")).to_have_count(0)
-
-
-def test_an_output_of_jupyterlab_has_no_address(open_page: Callable[..., Page]) -> None:
-    page = open_page("a_to_e.ipynb")
-    address, player = page.url, page.locator(".hv-player").first
-    player.focus()
-    press(page, "Home", "ArrowRight")
-    expect(player.locator(".hv-count")).to_have_text("Step 2 of 16")
-    assert page.url == address
-    player.locator(".hv-share summary").click()
-    expect(player.locator(".hv-share-menu .hv-button")).to_have_text(["Copy picture as PNG", "Copy picture as SVG"])
-
-
 # -- in another page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_embedded_page_fits_its_frame_and_leaves_the_focus_to_its_host(visit: Callable[..., Page], scheme: str) -> None:
-    page = visit("host.html", color_scheme=scheme)
+def test_embedded_page_fits_its_frame_and_leaves_the_focus_to_its_host(visit: Callable[..., Page]) -> None:
+    page = visit("host.html")
     frame = page.frame_locator("iframe")
     expect(frame.locator(".hv-count")).to_have_text("Step 5 of 16")
     assert page.evaluate("document.activeElement.id") == "field"
@@ -287,11 +234,3 @@ def overlapping_controls(frame: FrameLocator) -> list[str]:
       return hit.map((one) => one.textContent);
     }""")
     return found
-
-
-def test_a_page_that_is_opened_to_be_embedded_never_takes_the_focus(visit: Callable[..., Page]) -> None:
-    page = visit("trace.html?embed")
-    expect(page.locator(".hv-count")).to_be_visible()
-    assert page.evaluate("document.activeElement === document.body")
-    page = visit("trace.html")
-    expect(page.locator(".hv-player")).to_be_focused()
