@@ -132,8 +132,8 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
     ) -> None:
         """Write an animation of the pass: one frame per step, with the picture and the step's sentence below it.
 
-        The suffix of ``path`` chooses the format: ``.gif``, ``.webp`` or ``.png`` (an animated PNG). It needs Pillow.
-        An existing file stays unchanged if writing fails.
+        The suffix of ``path`` chooses the format: ``.gif``, ``.webp`` or ``.png`` (an animated PNG). It needs the
+        extra ``images``. An existing file stays unchanged if writing fails.
 
         Args:
             path: the file, such as ``pass.gif``.
@@ -143,7 +143,7 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
             dark: light text on a dark background.
 
         Raises:
-            ImportError: Pillow is not installed.
+            ImportError: resvg or Pillow is not installed; the message says how to install them.
             IndexError: the trace has no such step.
             ValueError: nothing was recorded, there are no steps or too many, the suffix is unknown, or a size is wrong.
             OSError: the file cannot be written; the message says why.

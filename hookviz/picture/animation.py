@@ -1,38 +1,37 @@
 """An animation of a pass for slides and chats: one frame per step, with the picture and the step's sentence."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from hookviz.picture.dot_source import LAYOUT_FONT, build_figure
-from hookviz.picture.graphviz_digraph import Rendered
-from hookviz.picture.html_labels import GREY, INK, format_text, text_width
+from hookviz.picture.dot_source import build_figure
+from hookviz.picture.graphviz_digraph import FONT
+from hookviz.picture.html_labels import GREY, INK, text_width
+from hookviz.picture.inline_svg import DARK_FILTER, escape_text
+from hookviz.picture.rasterizer import load_module, render_png, view_box
 from hookviz.picture.scene import Scene
 from hookviz.support.atomic_files import to_path
 from hookviz.support.columns import wrap
 from hookviz.support.messages import say
 from hookviz.trace import TraceData
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-FORMATS = {".gif": "GIF", ".webp": "WEBP", ".png": "PNG"}
-"""Suffix of a file → Pillow's name of its format; a PNG is animated, too."""
+FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
+    ".gif": ("GIF", {"optimize": True}),
+    ".webp": ("WEBP", {"lossless": True, "method": 4}),
+    ".png": ("PNG", {"optimize": True}),
+}
+"""Suffix of a file → Pillow's name of its format, and options; a PNG is animated, too."""
 MAX_FRAMES = 200
 """The most frames of an animation: longer ones take minutes to draw and are too large for a chat."""
 MIN_WIDTH, MAX_WIDTH = 200, 4_000
 """Pixels."""
-COLORS = 64
-"""The colours that all frames share."""
-_POINTS_PER_INCH = 72
-_MAX_ZOOM = 2.0
-"""Pixels per point at most: the picture of a small graph is not blown up to the whole width."""
-_SENTENCE_SIZE, _HEAD_SIZE = 18, 14
-"""Points of the caption's letters in an animation of ``_CAPTION_WIDTH`` points."""
-_CAPTION_WIDTH, _MARGIN = 720, 14
-"""Points."""
+FRAME_WIDTH, MARGIN = 720.0, 14
+"""Points; a frame is scaled to the pixels that are wanted."""
+MAX_SCALE = 2.0
+"""The picture of a small graph is not blown up to the whole width."""
+HEAD_SIZE, SENTENCE_SIZE, LINE_HEIGHT = 14, 18, 27
+"""Points of the letters below the picture, and of a line."""
 
 
 class Film(NamedTuple):
@@ -52,18 +51,17 @@ def encode_animation(film: Film, path: str | Path) -> bytes:
 
     Raises:
         ValueError: the suffix is none of ``FORMATS``, there are no steps or too many, or a size is wrong.
-        ImportError: Pillow is not installed.
+        ImportError: resvg or Pillow is not installed.
     """
-    file_format = _check_format(path)
+    suffix = to_path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(say("error.animate.format", suffix=suffix or "''", formats=", ".join(FORMATS)))
     _check_film(film)
-    frames = _share_palette(_draw_frames(film), film.dark)
-    if file_format == "WEBP":  # it has no palettes
-        frames = [frame.convert("RGB") for frame in frames]
-    options: dict[str, Any] = {"lossless": True, "method": 4} if file_format == "WEBP" else {"optimize": True}
-    buffer = BytesIO()
-    milliseconds = round(film.seconds * 1000)
-    durations = [milliseconds] * len(frames)
+    pillow, (file_format, options) = load_module("PIL.Image"), FORMATS[suffix]
+    frames = [pillow.open(BytesIO(render_png(svg, film.width))).convert("RGB") for svg in draw_frames(film)]
+    durations = [round(film.seconds * 1000)] * len(frames)
     durations[-1] *= 2  # the end stays longer, before the animation begins again
+    buffer = BytesIO()
     frames[0].save(buffer, file_format, save_all=True, append_images=frames[1:], duration=durations, loop=0, **options)
     return buffer.getvalue()
 
@@ -75,13 +73,6 @@ def choose_steps(trace: TraceData, steps: Iterable[int] | None) -> list[int]:
         IndexError: the trace has no such step.
     """
     return [*range(len(trace.rows))] if steps is None else [trace.at(step) for step in steps]
-
-
-def _check_format(path: str | Path) -> str:
-    suffix = to_path(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise ValueError(say("error.animate.format", suffix=suffix or "''", formats=", ".join(FORMATS)))
-    return FORMATS[suffix]
 
 
 def _check_film(film: Film) -> None:
@@ -97,109 +88,41 @@ def _check_film(film: Film) -> None:
         raise ValueError(say("error.animate.seconds", seconds=film.seconds))
 
 
-def _draw_frames(film: Film) -> "list[Image]":
-    """Draw the frames, all of the same size: the picture at the top, and the caption below the tallest picture."""
-    pillow = _load_pillow()
+def draw_frames(film: Film) -> list[str]:
+    """Draw the frames as SVG, all of the same size: the picture at the top, its step and sentence below the tallest."""
     passes = [film.trace.rows[step].pass_id for step in film.steps]
     scenes = {pass_id: Scene.from_trace(film.trace, pass_id) for pass_id in passes}
-    # The figures of one pass have the same layout at every step.
-    widest = max(_draw(build_figure(scene, None), 1).width for scene in scenes.values())
-    zoom = min(film.width / widest, _MAX_ZOOM * film.width / _CAPTION_WIDTH)
-    figures = [build_figure(scenes[pass_id], step) for pass_id, step in zip(passes, film.steps, strict=True)]
-    pictures = [_fit(_draw(figure, zoom), film.width) for figure in figures]
-    captions = [_fit(_draw_caption(film, step), film.width) for step in film.steps]
-    top = max(picture.height for picture in pictures)
-    size = film.width, top + max(caption.height for caption in captions)
-    frames = []
-    for picture, caption in zip(pictures, captions, strict=True):
-        frame = pillow.new("RGB", size, "white")
-        frame.paste(picture, ((film.width - picture.width) // 2, (top - picture.height) // 2))
-        frame.paste(caption, (round(_MARGIN * film.width / _CAPTION_WIDTH), top))
-        frames.append(frame)
-    return frames
+    pictures = [build_figure(scenes[pass_id], step).svg() for pass_id, step in zip(passes, film.steps, strict=True)]
+    captions = [_write_caption(film, step) for step in film.steps]
+    widths, heights = zip(*map(view_box, pictures), strict=True)
+    scale = min(FRAME_WIDTH / max(widths), MAX_SCALE)
+    top = scale * max(heights)
+    bottom = top + LINE_HEIGHT * max(map(len, captions)) + MARGIN
+    effect = f' filter="{DARK_FILTER}"' if film.dark else ""
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {FRAME_WIDTH} {bottom}" font-family="{FONT}"><g{effect}>'
+        f'<rect width="{FRAME_WIDTH}" height="{bottom}" fill="white"/>'
+        f"{_place(picture, scale, top)}{''.join(_set_lines(caption, top))}</g></svg>"
+        for picture, caption in zip(pictures, captions, strict=True)
+    ]
 
 
-def _draw(figure: Rendered, zoom: float) -> "Image":
-    """Draw a figure with ``zoom`` pixels per point."""
-    figure.attr("graph", dpi=f"{_POINTS_PER_INCH * zoom:.3f}")
-    with _load_pillow().open(BytesIO(figure.pipe("png"))) as picture:
-        return _on_white(picture)
-
-
-def _on_white(picture: "Image") -> "Image":
-    opaque: Image = _load_pillow().new("RGBA", picture.size, "white")
-    opaque.alpha_composite(picture.convert("RGBA"))
-    flat: Image = opaque.convert("RGB")
-    return flat
-
-
-def _fit(picture: "Image", width: int) -> "Image":
-    """Return the picture, made smaller if rounding made it wider than ``width``."""
-    if picture.width <= width:
-        return picture
-    return picture.resize((width, max(1, round(picture.height * width / picture.width))))
-
-
-def _draw_caption(film: Film, step: int) -> "Image":
-    """Draw "Step 3 of 16" and the sentence of the step, on lines that fit the width."""
+def _write_caption(film: Film, step: int) -> list[str]:
+    """Return "Step 3 of 16", and the sentence of the step on lines that fit the frame."""
     head = say("player.step_of", step=step + 1, steps=len(film.trace.rows))
-    lines = wrap(
-        film.trace.steps[step].sentence, _CAPTION_WIDTH - 2 * _MARGIN, lambda text: text_width(text, _SENTENCE_SIZE)
-    )
-    texts = [(head, _HEAD_SIZE, GREY), *((line, _SENTENCE_SIZE, INK) for line in lines)]
-    rows = "".join(
-        f'<TR><TD ALIGN="LEFT"><FONT POINT-SIZE="{size}" COLOR="{color}">{format_text(text)}</FONT></TD></TR>'
-        for text, size, color in texts
-    )
-    caption: Rendered = Rendered("caption", format="svg")
-    caption.attr("graph", margin="0", pad="0", bgcolor="white", fontname=LAYOUT_FONT)
-    caption.attr("node", shape="plain", margin="0", fontname=LAYOUT_FONT)
-    caption.node("caption", f'<<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="3">{rows}</TABLE>>')
-    return _draw(caption, film.width / _CAPTION_WIDTH)
+    room = round(FRAME_WIDTH) - 2 * MARGIN
+    return [head, *wrap(film.trace.steps[step].sentence, room, lambda text: text_width(text, SENTENCE_SIZE))]
 
 
-def _share_palette(frames: "list[Image]", dark: bool) -> "list[Image]":
-    """Reduce the frames to ``COLORS`` colours that all of them share, so that a format can keep what stays the same."""
-    pillow = _load_pillow()
-    counts: Counter[tuple[int, int, int]] = Counter()
-    for frame in frames:
-        counts.update({color: count for count, color in cast(Any, frame.getcolors(frame.width * frame.height))})
-    by_shade: dict[tuple[int, ...], tuple[int, int, int]] = {}
-    for color, _ in counts.most_common():
-        # Pillow does not distinguish colours that differ in their last two bits alone.
-        by_shade.setdefault(tuple(channel >> 2 for channel in color), color)
-    colors = [channel for color in [*by_shade.values()][:COLORS] for channel in color]
-    palette = pillow.new("P", (1, 1))
-    palette.putpalette(colors)
-    reduced = [frame.quantize(palette=palette, dither=pillow.Dither.NONE) for frame in frames]
-    if dark:
-        for frame in reduced:
-            frame.putpalette(_darken(frame.getpalette() or []))
-    return reduced
+def _place(picture: str, scale: float, height: float) -> str:
+    """Put a picture into the middle of the upper part of a frame, which is ``height`` points high."""
+    wide, high = (scale * size for size in view_box(picture))
+    position = f'x="{(FRAME_WIDTH - wide) / 2}" y="{(height - high) / 2}" width="{wide}" height="{high}"'
+    return picture[picture.index("<svg") :].replace("<svg", f"<svg {position}", 1)
 
 
-def _darken(palette: Sequence[int]) -> list[int]:
-    """Invert lightness but keep hues, as the style sheet of the pages does in dark mode.
-
-    >>> _darken([255, 255, 255, 0, 0, 0])
-    [17, 17, 17, 238, 238, 238]
-    """
-    darkened: list[int] = []
-    for red, green, blue in zip(palette[::3], palette[1::3], palette[2::3], strict=True):
-        inverted = [0.933 * 255 - 0.866 * value for value in (red, green, blue)]
-        grey = sum(weight * value for weight, value in zip((0.213, 0.715, 0.072), inverted, strict=True))
-        darkened += [min(255, max(0, round(2 * grey - value))) for value in inverted]
-    return darkened
-
-
-def _load_pillow() -> Any:
-    """Return Pillow's module ``Image``.
-
-    Raises:
-        ImportError: Pillow is not installed; the message says how to install it.
-    """
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ImportError(say("error.animate.pillow"), name="PIL") from None
-    return Image
+def _set_lines(lines: Sequence[str], top: float) -> Iterable[str]:
+    for number, line in enumerate(lines):
+        size, color = (SENTENCE_SIZE, INK) if number else (HEAD_SIZE, GREY)
+        place = f'x="{MARGIN}" y="{top + LINE_HEIGHT * number + SENTENCE_SIZE}"'
+        yield f'<text {place} font-size="{size}" fill="{color}">{escape_text(line)}</text>'

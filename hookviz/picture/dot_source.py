@@ -62,7 +62,7 @@ def build_figure(
         pre_hooks: add the nodes' lists of pre-hooks, which the layer of tensors has in any case.
         for_player: lay out every text at its longest; the player writes the texts of each step into the SVG.
     """
-    figure = make_empty_figure(ranksep=_rank_distance(scene))
+    figure = _make_empty_figure(_rank_distance(scene))
     draw_scene(figure, scene, Style(scene, step, for_player), tensors=tensors, pre_hooks=pre_hooks)
     return figure
 
@@ -86,7 +86,7 @@ def draw_scene(figure: Canvas, scene: Scene, style: Style, *, tensors: bool = Fa
 
     def draw_box(graph: Canvas, box_id: str) -> None:
         if box_id in closed_groups:
-            draw_group(graph, closed_groups[box_id], style)
+            _draw_group(graph, closed_groups[box_id], style)
             return
         box = scene.boxes[int(box_id[1:])]
         if tensors:
@@ -116,18 +116,17 @@ def draw_scene(figure: Canvas, scene: Scene, style: Style, *, tensors: bool = Fa
         figure.attr(label="\n".join(notes))
 
 
-def make_empty_figure(*, ranksep: str, nodesep: str = "0.35") -> Figure:
-    """Make a figure without boxes; ``ranksep`` and ``nodesep`` are inches between ranks and between boxes of a rank."""
+def _make_empty_figure(rank_distance: str) -> Figure:
+    """Make a figure without boxes; ``rank_distance`` is the inches between ranks."""
     figure: Figure = Figure("hookviz", format="svg")
-    figure.attr(
-        "graph", rankdir="TB", nodesep=nodesep, ranksep=ranksep, pad="0.1", bgcolor="white", fontname=LAYOUT_FONT
-    )
+    distances = {"nodesep": "0.35", "ranksep": rank_distance, "pad": "0.1"}
+    figure.attr("graph", rankdir="TB", bgcolor="white", fontname=LAYOUT_FONT, **distances)
     figure.attr("node", shape="plain", fontname=LAYOUT_FONT, fontsize=str(FONT_SIZE), fontcolor=INK)
     figure.attr("edge", fontname=LAYOUT_FONT, fontsize=str(ARROW_FONT_SIZE), fontcolor=PURPLE, arrowsize="0.9")
     return figure
 
 
-def draw_group(graph: Canvas, box: GroupBox, style: Style) -> None:
+def _draw_group(graph: Canvas, box: GroupBox, style: Style) -> None:
     """Draw a box that can be entered: its name, its description, and the texts that steps write on it."""
     rows = make_row(make_cell(ids.name_id(box.id), f"<B>{format_text(box.name, point_size=16)}</B>"))
     rows += make_row(make_cell(ids.op_id(box.id), format_small(box.description)))

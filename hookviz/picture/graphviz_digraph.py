@@ -10,6 +10,7 @@ import graphviz
 from hookviz.picture import element_ids as ids
 from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.layout import NoPictureError, draw_source, make_sentence_svg
+from hookviz.picture.rasterizer import render_png
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
@@ -30,9 +31,13 @@ class Rendered(graphviz.Digraph):
         Raises:
             ValueError: the format does not exist, or Graphviz cannot read the graph.
             NoPictureError: Graphviz crashed on the graph with every method, or cannot run here.
+            ImportError: a PNG needs resvg, which is not installed.
         """
-        picture = draw_source(self.source, format or self.format, engine or self.engine)
-        if (format or self.format) == "svg":
+        chosen = format or self.format
+        if chosen == "png":
+            return render_png(self.finish(draw_source(self.source, "svg", engine or self.engine)).decode())
+        picture = draw_source(self.source, chosen, engine or self.engine)
+        if chosen == "svg":
             picture = self.finish(picture)
         return picture.decode(encoding) if encoding else picture
 
@@ -67,6 +72,7 @@ class Rendered(graphviz.Digraph):
             OSError: the file cannot be written; the message says why.
             ValueError: the format does not exist, Graphviz cannot read the graph, or the name has a null character.
             NoPictureError: Graphviz crashed on the graph with every method, or cannot run here.
+            ImportError: a PNG needs resvg, which is not installed.
         """
         name = to_path(outfile or filename or self.name or "hookviz")
         path = to_path(to_path(directory or "") / name)

@@ -1,8 +1,7 @@
-"""The process that runs Graphviz: the library can crash, and a crash must not end the notebook's process.
+"""The program of the process that runs Graphviz: the library can crash, and a crash must not end the user's program.
 
-``graphviz_client`` starts this file by its path and talks to it through a socket: it sends a job and gets a picture.
-The file imports neither torch nor hookviz. Every first picture waits for its start: modules that only some jobs need
-are imported where they are used.
+``graphviz_client`` starts this file by its path, sends jobs to its standard input, and reads the pictures from its
+standard output. The file imports neither torch nor hookviz, and little else: every first picture waits for its start.
 """
 
 import faulthandler
@@ -11,114 +10,69 @@ import os
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 MEMORY_BYTES = 2 * 1024**3
-"""Address space that the worker may use, if the system lets a process limit itself (Windows and macOS do not)."""
+"""Address space that the process may use, if the system lets a process limit itself (Windows and macOS do not)."""
 
 _LENGTH = struct.Struct("!Q")
 
 
-class Channel(Protocol):
-    """The socket between the two processes."""
-
-    def recv(self, count: int, /) -> bytes:
-        """Receive at most ``count`` bytes; none if the other side is gone."""
-
-    def sendall(self, content: bytes, flags: int, /) -> None:
-        """Send all of ``content``."""
-
-
-def send(channel: Channel, content: Any, flags: int = 0) -> None:
+def send(descriptor: int, content: Any) -> None:
     """Send plain data: numbers, texts, bytes, and containers of them.
 
     Raises:
-        OSError: the other side is gone, or did not accept the data in time.
+        OSError: the other side is gone.
     """
     packed = marshal.dumps(content)
-    channel.sendall(_LENGTH.pack(len(packed)) + packed, flags)
+    rest = memoryview(_LENGTH.pack(len(packed)) + packed)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
-def receive(channel: Channel) -> Any:
+def receive(descriptor: int) -> Any:
     """Receive the data that the other side has sent with ``send``.
 
     Raises:
-        OSError: the other side is gone, or sent nothing in time.
+        EOFError: the other side is gone.
     """
-    return marshal.loads(_receive_exactly(channel, *_LENGTH.unpack(_receive_exactly(channel, _LENGTH.size))))
+    return marshal.loads(_receive_exactly(descriptor, *_LENGTH.unpack(_receive_exactly(descriptor, _LENGTH.size))))
 
 
-def _receive_exactly(channel: Channel, count: int) -> bytes:
+def _receive_exactly(descriptor: int, count: int) -> bytes:
     parts = []
     while count:
-        part = channel.recv(min(count, 1 << 20))
+        part = os.read(descriptor, min(count, 1 << 20))
         if not part:
-            raise ConnectionError("the other side is gone")
+            raise EOFError
         parts.append(part)
         count -= len(part)
     return b"".join(parts)
 
 
-class _DescriptorChannel:
-    """A socket given by its descriptor, without the module ``socket``, which takes long to load."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def recv(self, count: int, /) -> bytes:
-        return os.read(self.number, count)
-
-    def sendall(self, content: bytes, flags: int, /) -> None:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(self.number, rest) :]
-
-
-def main(package_folder: str, seconds: str, idle_seconds: str) -> None:
-    """Answer jobs until the parent process is gone.
+def main(package_folder: str, seconds: str) -> None:
+    """Answer jobs until the standard input is closed, which the end of the program does, too.
 
     Args:
-        package_folder: the folder in which the parent process finds pygraphviz.
-        seconds: this process ends if loading Graphviz or drawing one picture takes longer.
-        idle_seconds: it also ends if it waits longer for a job.
+        package_folder: the folder in which the program finds pygraphviz.
+        seconds: this process ends if a picture takes longer.
     """
-    channel, null_device = _take_streams()
-    _end_after(float(seconds), null_device)
+    jobs, answers = os.dup(0), os.dup(1)
+    null_device = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):  # so that nothing that Graphviz prints gets into an answer
+        os.dup2(null_device, standard)
     _limit_resources()
+    library, reason = None, ""
     try:
         library = _load_library(package_folder)
     except Exception as error:
-        send(channel, {"error": "import", "why": str(error)})
-        return
-    send(channel, {"error": ""})
+        reason = str(error)
     while True:
-        _end_after(float(idle_seconds), null_device)
-        job = receive(channel)
-        _end_after(float(seconds), null_device)
-        send(channel, answer_job(job, library))
-
-
-def _take_streams() -> tuple[Channel, int]:
-    """Return the socket to the parent, and a file for everything that Graphviz and Fontconfig print."""
-    channel: Channel
-    if sys.platform == "win32":  # the parent writes the socket's description to standard input there
-        import socket
-
-        channel = socket.fromshare(sys.stdin.buffer.read())
-    else:
-        channel = _DescriptorChannel(os.dup(0))
-    null_device = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null_device, standard)
-    return channel, null_device
-
-
-def _end_after(seconds: float, null_device: int) -> None:
-    """End this process after ``seconds``, by a timer that runs without the interpreter, which Graphviz blocks.
-
-    So an endless layout ends even if the parent was killed meanwhile.
-    """
-    faulthandler.dump_traceback_later(seconds, exit=True, file=null_device)
+        job = receive(jobs)
+        # A timer that runs without the interpreter, which Graphviz blocks.
+        faulthandler.dump_traceback_later(float(seconds), exit=True, file=null_device)
+        send(answers, ("import", reason.encode()) if library is None else answer_job(job, library))
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _limit_resources() -> None:
@@ -151,15 +105,9 @@ def _load_library(package_folder: str) -> Any:
 def answer_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     """Draw a job, and return (error, content): ``""`` and the picture, or the kind of error and a sentence about it."""
     try:
-        os.chdir(job["folder"].encode("latin-1"))
-    except OSError:  # the folder cannot be entered; only images in a graph need it
-        os.chdir(os.sep)
-    try:
         return draw_job(job, library)
     except Exception as error:  # such as a lack of memory, which says nothing about the graph
         return "system", f"{type(error).__name__}: {error}".encode(errors="replace")
-    finally:
-        os.chdir(os.sep)  # so that the user's folder is not in use and can be removed
 
 
 def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
@@ -169,12 +117,7 @@ def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     then.
     """
     try:
-        encoding = _find_encoding(job["source"])
-        source = job["source"].encode(encoding)
-    except (UnicodeError, LookupError) as error:
-        return "read", str(error).encode(errors="replace")
-    try:
-        graph = _read_graph(source, library)
+        graph = _read_graph(job["source"].encode(), library)
     except ValueError:
         return "read", b"its DOT is not valid"
     if job["drop_invisible_edges"]:
@@ -182,9 +125,8 @@ def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     for name, value in job["attributes"].items():
         _set_attribute(graph, library, name, value.encode())
     if job["note"]:
-        _set_attribute(
-            graph, library, "label", _add_note_to_label(graph, library, job["note"].encode(encoding, errors="replace"))
-        )
+        label = library.agget(graph, b"label") or b""
+        _set_attribute(graph, library, "label", b"\\n".join(filter(None, (label, *job["note"].encode().split(b"\n")))))
     context = library.gvContextWithBuiltins()
     if library.gvLayout(context, graph, job["engine"].encode()):
         return "engine", b""
@@ -192,17 +134,8 @@ def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
     return ("format", b"") if failed else ("", picture)
 
 
-def _find_encoding(source: str) -> str:
-    """Return the encoding with which Graphviz will read ``source``: its ``charset``, or UTF-8."""
-    if "charset" not in source:
-        return "utf-8"
-    import re
-
-    match = re.search(r'charset\s*=\s*"([^"]+)"', source)
-    return match[1] if match else "utf-8"
-
-
 def _read_graph(source: bytes, library: Any) -> Any:
+    """Read a graph from a file, since the library cannot read text; it is in memory if the system supports that."""
     with _open_file() as file:
         file.write(source)
         file.seek(0)
@@ -210,7 +143,6 @@ def _read_graph(source: bytes, library: Any) -> Any:
 
 
 def _open_file() -> Any:
-    """Open a file for the library, which can only read and write files; it is in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("graph"), "w+b")
     import tempfile
@@ -221,23 +153,6 @@ def _open_file() -> Any:
 def _set_attribute(graph: Any, library: Any, name: str, value: bytes) -> None:
     """Set an attribute of the graph only, so that its clusters do not inherit it."""
     library.agsafeset_label(graph, graph, name.encode(), value, b"")
-
-
-def _add_note_to_label(graph: Any, library: Any, note: bytes) -> bytes:
-    """Return the label of the graph with the lines of ``note`` below it."""
-    label = library.agget(graph, b"label") or b""
-    if b"<" in label and _is_markup(graph, library, label):
-        lines = note.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b"\n", b"<BR/>")
-        return b'<<TABLE BORDER="0"><TR><TD>' + label + b"</TD></TR><TR><TD>" + lines + b"</TD></TR></TABLE>>"
-    return b"\\n".join(filter(None, (label, *note.split(b"\n"))))
-
-
-def _is_markup(graph: Any, library: Any, label: bytes) -> bool:
-    """Whether a label is markup, between ``<`` and ``>`` rather than quotes; only the written graph shows that."""
-    with _open_file() as file:
-        library.agwrite(graph, file)
-        file.seek(0)
-        return b"label=<" + label + b">" in file.read()
 
 
 def _drop_invisible_edges(graph: Any, library: Any) -> None:

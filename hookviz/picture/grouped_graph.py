@@ -17,7 +17,7 @@ MAX_PORTS = 3
 
 @dataclass
 class GroupBox:
-    """The closed box of a group or a pass, which can be entered."""
+    """The closed box of a group, which can be entered."""
 
     id: str
     name: str
@@ -47,20 +47,21 @@ class Port:
 
 def make_group_box(trace: TraceData, group: Group, activity: PassActivity, module: str) -> GroupBox:
     """Make the closed box of ``group``; names inside ``module`` are relative to it."""
-    return make_activity_box(
-        group.id, *describe_group(trace, group, module), activity.merge_group(group), activity.first
-    )
+    name, description = describe_group(trace, group, module)
+    inside = activity.merge_group(group)
+    ranges = {norms.step: _format_range(norms) for norms in list_norm_ranges(inside.arrivals)}
+    texts = {ids.gradient_id(group.id): ranges}
+    if inside.hooks:
+        texts[ids.fired_count_id(group.id)] = _count_fired(inside, activity.first)
+    return GroupBox(group.id, name, description, texts, inside.steps)
 
 
-def make_activity_box(id: str, name: str, description: str, activity: BoxActivity, first_step: int) -> GroupBox:
-    """Make a closed box with ``activity`` in it; from ``first_step`` on it shows how many of its hooks have fired."""
-    texts = {ids.gradient_id(id): {norms.step: _format_range(norms) for norms in list_norm_ranges(activity.arrivals)}}
-    if activity.hooks:
-        first_firings = {hook: step for step, hook in reversed(activity.firings)}
-        steps = sorted(first_firings.values())
-        counts = {step: _format_fired(count, len(activity.hooks)) for count, step in enumerate(steps, 1)}
-        texts[ids.fired_count_id(id)] = {first_step: _format_fired(0, len(activity.hooks)), **counts}
-    return GroupBox(id, name, description, texts, activity.steps)
+def _count_fired(activity: BoxActivity, first_step: int) -> dict[int, str]:
+    """Return step → how many hooks have fired by then, from ``first_step`` on."""
+    first_firings = {hook: step for step, hook in reversed(activity.firings)}
+    counts = enumerate(sorted(first_firings.values()), 1)
+    total = len(activity.hooks)
+    return {first_step: _format_fired(0, total), **{step: _format_fired(count, total) for count, step in counts}}
 
 
 def _format_fired(fired: int, count: int) -> str:

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping.pass_groups import needs_pass_groups
+from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.primitives import SPACE, Pin
 from hookviz.picture.scene import Scene
 from hookviz.support.columns import truncate
@@ -22,7 +22,7 @@ INK, GREY, PURPLE, AMBER, LIGHT_GREY, LEAF_FILL, BOX_FILL = (
     "white",
 )
 HIDDEN = "transparent"
-"""The colour of a text that only reserves room; ``graphviz.tidy_svg`` drops such texts."""
+"""The colour of a text that only reserves room; ``graphviz_digraph.tidy_svg`` drops such texts."""
 CURRENT_FILL, PIN_FILL, MARKED_FILL = "#fde68a", "#f8fafc", "#faf5ff"
 SMALL_FONT_SIZE, FONT_SIZE, ARROW_FONT_SIZE = 13, 14, 15
 """Points."""
@@ -49,7 +49,7 @@ class Style:
         self.current_elements = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
         self.for_player, self.reserved_texts = for_player, scene.reserved_texts
         self.rounds_widths = bool(scene.group_boxes or scene.ports)
-        self.pads_texts = for_player and needs_pass_groups(scene.trace)
+        self.pads_texts = for_player and has_many_passes(scene.trace)
 
     def width_of(self, text: str, size: int) -> int:
         """Return how many points wide ``text`` can be.
@@ -106,8 +106,8 @@ def _format_attribute(key: str, value: str | int) -> str:
 def format_small(text: str) -> str:
     """Format text in small type, for facts next to a name.
 
-    The layout rounds the widths of small letters down. A trailing space makes up for it, and ``graphviz.tidy_svg``
-    strips it.
+    The layout rounds the widths of small letters down. A trailing space makes up for it, and
+    ``graphviz_digraph.tidy_svg`` strips it.
     """
     return format_text(text + SPACE, point_size=SMALL_FONT_SIZE, color=GREY)
 
@@ -115,7 +115,7 @@ def format_small(text: str) -> str:
 def make_cell(element_id: str, content: str, **attributes: Any) -> str:
     """Make a cell with an id.
 
-    It is a link, since Graphviz keeps a cell's id only if it is one; ``graphviz.tidy_svg`` unwraps the link.
+    It is a link, since Graphviz keeps a cell's id only if it is one; ``graphviz_digraph.tidy_svg`` unwraps the link.
     """
     given = _format_attributes({"align": "LEFT", **attributes})
     return f'<TD ID="{escape(element_id)}" HREF="#" TOOLTIP=" "{given}>{content}</TD>'

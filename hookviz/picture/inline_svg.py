@@ -16,7 +16,9 @@ OUTPUT_WIDTH = 820
 """Pixels: the width of an output in JupyterLab on a screen of 1280 pixels with the side bar open."""
 MIN_FONT_SIZE = 11.5
 """Pixels: type is never made smaller than this; a picture that would need smaller type is scrolled."""
-DARK_MODE_STYLE = "<style>@media (prefers-color-scheme: dark){svg{filter:invert(.933) hue-rotate(180deg)}}</style>"
+DARK_FILTER = "invert(.933) hue-rotate(180deg)"
+"""Inverts lightness but keeps hues, as the style sheet of the pages does in dark mode."""
+DARK_MODE_STYLE = f"<style>@media (prefers-color-scheme: dark){{svg{{filter:{DARK_FILTER}}}}}</style>"
 """JupyterLab shows a picture in an ``img`` that has its theme's colour scheme, which the SVG sees as preferred."""
 
 

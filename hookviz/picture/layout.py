@@ -6,12 +6,12 @@ from html import escape
 from typing import NamedTuple
 
 from hookviz.picture import graphviz_client
-from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError, current_folder
+from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError
 from hookviz.support.columns import wrap
 from hookviz.support.messages import say
 
-FORMATS = ("svg", "png", "dot", "gif", "jpg", "json", "plain", "xdot")
-"""The formats that the Graphviz library of pygraphviz can write."""
+FORMATS = ("svg", "png", "dot", "json", "plain", "xdot")
+"""The formats of a picture: Graphviz writes all but ``png``, which is made from its SVG."""
 
 MAX_LINE = 44
 """Characters of a line of a sentence in a picture; it must be readable on a phone, too."""
@@ -55,7 +55,7 @@ class _Outcome(NamedTuple):
     failure: str = ""
     """Why there is no picture although nothing is wrong with the source."""
     can_be_cached: bool = True
-    """Whether another try would give the same; not if the worker was killed, which says nothing about the graph."""
+    """Whether another try would give the same."""
 
 
 def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
@@ -67,7 +67,7 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
     """
     if format not in FORMATS:
         raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
-    job = Job(source, format, engine, current_folder())
+    job = Job(source, format, engine)
     outcome = _outcomes.get(job) or _draw_by_any_method(job)
     if outcome.can_be_cached:
         _cache_outcome(job, outcome)
@@ -91,7 +91,7 @@ def _cache_outcome(job: Job, outcome: _Outcome) -> None:
 
 def _draw_by_any_method(job: Job) -> _Outcome:
     """Draw by the usual method; if the worker dies of that, by simpler ones."""
-    reason, timed_out, can_be_cached = "", False, True
+    reason, timed_out = "", False
     for method in (USUAL_METHOD, *SIMPLER_METHODS):
         if timed_out and not method.is_quick:
             continue
@@ -100,24 +100,23 @@ def _draw_by_any_method(job: Job) -> _Outcome:
             job, attributes=method.attributes, drop_invisible_edges=method.drop_invisible_edges, note=note
         )
         try:
-            return _read_answer(job, graphviz_client.draw_in_worker(simpler), can_be_cached=can_be_cached)
+            return _read_answer(job, graphviz_client.draw_in_worker(simpler))
         except NoWorkerError as error:
             return _Outcome(failure=str(error), can_be_cached=False)
         except WorkerDiedError as died:
             timed_out = died.cause == "time"
-            can_be_cached = can_be_cached and died.cause != "killed"
             reason = reason or say(
                 "picture.slow" if timed_out else "picture.crashed", seconds=f"{graphviz_client.LAYOUT_SECONDS:g}"
             )
-    return _Outcome(failure=say("error.render.died"), can_be_cached=can_be_cached)
+    return _Outcome(failure=say("error.render.died"))
 
 
-def _read_answer(job: Job, answer: Answer, *, can_be_cached: bool) -> _Outcome:
+def _read_answer(job: Job, answer: Answer) -> _Outcome:
     """Turn the worker's answer into an outcome with sentences for its errors."""
     message = answer.content.decode(errors="replace") if answer.error else ""
     match answer.error:
         case "":
-            return _Outcome(answer.content, can_be_cached=can_be_cached)
+            return _Outcome(answer.content)
         case "read":
             return _Outcome(source_error=say("error.render.failed", why=message))
         case "engine":
@@ -125,7 +124,7 @@ def _read_answer(job: Job, answer: Answer, *, can_be_cached: bool) -> _Outcome:
         case "format":
             return _Outcome(source_error=say("error.render.format", format=job.format, formats=", ".join(FORMATS)))
         case _:
-            return _Outcome(failure=say("error.graphviz.system", why=message), can_be_cached=False)
+            return _Outcome(failure=say(f"error.graphviz.{answer.error}", why=message), can_be_cached=False)
 
 
 def make_sentence_svg(sentence: str) -> str:

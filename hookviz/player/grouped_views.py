@@ -1,24 +1,20 @@
 """The pictures of a large trace: boxes are collapsed into groups, and each group has a picture of its inside."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
-from hookviz.picture.dot_source import build_figure
 from hookviz.picture.group_scene import build_group_scene
 from hookviz.picture.grouped_graph import describe_group
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Views
 from hookviz.picture.grouping import View as Level
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
-from hookviz.picture.grouping.pass_groups import needs_pass_groups
-from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_layouts import SharedLayouts
 from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.picture.svg_templates import FilledTemplate
-from hookviz.player.pass_views import GROUP_PREFIX, PassViews
 from hookviz.player.payload import Packed, SharedPicture, View
-from hookviz.player.scene_views import final_texts, make_view, pass_title, step_texts
+from hookviz.player.scene_views import final_picture, make_view, pass_title
 from hookviz.player.search_index import Entry, search_entries
 from hookviz.player.wording import Wording
 from hookviz.trace import TraceData
@@ -48,8 +44,7 @@ class PassPictures:
 class GroupedViews:
     """The named pictures of a large trace.
 
-    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the inside of its group ``m3``. With more than ``MANY``
-    passes, ``passes/``, ``passes/g3`` … are the pictures of the groups of passes.
+    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the inside of its group ``m3``.
     """
 
     layers: Packed = ""
@@ -58,14 +53,8 @@ class GroupedViews:
     def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
         self._trace, self._reasons = trace, reasons
         self._passes = trace.lookup.passes
-        self._groups = PassViews(trace) if needs_pass_groups(trace) else None
         self._pictures_by_pass: dict[int, PassPictures] = {}
         self._layouts = SharedLayouts()
-
-    @property
-    def overview(self) -> str:
-        """The name of the picture of all passes; empty if passes are not grouped."""
-        return GROUP_PREFIX if self._groups else ""
 
     @property
     def top_views(self) -> list[str]:
@@ -74,24 +63,17 @@ class GroupedViews:
 
     @cached_property
     def initial_views(self) -> list[str]:
-        """The names of the pictures that are sent first."""
-        return [self.overview] if self._groups else self.top_views
+        """The names of the pictures that are sent first: the player begins with the first pass.
+
+        The static version of the player shows the last one.
+        """
+        return list(dict.fromkeys([self.top_views[0], self.top_views[-1]]))
 
     @cached_property
     def svgs(self) -> list[str]:
         """The SVGs of these pictures in their final state."""
-        if self._groups:
-            return [self._groups.picture(GROUP_PREFIX)]
-        # They share no template with others: the static page shows them where scripts are blocked.
-        return [self._initial_picture(self._scene(name)) for name in self.top_views]
-
-    def _initial_picture(self, scene: Scene) -> str:
-        return fill_texts(build_figure(scene, None, for_player=True).svg(), final_texts(step_texts(scene)))
-
-    @property
-    def group_names(self) -> Sequence[str]:
-        """The names of the pictures of groups of passes."""
-        return self._groups.names if self._groups else []
+        # They share no template with others: the static page shows the last one where scripts are blocked.
+        return [final_picture(self._scene(name)) for name in self.initial_views]
 
     def views_of(self, pass_id: int) -> list[str]:
         """Return the names of the pictures of one pass."""
@@ -103,9 +85,6 @@ class GroupedViews:
         Raises:
             KeyError, ValueError: there is no picture ``name``.
         """
-        if self._groups and name.startswith(GROUP_PREFIX):
-            svg = self.initial_views.index(name) if name in self.initial_views else self._groups.picture(name)
-            return self._groups.view(name, svg, wording)
         pass_id, pictures, group = self._locate(name)
         scene = self._scene(name)
         view = make_view(scene, self._picture(name, scene), hooks, self._reasons, wording)
@@ -116,15 +95,14 @@ class GroupedViews:
         view["visible_steps"] = (
             merge_consecutive(activity.merge_group(group).steps) if group.id else [(activity.first, activity.last)]
         )
-        outer = self._groups.breadcrumbs(pass_id, wording) if self._groups else []
         groups = _enclosing_groups(pictures.views, group)
-        view["breadcrumbs"] = [*outer, *((f"{pass_id}/{at.id}", wording(self._title(pass_id, at))) for at in groups)]
+        view["breadcrumbs"] = [(f"{pass_id}/{at.id}", wording(self._title(pass_id, at))) for at in groups]
         return view
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """Yield the search entries of one pass, and if passes are grouped, an entry for the pass itself."""
+        """Yield the search entries of one pass, and if there are several passes, an entry for the pass itself."""
         pictures = self._pass_pictures(pass_id)
-        if self._groups:
+        if len(self._passes) > 1:
             steps = list(self._trace.lookup.steps(pass_id)[:1])
             yield Entry("pass", pass_title(self._trace, pass_id), "", -1, f"{pass_id}/", steps)
         yield from search_entries(self._trace, pictures.views, pictures.activity)
@@ -151,7 +129,7 @@ class GroupedViews:
         return pass_id, pictures, pictures.groups[group_id]
 
     def _pass_pictures(self, pass_id: int) -> PassPictures:
-        """Return the pictures of one pass; the last ``MANY`` passes are cached, since users open group after group."""
+        """Return the pictures of one pass. Those of the latest passes are cached: users open group after group."""
         if pass_id not in self._pictures_by_pass:
             self._pictures_by_pass[pass_id] = PassPictures(self._trace, pass_id)
             for oldest in list(self._pictures_by_pass)[:-MAX_VISIBLE_BOXES]:

@@ -10,7 +10,7 @@ from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions
 from hookviz.player.payload import Content, page_state
-from hookviz.player.static_picture import initial_run, static_picture
+from hookviz.player.static_picture import static_picture
 from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import say
 from hookviz.support.messages.languages import LANGUAGE_TAGS, speaking
@@ -144,8 +144,8 @@ def _player_html(content: Content, hint: str, *, packed: bool) -> str:
     The script is packed, since nothing compresses a page from disk or the output of a cell; a small one unpacks it.
     """
     embedded: Content = {**content}
-    if len(content["runs"]) == 1 and len(initial_run(content)["pictures"]) == len(content["svgs"]):
-        embedded["svgs"] = []  # the script reads them from the static picture
+    if len(content["svgs"]) == 1:
+        embedded["svgs"] = []  # the script reads it from the static picture
     # The error message is part of the script element: where sanitizers remove scripts, it is removed with them.
     failed = escape_text(say("page.failed", why="{why}"))
     data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(page_state(embedded))}</script>'

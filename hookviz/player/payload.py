@@ -104,8 +104,6 @@ class Outline(TypedDict):
     """Step → the indices in ``Content.questions`` of the questions before it, which are asked one after the other."""
     views: list[str]
     """The name of the top-level picture of each pass."""
-    overview: str
-    """The name of the picture of all passes; empty if there is none."""
 
 
 class StepsChunk(TypedDict):
@@ -139,8 +137,8 @@ class HookPin(TypedDict):
 class View(TypedDict):
     """A picture, and what it shows at each step. Elements are named by their ids in the SVG."""
 
-    svg: int | str | SharedPicture
-    """The picture, or its index in ``Content.svgs``; -1 for no picture."""
+    svg: int | SharedPicture
+    """The picture as a template, or its index in ``Content.svgs``; -1 for no picture."""
     steps: dict[str, list[int]]
     """Element → the steps in which something happens to it."""
     clicks: dict[str, list[int]]
@@ -225,10 +223,10 @@ class RunContent(TypedDict):
     """The hooks that did not fire; missing if there are none, and in all runs but the first."""
     unfired_more: NotRequired[Message]
     """How many more there are; missing if all are listed."""
-    pictures: list[int]
-    """The indices in ``Content.svgs`` of the pictures that are shown first."""
-    pass_numbers: NotRequired[list[int]]
-    """The number of each pass among all that ran, from 1; missing if the run holds all of them."""
+    picture: int
+    """The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows."""
+    last_pass: NotRequired[Message]
+    """The title of its last pass; missing if it has only one."""
 
 
 class HookText(TypedDict):

@@ -1,6 +1,6 @@
 """Views: a scene as data for the browser, with its SVG and what each step highlights and writes in it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from hookviz.picture import element_ids as ids
@@ -30,7 +30,7 @@ Texts = Mapping[str, Mapping[int, str]]
 
 def make_view(
     scene: Scene,
-    svg: int | str | SharedPicture,
+    svg: int | SharedPicture,
     hooks: Mapping[int, int],
     reasons: Mapping[int, str],
     wording: Wording,
@@ -127,11 +127,6 @@ def pack_layers(scenes: Iterable[Scene]) -> Packed:
 
 class SceneViews:
     """The pictures of a small trace: one for each pass, with all its boxes."""
-
-    overview = ""
-    """Empty: there is no picture of all passes."""
-    group_names: Sequence[str] = ()
-    """Empty: passes are not grouped."""
 
     def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
         self._trace, self._reasons = trace, reasons

@@ -149,8 +149,10 @@ class _SeveralRuns:
             "outline": self._outline(number, self._ask(number, texts)),
             "word_indices": word_indices,
             "firings": firing_rows(steps, self._wording),
-            "pictures": self._pictures.indices_of(number),
+            "picture": self._pictures.indices_of(number)[-1],
         }
+        if len(self._scenes[number]) > 1:
+            run["last_pass"] = self._wording(pass_title(self._traces[number], max(self._scenes[number])))
         if number == 0:
             self._unfired.add_to(run, self._wording)
         return run
@@ -215,7 +217,6 @@ class _SeveralRuns:
             "norm": [norms.get(step.index) for step in steps],
             "questions": questions,
             "views": [_view_name(number, pass_id) for pass_id in picture_indices],
-            "overview": "",
         }
 
     def _views(self, number: int) -> Iterator[tuple[str, ViewChunk]]:

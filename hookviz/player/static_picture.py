@@ -1,48 +1,30 @@
-"""The static version of a player, for paper and where scripts are blocked: final pictures, and tables of hooks.
-
-On a page, a comparison shows both of its runs, and a what-if the run with all hooks on and the runs with one of
-them off.
-"""
+"""The static version of a player, for paper and where scripts are blocked: the end of the pass, and tables of hooks."""
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import cast
 
-from hookviz.picture.inline_svg import escape_text, fill_texts, prepare_for_notebook, set_size
-from hookviz.player.payload import Content, FiringRow, RunContent, StepsChunk, UnfiredText, ViewChunk
+from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
+from hookviz.player.payload import Content, FiringRow, RunContent, UnfiredText
 from hookviz.support.messages import say
 from hookviz.support.messages.text import Message, translate
 
-MAX_SIDES = 6
-"""The most runs with a picture: paper for more would be wasted."""
-MAX_DIFFERENCES = 60
-"""The most rows of the table of differences."""
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
 UNFIRED_COLUMNS = ("step", "hook", "kind", "on", "why", "advice")
 
 
 def static_picture(content: Content, hint: str, *, packed: bool) -> str:
-    """Return the final state of the initial run of ``content`` as HTML; ``hint`` says how to make it play.
+    """Return the end of the initial run of ``content`` as HTML; ``hint`` says how to make it play.
 
-    Notebooks that are not trusted remove SVG from their outputs. With ``packed``, each picture is an image instead.
+    Notebooks that are not trusted remove SVG from their outputs. With ``packed``, the picture is an image instead.
     """
     run = initial_run(content)
-    svgs = [content["svgs"][index] for index in dict.fromkeys(run["pictures"])]
-    # The output of a notebook stays small: it has the initial run alone.
-    sides = [] if packed else list_sides(content)
-    titles = _pass_titles(run, len(svgs))
-    figures = [_figure_html(svg, title, packed) for svg, title in zip(svgs, titles, strict=True)]
-    if sides:
-        figures = [figure for number in sides for figure in _side_figures(content, number)]
     summary = say("page.about", steps=f"{run['steps']:,}")
     unfired = _unfired_table(run, content)
     # The table says the same of hooks that did not fire.
     findings = [finding["text"] for finding in content["findings"] if not (unfired and finding.get("unfired"))]
     notes = [f"<li>{_message_html(note, content)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
     note_list = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
-    table = _firings_table(run["firings"], content)
-    parts = [f"<p>{summary} {hint}</p>", note_list, *figures, _omitted_note(content, sides), table, unfired]
-    parts += [_differences_table(content)] if sides else []
+    parts = [f"<p>{summary} {hint}</p>", note_list, _figure_html(content, packed), _firings_table(content), unfired]
     # No <section>: reveal.js turns each section into a slide.
     return f'<div class="hv-still">{"".join(parts)}</div>'
 
@@ -52,101 +34,19 @@ def initial_run(content: Content) -> RunContent:
     return content["runs"][content["initial_state"].get("shown", 0)]
 
 
-def list_sides(content: Content) -> list[int]:
-    """Return the indices of the runs that are shown as pictures; empty if there is only one run.
-
-    They are the initial run and its baseline, and of a what-if also the runs with one hook off, ``MAX_SIDES`` at most.
-    """
-    if len(content["runs"]) < 2:
-        return []
-    initial = content["initial_state"].get("shown", 0)
-    baseline = content["runs"][initial]["baseline"]
-    alone = [run for off, run in content["combinations"].items() if "," not in off]
-    chosen = [*([0] if content["combinations"] else []), *([] if baseline is None else [baseline]), initial, *alone]
-    return list(dict.fromkeys(chosen))[:MAX_SIDES]
-
-
-def _side_figures(content: Content, number: int) -> list[str]:
-    """Return a figure for each pass of a run, with the texts of that run and its name."""
-    views = list_views(content, number)
-    run = content["runs"][number]
-    label = _message_html(run["label"], content)
-    figures = []
-    for index, view in enumerate(views):
-        if not isinstance(view["svg"], int) or view["svg"] < 0:
-            continue
-        name = say("page.pass", number=index + 1, count=len(views)) if len(views) > 1 else ""
-        caption = " · ".join(filter(None, (label, name)))
-        svg = fill_texts(content["svgs"][view["svg"]], _side_texts(content, view))
-        picture = _add_label(set_size(svg))
-        figures.append(f'<figure data-run="{number}"><figcaption>{caption}</figcaption>{picture}</figure>')
-    return figures
-
-
-def list_views(content: Content, number: int) -> list[ViewChunk]:
-    """Return the views of a run, one for each pass."""
-    views = [chunk for name, chunk in content["chunks"].items() if name.startswith(f"run{number}/")]
-    return [cast(ViewChunk, view) for view in views if isinstance(view, dict)]
-
-
-def _side_texts(content: Content, view: ViewChunk) -> dict[str, str]:
-    """Return the final texts of a view; texts that only other runs have are empty."""
-    drawn = (other for number in range(len(content["runs"])) for other in list_views(content, number))
-    names = {name for other in drawn if other["svg"] == view["svg"] for name in other["texts"]}
-    own = {name: translate(steps[-1][1], content["words"]) for name, steps in view["texts"].items() if steps}
-    return dict.fromkeys(names, "") | own
-
-
-def _omitted_note(content: Content, sides: Sequence[int]) -> str:
-    count = len(content["runs"])
-    return f"<p>{say('page.omitted', count=count)}</p>" if 0 < len(sides) < count else ""
-
-
-def _differences_table(content: Content) -> str:
-    """Return the steps in which the initial run differs from its baseline, with the sentences of both."""
-    initial = content["initial_state"].get("shown", 0)
-    run = content["runs"][initial]
-    if run["baseline"] is None:
-        return ""
-    baseline = content["runs"][run["baseline"]]
-    pairs = enumerate(zip(baseline["word_indices"] or (), run["word_indices"] or (), strict=False), 1)
-    different = [(step, pair) for step, pair in pairs if pair[0] != pair[1]]
-    rows = "".join(
-        f"<tr><td>{step}</td>{''.join(f'<td>{_sentence_html(content, index)}</td>' for index in pair)}</tr>"
-        for step, pair in different[:MAX_DIFFERENCES]
-    )
-    labels = "".join(f'<th scope="col">{_message_html(side["label"], content)}</th>' for side in (baseline, run))
-    head = f'<th scope="col">{say("player.col_step")}</th>{labels}'
-    caption = say("page.differences", count=f"{len(different):,}", shown=min(len(different), MAX_DIFFERENCES))
-    table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="hv-scroll">{table}</div>' if different else f"<p>{say('page.no_difference')}</p>"
-
-
-def _sentence_html(content: Content, index: int) -> str:
-    """Return the sentence of a step, by the index of its words among the words of all runs."""
-    number, place = divmod(index, content["chunk_size"])
-    chunk = cast(StepsChunk, content["chunks"][f"steps{number}"])
-    return _message_html(chunk["steps"][place]["sentence"], content)
-
-
 def _message_html(message: Message, content: Content) -> str:
     return escape_text(translate(message, content["words"]))
 
 
-def _pass_titles(run: RunContent, count: int) -> list[str]:
-    """Return the titles of the pictures of ``count`` passes; empty ones if there is only one."""
-    numbers = run.get("pass_numbers", [])
-    if len(numbers) == count:
-        return [say("fold.pass", number=f"{number:,}") for number in numbers]
-    return [say("page.pass", number=index + 1, count=count) if count > 1 else "" for index in range(count)]
-
-
-def _figure_html(svg: str, title: str, packed: bool) -> str:
-    caption = f"<figcaption>{title}</figcaption>" if title else ""
+def _figure_html(content: Content, packed: bool) -> str:
+    """Return the end of the last pass of the initial run, with the names of the run and the pass if there are any."""
+    run = initial_run(content)
+    svg = content["svgs"][run["picture"]]
+    titles = [_message_html(title, content) for title in (run["label"], run.get("last_pass", "")) if title]
+    caption = f"<figcaption>{' · '.join(titles)}</figcaption>" if titles else ""
     # An image is a document of its own: its style sheet follows the dark mode of the system.
-    return (
-        f"<figure>{caption}{_image_html(prepare_for_notebook(svg)) if packed else _add_label(set_size(svg))}</figure>"
-    )
+    picture = _image_html(prepare_for_notebook(svg)) if packed else _add_label(set_size(svg))
+    return f"<figure>{caption}{picture}</figure>"
 
 
 def _add_label(svg: str) -> str:
@@ -158,13 +58,15 @@ def _image_html(svg: str) -> str:
     return f'<img alt="{say("page.picture")}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _firings_table(firings: Sequence[FiringRow], content: Content) -> str:
-    rows = [_firing_cells(firing, content) for firing in firings]
-    return _table_html(COLUMNS, rows, say("player.firings")) if firings else ""
+def _firings_table(content: Content) -> str:
+    run = initial_run(content)
+    rows = [_firing_cells(firing, content) for firing in run["firings"]]
+    caption = " · ".join(filter(None, (say("player.firings"), _message_html(run["label"], content))))
+    return _table_html(COLUMNS, rows, caption) if rows else ""
 
 
 def _unfired_table(run: RunContent, content: Content) -> str:
-    """Return the table of the hooks that did not fire, which the player hides with the other answers."""
+    """Return the table of the hooks that did not fire."""
     if not run.get("unfired"):
         return ""
     rows = [_unfired_cells(hook, content) for hook in run["unfired"]]

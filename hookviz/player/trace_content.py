@@ -5,14 +5,13 @@ A chunk is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a pic
 a widget requests chunks from the kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Protocol
 
 from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
-from hookviz.picture.grouping import MAX_VISIBLE_BOXES
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
 from hookviz.picture.grouping.activity import collect_pass_activity
-from hookviz.picture.grouping.pass_groups import needs_pass_groups
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
@@ -29,7 +28,7 @@ from hookviz.player.payload import (
     View,
 )
 from hookviz.player.question_pool import QuestionPool
-from hookviz.player.scene_views import SceneViews
+from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.unfired_texts import UnfiredTexts
@@ -51,7 +50,8 @@ from hookviz.trace.traversal import (
 MAX_UNSPLIT_STEPS = 400
 """A trace with more steps is large. The words of a step take about 0.5 KB."""
 OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
-"""The number of step chunks, and of pictures, in the output of a notebook cell of a large trace."""
+"""The number of step chunks, and of pictures, in the output of a notebook cell of a large trace; up to
+``MAX_VISIBLE_BOXES`` passes have a picture each."""
 MAX_FIRINGS = 1_000
 """The most rows of the table of firings."""
 SEARCH_INDEX = "index"
@@ -59,7 +59,7 @@ SEARCH_INDEX = "index"
 
 def is_large(trace: TraceData) -> bool:
     """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
-    if len(trace.rows) > MAX_UNSPLIT_STEPS or needs_pass_groups(trace):
+    if len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace):
         return True
     return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in range(len(trace.roots)))
 
@@ -73,10 +73,6 @@ def _count_boxes(trace: TraceData, pass_id: int) -> int:
 
 class Pictures(Protocol):
     """The named pictures of a trace."""
-
-    @property
-    def overview(self) -> str:
-        """The name of the picture of all passes; empty if there is none."""
 
     @property
     def top_views(self) -> list[str]:
@@ -94,12 +90,8 @@ class Pictures(Protocol):
     def layers(self) -> Packed:
         """The SVGs with each layer, packed; empty if there are no layers."""
 
-    @property
-    def group_names(self) -> Sequence[str]:
-        """The names of the pictures of groups of passes."""
-
     def views_of(self, pass_id: int) -> list[str]:
-        """Return the names of the pictures of one pass."""
+        """Return the names of the pictures of one pass, that of the whole pass first."""
 
     def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
@@ -145,7 +137,7 @@ class TraceContent:
         if not self.is_large:
             return self.content()
         content, wording = self._content([*self._pictures.initial_views]), Wording()
-        names, passes = [*self._step_chunk_names(), *self._pictures.group_names], self.trace.lookup.passes
+        names, passes = [*self._step_chunk_names()], self.trace.lookup.passes
         entries: list[Entry] = []
         with progress(say("progress.preparing", n="{n}", total="{total}"), len(names) + len(passes)) as tick:
             for name in names:
@@ -165,14 +157,15 @@ class TraceContent:
         if not self.is_large:
             return self.content()
         content, steps = self.content(), list(self._step_chunk_names())
-        boxes = list(islice(self._view_names(), OUTPUT_BOXES + 1))
-        for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:OUTPUT_BOXES]):
+        most = max(OUTPUT_BOXES, min(MAX_VISIBLE_BOXES, len(self._pictures.top_views)))
+        boxes = list(islice(self._view_names(), most + 1))
+        for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
             self._add_chunk(content, name)
         wording = Wording()
         if len(steps) > OUTPUT_CHUNKS:
             content["notes"].append(wording(say("trace.brief.steps", steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}")))
-        if len(boxes) > OUTPUT_BOXES:
-            content["notes"].append(wording(say("trace.brief.boxes", boxes=OUTPUT_BOXES)))
+        if len(boxes) > most:
+            content["notes"].append(wording(say("trace.brief.boxes", boxes=most)))
         content["words"].update(wording.words)
         return content
 
@@ -222,10 +215,10 @@ class TraceContent:
         return (f"steps{number}" for number in range(-(-len(self.trace.rows) // CHUNK_SIZE)))
 
     def _view_names(self) -> Iterator[str]:
-        """Yield the names of all pictures."""
-        yield from self._pictures.group_names
+        """Yield the names of all pictures, those of whole passes first."""
+        yield from self._pictures.top_views
         for pass_id in self.trace.lookup.passes:
-            yield from self._pictures.views_of(pass_id)
+            yield from self._pictures.views_of(pass_id)[1:]
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
@@ -241,11 +234,11 @@ class TraceContent:
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
             "firings": firing_rows(shown_firings, wording),
-            "pictures": [*range(len(self._pictures.svgs))],
+            "picture": len(self._pictures.svgs) - 1,
         }
+        if len(self.trace.lookup.passes) > 1 or self.trace.lacks_passes:
+            run["last_pass"] = wording(pass_title(self.trace, self.trace.lookup.passes[-1]))
         self._unfired.add_to(run, wording)
-        if self.trace.lacks_passes:
-            run["pass_numbers"] = [self.trace.pass_number(pass_id) for pass_id in self.trace.lookup.passes]
         content: Content = {
             "runs": [run],
             "chunk_size": CHUNK_SIZE,
@@ -289,7 +282,6 @@ class TraceContent:
             "norm": norms,
             "questions": pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks)),
             "views": self._pictures.top_views,
-            "overview": self._pictures.overview,
         }
 
     def _limit_notes(self, firing_count: int) -> Iterator[str]:
@@ -297,8 +289,6 @@ class TraceContent:
         passes = self.trace.lookup.passes
         if firing_count < len(self.trace.firings):
             yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{firing_count:,}")
-        if self._pictures.overview:
-            yield say("trace.passes", count=f"{len(passes):,}", most=MAX_VISIBLE_BOXES)
         pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
         if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)

@@ -29,15 +29,12 @@ SCRIPT = (
     'link = ipywidgets.jslink((player, "step"), (slider, "value"))\nipywidgets.VBox([player, slider])',
 )
 
-MODULES = (
-    "import torch, hookviz as hv\nfrom torch import nn\n"
-    "class SumNet(nn.Module):\n    def forward(self, a, b, c):\n        return a + b + c\nnet = SumNet()\n"
-    "net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))\n"
-    "net.register_forward_hook(lambda module, args, output: output + 100)\n"
-    "one, two, three = (torch.tensor(float(i), requires_grad=True) for i in (1, 2, 3))",
-    "with hv.record(net) as trace:\n    net(one, two, c=three).backward()\ntrace",
+DRAWINGS = (
+    "import graphviz, torch, hookviz as hv\nx = torch.tensor(2.0, requires_grad=True)\nhv.draw(x * x)",
+    'drawing = graphviz.Digraph()\ndrawing.edge("loss", "weight")\nhv.render(drawing)',
+    "with hv.record() as trace:\n    (x * x).backward()\ntrace",
 )
-"""Lesson 03's network."""
+"""A picture of ours, one of another package's graph, and a player."""
 
 LINKS = (
     *SCRIPT[:3],
@@ -69,13 +66,6 @@ CELLS_NOT_RUN = """() => window.jupyterapp.shell.currentWidget.content.widgets.m
 """The code of the cells that have not run yet, including cells that JupyterLab has not rendered."""
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests marked ``both_themes`` in the light and the dark theme, others in the light one."""
-    if {"page", "theme"} <= set(metafunc.fixturenames):
-        marker = metafunc.definition.get_closest_marker("both_themes")
-        metafunc.parametrize("theme", ["light", "dark"] if marker else ["light"], scope="module")
-
-
 SLOW_WIDGET_ERROR = "[anywidget] Failed to initialize model."
 """anywidget's message if a widget takes over two seconds; it still appears, but gets no further kernel messages."""
 
@@ -92,7 +82,7 @@ def chrome() -> Iterator[Browser]:
 def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("notebooks")
     write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
-    write_notebook(folder / "modules.ipynb", *MODULES)
+    write_notebook(folder / "drawings.ipynb", *DRAWINGS)
     write_notebook(folder / "sliders.ipynb", *SLIDERS)
     write_notebook(folder / "links.ipynb", *LINKS)
     write_notebook(folder / "large.ipynb", *LARGE)
@@ -215,7 +205,11 @@ def projector_page(lab_context: BrowserContext, lab: Lab) -> Iterator[Page]:
     page.close()
 
 
-@pytest.fixture(scope="session", params=sorted(path.name for path in LESSONS.glob("[01]*.ipynb")))
+SHOWN_LESSONS = ("01_the_graph.ipynb", "07_gradients_in_trouble.ipynb", "13_inside_a_transformer.ipynb")
+"""The first lesson, one with findings, and one with large pictures; ``tests/course`` runs all without a browser."""
+
+
+@pytest.fixture(scope="session", params=SHOWN_LESSONS)
 def lesson(request: pytest.FixtureRequest, projector_page: Page, lab: Lab) -> Iterator[Page]:
     """A page with one lesson, after all its cells have run."""
     open_on_projector(lab, projector_page, request.param)

@@ -11,7 +11,6 @@ from tests.browser.conftest import press
 from tests.unit.test_step_lines import NET, SCRIPT, run_script
 
 Opener = Callable[..., Page]
-WIDTHS = (1280, 390)
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +74,8 @@ def test_a_step_without_a_line_keeps_the_code_and_takes_the_arrow_away(open_file
     assert player.locator(".hv-program").bounding_box() == top
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_arrow_stands_at_the_call_of_a_module_and_is_in_view(open_file: Opener, width: int) -> None:
-    page = open_file("net", width=width)
+def test_the_arrow_stands_at_the_call_of_a_module_and_is_in_view_on_a_phone(open_file: Opener) -> None:
+    page = open_file("net", width=390)
     player_of(page)
     for title, line in {
         "net.first is called": "11 h = self.first(x)",
@@ -115,8 +113,8 @@ def test_what_is_for_experts_stands_under_more_which_stays_open(open_file: Opene
     expect(player.locator(".hv-more .hv-source").first).to_be_visible()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_first_step_says_what_to_do_and_the_first_button_does_it(open_file: Opener, width: int) -> None:
+def test_the_first_step_says_what_to_do_and_the_first_button_does_it(open_file: Opener) -> None:
+    width = 390
     page = open_file(width=width)
     player = player_of(page)
     start = player.locator(".hv-start")
@@ -130,10 +128,3 @@ def test_the_first_step_says_what_to_do_and_the_first_button_does_it(open_file: 
     first.click()
     expect(player.locator(".hv-count")).to_have_text("Step 2 of 13")
     expect(start).to_be_hidden()
-
-
-def test_the_first_step_says_nothing_while_predicting(open_file: Opener) -> None:
-    page = open_file()
-    player = player_of(page)
-    press(page, "p")
-    expect(player.locator(".hv-start")).to_be_hidden()

@@ -57,13 +57,12 @@ def check_static_view(page: Page) -> None:
     expect(page.locator(".hv-player")).to_have_count(0)
 
 
-@pytest.mark.parametrize("name", ["small", "large"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_static_picture_and_the_reason_are_shown_if_the_player_fails_to_start(
-    name: str, fault: str, open_with_script: Opener
+    fault: str, open_with_script: Opener
 ) -> None:
     script, reason = FAULTS[fault]
-    page = open_with_script(name, script)
+    page = open_with_script("small", script)
     message = page.locator(".hv-failed")
     expect(message).to_contain_text("The player could not start in this browser (")
     expect(message).to_contain_text(reason)
@@ -76,9 +75,8 @@ def test_static_picture_is_shown_if_scripts_are_blocked(open_with_script: Opener
     expect(page.locator(".hv-still")).to_contain_text("With JavaScript, you can step through it on this page.")
 
 
-@pytest.mark.parametrize("name", ["small", "large"])
-def test_static_picture_is_hidden_once_the_player_has_started(name: str, open_with_script: Opener) -> None:
-    page = open_with_script(name)
+def test_static_picture_is_hidden_once_the_player_has_started(open_with_script: Opener) -> None:
+    page = open_with_script("large")
     expect(page.locator(".hv-live .hv-picture")).to_be_visible()
     expect(page.locator(".hv-still")).to_be_hidden()
     expect(page.locator(".hv-failed")).to_have_count(0)

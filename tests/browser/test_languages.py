@@ -36,9 +36,7 @@ def language_of(page: Page) -> tuple[str | None, str | None, str]:
     )
 
 
-@pytest.mark.parametrize(
-    ("locale", "language"), [("zh-CN", "zh-CN"), ("zh-TW", "zh-CN"), ("de-DE", "en"), ("en-US", "en")]
-)
+@pytest.mark.parametrize(("locale", "language"), [("zh-TW", "zh-CN"), ("de-DE", "en")])
 def test_page_opens_in_the_language_of_the_reader(open_file: Opener, locale: str, language: str) -> None:
     page = open_file(locale=locale)
     assert language_of(page)[:2] == (language, language)
@@ -68,16 +66,6 @@ def test_switch_changes_everything_and_keeps_the_step(open_file: Opener) -> None
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_switch_works_from_the_keyboard_and_gives_the_focus_back(open_file: Opener) -> None:
-    page = open_file(locale="en-US")
-    page.locator(".hv-view > summary").focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="中文", exact=True).focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(".hv-live .hv-player")).to_have_attribute("lang", "zh-CN")
-    expect(page.locator(".hv-view > summary")).to_be_focused()
-
-
 def test_switch_of_a_what_if_keeps_the_hooks_that_are_off(open_file: Opener) -> None:
     page = open_file("whatif", locale="en-US")
     press(page, "End", "1")
@@ -89,6 +77,7 @@ def test_switch_of_a_what_if_keeps_the_hooks_that_are_off(open_file: Opener) -> 
 def test_page_in_one_language_has_no_switch(open_file: Opener) -> None:
     page = open_file("chinese", locale="en-US")
     expect(page.locator(".hv-languages")).to_have_count(0)
+    expect(page.locator(".hv-no-glyphs")).to_have_count(0)
     assert language_of(page)[:2] == ("zh-CN", "zh-CN")
 
 
@@ -103,12 +92,6 @@ def test_a_computer_without_chinese_characters_says_so(new_offline_page: Callabl
     expect(page.locator(".hv-live .hv-no-glyphs")).to_have_count(0)
 
 
-def test_a_computer_with_chinese_characters_says_nothing(open_file: Opener) -> None:
-    page = open_file("chinese", locale="zh-CN")
-    expect(page.locator(".hv-live .hv-player")).to_be_visible()
-    expect(page.locator(".hv-no-glyphs")).to_have_count(0)
-
-
 def test_no_english_word_is_left_in_a_chinese_player(open_file: Opener) -> None:
     page = open_file("chinese", locale="zh-CN")
     texts = page.locator(".hv-live .hv-player").evaluate(
@@ -120,17 +103,6 @@ def test_no_english_word_is_left_in_a_chinese_player(open_file: Opener) -> None:
         text for text in texts if any(word in text.split() for word in ("the", "of", "step", "hook", "is", "gradient"))
     }
     assert english == set()
-
-
-def test_keys_work_while_an_input_method_is_on(open_file: Opener) -> None:
-    page = open_file("chinese", locale="zh-CN")
-    press(page, "Home")
-    # What Chromium reports for P with a Chinese input method.
-    page.locator(".hv-live .hv-player").evaluate(
-        """(root) => root.dispatchEvent(new KeyboardEvent("keydown",
-          { key: "Process", code: "BracketRight", keyCode: 229, bubbles: true, cancelable: true }))"""
-    )
-    expect(page.locator(".hv-step-of, .hv-head").first).not_to_contain_text("第 1 步")
 
 
 def test_chinese_player_has_no_accessibility_violations(open_file: Opener) -> None:

@@ -1,11 +1,8 @@
 """The lessons in JupyterLab: every cell runs, and the players step."""
 
 import re
-from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
-
-from tests.browser.lab import Lab
 
 
 def test_no_cell_raises_an_error(lesson: Page) -> None:
@@ -29,11 +26,3 @@ def test_details_with_answers_are_closed(lesson: Page) -> None:
 
 def test_nothing_is_written_to_the_console(lesson: Page) -> None:
     assert lesson.errors == []  # type: ignore[attr-defined]
-
-
-def test_look_up_page_on_articles_runs_without_errors(open_page: Callable[..., Page], lab: Lab) -> None:
-    page = open_page("what_your_article_says.ipynb")
-    assert page.locator('[data-mime-type="application/vnd.jupyter.error"]').count() == 0
-    assert page.errors == []  # type: ignore[attr-defined]
-    page.close()
-    lab.end("what_your_article_says.ipynb")

@@ -1,25 +1,38 @@
 """Modules in the player: their calls, their hooks, and clicks on their frames."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from scenes import SumNet, leaf
 
+import hookviz as hv
 from tests.browser.accessibility import SERIOUS, violations
 
 
 @pytest.fixture(scope="module")
-def page(theme: str, open_page: Callable[..., Page]) -> Page:
-    return open_page("modules.ipynb", theme=theme)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with the network of lesson 03."""
+    net = SumNet()
+    net.register_forward_pre_hook(lambda module, args: (args[0] + 10, args[1]))
+    net.register_forward_hook(lambda module, args, output: output + 100)
+    one, two, three = (leaf(number) for number in (1.0, 2.0, 3.0))
+    with hv.record(net) as trace:
+        net(one, two, c=three).backward()
+    path = tmp_path_factory.mktemp("modules")
+    trace.to_html(path / "index.html")
+    return path
+
+
+@pytest.fixture
+def page(open_file: Callable[..., Page]) -> Page:
+    return open_file()
 
 
 @pytest.fixture
 def player(page: Page) -> Locator:
-    found = page.locator(".hv-player").first
-    found.scroll_into_view_if_needed()
-    found.focus()
-    page.keyboard.press("Home")
-    return found
+    return page.locator(".hv-player")
 
 
 def go(player: Locator, steps: int) -> None:
@@ -41,7 +54,6 @@ def test_nodes_created_by_a_call_are_marked_only_at_its_step(player: Locator) ->
     expect(player.locator(".hv-node.hv-near")).to_have_count(0)
 
 
-@pytest.mark.both_themes
 def test_activations_and_gradients_differ_in_colour(player: Locator) -> None:
     def color() -> str:
         return str(player.locator(".hv-panel .hv-value").first.evaluate("e => getComputedStyle(e).color"))
@@ -62,7 +74,6 @@ def test_legend_explains_the_glyph_of_modules(player: Locator) -> None:
     expect(player.locator(".hv-legend")).to_contain_text("module")
 
 
-@pytest.mark.both_themes
 def test_axe_reports_no_serious_violation(page: Page, player: Locator) -> None:
     go(player, 1)
     assert violations(page, inside=".hv-player", impacts=SERIOUS) == []

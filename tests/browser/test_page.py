@@ -2,14 +2,13 @@
 
 import base64
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from scenes import c_hook, leaf, recorded
+from scenes import recorded
 
 import hookviz as hv
 from hookviz.player.html_page import render_output
@@ -19,7 +18,6 @@ from tests.browser.test_screen import READ_PIXEL
 from tests.proof.mutants import hostile, saved
 
 Opener = Callable[..., Page]
-HOSTILE = "</script><img src=x onerror=alert(1)><!--\u202e"
 FOREIGN_MARKUP = (
     '0"></text><image href="/etc/passwd"/><script>window.ran = 1</script><IMG SRC=x onerror="window.ran = 2">'
 )
@@ -29,13 +27,6 @@ FOREIGN_MARKUP = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     recorded().to_html(folder / "index.html", title="The graph a to e")
-    x = leaf(2.0)
-    x.register_hook(c_hook)
-    with hv.record(names={HOSTILE: x}) as trace:
-        (x * x).backward()
-    trace.hook_rows[0] = trace.hook_rows[0]._replace(text=HOSTILE, name=HOSTILE)
-    trace.notes.append(HOSTILE)
-    trace.to_html(folder / "hostile.html", title=HOSTILE)
     (folder / "foreign.json").write_text(json.dumps(hostile(json.loads(saved("modules")), FOREIGN_MARKUP)))
     hv.load(folder / "foreign.json").to_html(folder / "foreign.html", title=FOREIGN_MARKUP)
     return folder
@@ -80,12 +71,6 @@ def test_page_makes_no_further_requests(open_file: Opener) -> None:
     assert page.requests == [page.url.partition("#")[0]]  # type: ignore[attr-defined]
 
 
-def test_space_starts_playing(open_file: Opener) -> None:
-    page = open_file()
-    page.keyboard.press(" ")
-    expect(page.locator(".hv-count")).to_have_text(re.compile(r"Step (?!1 |2 )\d+ of 16"))
-
-
 def test_buttons_on_a_phone_are_large_enough_to_tap(open_file: Opener) -> None:
     page = open_file(width=390, has_touch=True, is_mobile=True)
     page.get_by_label("Next step").tap()
@@ -105,8 +90,7 @@ def test_phone_shows_the_picture_the_words_and_the_controls_below_each_other_on_
     assert buttons and buttons["y"] + buttons["height"] <= SIZES[390]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_axe_reports_no_violation(open_file: Opener, width: int, scheme: str) -> None:
     page = open_file(width=width, color_scheme=scheme)
     page.keyboard.press("]")
@@ -121,29 +105,14 @@ def test_axe_reports_a_picture_without_a_text(new_offline_page: Callable[..., Pa
     assert violations(page, inside="h1") == violations(page, excluded="img") == []
 
 
-@pytest.mark.parametrize("javascript", [True, False])
-def test_page_follows_the_dark_scheme_of_the_system(open_file: Opener, chrome: Browser, javascript: bool) -> None:
-    page = open_file(color_scheme="dark", java_script_enabled=javascript)
+def test_page_without_javascript_follows_the_dark_scheme_of_the_system(open_file: Opener, chrome: Browser) -> None:
+    page = open_file(color_scheme="dark", java_script_enabled=False)
     shot = base64.b64encode(page.screenshot()).decode()
     with closing(chrome.new_page()) as reader:  # the page itself cannot evaluate code without JavaScript
         assert reader.evaluate(READ_PIXEL, shot) == [11, 14, 18]
 
 
-# -- names and sources stay text, and injected content is blocked
-
-
-@pytest.mark.parametrize("javascript", [True, False])
-def test_hostile_names_and_sources_are_shown_as_text(open_file: Opener, javascript: bool) -> None:
-    page = open_file("hostile", java_script_enabled=javascript)
-    expect(page.locator("h1")).to_contain_text("</script><img src=x onerror=alert(1)><!--")
-    view = page.locator(".hv-live" if javascript else ".hv-still")
-    expect(view).to_contain_text("</script><img src=x onerror=alert(1)>")
-    assert page.locator("main img").count() == 0
-    if javascript:
-        page.keyboard.press("]")
-        expect(page.locator(".hv-code")).to_contain_text(HOSTILE[:-1] + "\N{REPLACEMENT CHARACTER}")
-    assert "\u202e" not in page.locator("body").inner_text()
-    assert page.errors == [] and len(page.requests) == 1  # type: ignore[attr-defined]
+# -- markup in a file stays text, and injected content is blocked
 
 
 @pytest.mark.parametrize("javascript", [True, False])
@@ -188,8 +157,8 @@ def check_static_view(page: Page) -> None:
     assert page.locator(".hv-player:visible").count() == 0
 
 
-@pytest.mark.parametrize("width", SIZES)
-def test_page_without_javascript_shows_the_picture_and_the_table(open_file: Opener, width: int) -> None:
+def test_page_without_javascript_shows_the_picture_and_the_table(open_file: Opener) -> None:
+    width = 390
     page = open_file(width=width, java_script_enabled=False)
     check_static_view(page)
     for part in ("svg", "table"):
@@ -233,14 +202,13 @@ def test_each_output_gets_one_player_if_scripts_run_elsewhere(chrome: Browser) -
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_static_picture_follows_the_colour_scheme_of_the_page_around_it(chrome: Browser, scheme: str) -> None:
+def test_static_picture_follows_the_colour_scheme_of_the_page_around_it(chrome: Browser) -> None:
     html = render_output(recorded().content())
     with closing(chrome.new_page()) as page:
-        page.set_content(f'<body style="color-scheme: {scheme}">{html[: html.index("<script")]}')
+        page.set_content(f'<body style="color-scheme: dark">{html[: html.index("<script")]}')
         shot = base64.b64encode(page.locator(".hv-still img").screenshot()).decode()
         colour = page.evaluate(READ_PIXEL, shot)
-        assert max(colour) < 64 if scheme == "dark" else min(colour) > 192
+        assert max(colour) < 64
         page.evaluate(INSERT_OUTPUT, html)
         expect(page.locator(".hv-player")).to_have_count(1)
         assert page.locator(".hv-player style").count() == 0, "it would turn the colours of every drawing"

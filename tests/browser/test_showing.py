@@ -1,13 +1,14 @@
 """Breakpoints, larger text, full screen, layers and the menu of the player, by keyboard."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from scenes import recorded
 
 from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import press
-from tests.browser.test_screen import HIDDEN_PARTS
 
 Opener = Callable[..., Page]
 
@@ -20,20 +21,23 @@ SMALLEST_FONT_SIZE = """player => Math.min(...[...player.querySelectorAll("*")].
 
 
 @pytest.fixture(scope="module")
-def page(theme: str, open_page: Opener) -> Page:
-    page = open_page("a_to_e.ipynb", theme=theme, height=720)
-    page.emulate_media(reduced_motion="reduce")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("showing")
+    recorded().to_html(path / "index.html")
+    return path
+
+
+@pytest.fixture
+def page(open_file: Opener) -> Page:
+    page = open_file(reduced_motion="reduce")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.bring_to_front()  # the browser fills the screen with the page in front only
     return page
 
 
 @pytest.fixture
 def player(page: Page) -> Locator:
-    page.bring_to_front()  # the browser fills the screen with the page in front only
-    found = page.locator(".hv-player").first
-    found.evaluate("player => player.scrollIntoView({ block: 'start' })")
-    found.focus()
-    page.keyboard.press("Home")
-    return found
+    return page.locator(".hv-player")
 
 
 def is_at(player: Locator, step: int) -> None:
@@ -69,11 +73,6 @@ def test_breakpoint_is_marked_at_the_pin_the_timeline_and_the_row(page: Page, pl
     expect(player.locator(".hv-sign")).to_have_count(0)
 
 
-def test_breakpoint_key_reports_a_step_without_a_hook(page: Page, player: Locator) -> None:
-    press(page, "b")
-    expect(player.locator(".hv-told")).to_contain_text("No hook runs in this step")
-
-
 # -- larger text and the full screen
 
 
@@ -92,17 +91,6 @@ def test_larger_text_has_no_letters_under_18_pixels(page: Page, player: Locator)
     press(page, "Escape", "p", "l")
     player.locator(".hv-view > summary").press("Enter")
     assert player.evaluate(SMALLEST_FONT_SIZE) < 18
-
-
-def test_larger_text_keeps_every_step_visible(page: Page, player: Locator) -> None:
-    press(page, "l")
-    hidden = {}
-    for step in range(1, 17):
-        if parts := player.evaluate(HIDDEN_PARTS):
-            hidden[step] = parts
-        press(page, "ArrowRight")
-    press(page, "l")
-    assert hidden == {}
 
 
 def test_player_enters_and_leaves_full_screen(page: Page, player: Locator) -> None:
@@ -167,18 +155,6 @@ def test_node_layer_shows_the_lists_of_pre_hooks(page: Page, player: Locator) ->
     press(page, "t")
 
 
-def test_clicks_and_breakpoints_work_in_the_tensor_layer(page: Page, player: Locator) -> None:
-    press(page, "t")
-    pin = player.locator(".hv-picture:not([hidden]) .hv-pin", has_text="c_hook")
-    pin.click()
-    is_at(player, 9)
-    press(page, "b")
-    expect(pin.locator(".hv-sign")).to_have_count(1)
-    press(page, "t")
-    expect(player.locator(".hv-picture:not([hidden]) .hv-pin .hv-sign")).to_have_count(1)
-    press(page, "b")
-
-
 # -- the menu
 
 
@@ -195,30 +171,9 @@ def test_view_menu_is_opened_used_and_closed_by_keyboard(page: Page, player: Loc
     expect(summary).to_be_focused()
 
 
-@pytest.mark.both_themes
 def test_axe_reports_no_serious_violation_with_open_menu_and_larger_text(page: Page, player: Locator) -> None:
     press(page, "]", "b", "l")
     player.locator(".hv-view > summary").press("Enter")
     assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
     press(page, "Escape", "b", "l")
     assert page.errors == []  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("width", [800, 390])
-def test_question_and_menu_do_not_overflow_in_a_narrow_window(open_page: Opener, width: int) -> None:
-    page = open_page("a_to_e.ipynb", width=width)
-    page.keyboard.press("Control+b")
-    player = page.locator(".hv-player").first
-    player.scroll_into_view_if_needed()
-    player.focus()
-    press(page, "p", "ArrowRight")
-    expect(player.locator(".hv-ask")).to_be_visible()
-    for key in ("", "l"):
-        press(page, "Escape", key) if key else None
-        player.locator(".hv-view > summary").press("Enter")
-        assert player.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
-        for part in (".hv-bar", ".hv-panel"):
-            assert player.locator(part).evaluate("e => e.scrollWidth - e.clientWidth") <= 1, (part, key)
-        menu, player_box = player.locator(".hv-menu").bounding_box(), player.bounding_box()
-        assert menu and player_box and menu["x"] >= player_box["x"]
-        player.locator(".hv-view > summary").press("Enter")

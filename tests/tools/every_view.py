@@ -3,7 +3,6 @@
 A trace is compared with the one in ``trace.json.other``, if that file exists, else with itself.
 """
 
-import base64
 import json
 import sys
 import tempfile
@@ -52,7 +51,7 @@ def every_view(path: Path) -> dict[str, Any]:
         "quiz": [(asked.text, asked.choices, repr(questions.check(asked.number, 1))) for asked in questions],
         "output": trace._repr_mimebundle_(),
         "picture": trace.figure().pipe(format="svg").decode(),
-        "picture of tensors": base64.b64encode(trace.figure(0, tensors=True).pipe(format="png")).decode(),
+        "picture of tensors": trace.figure(0, tensors=True).pipe(format="svg").decode(),
         "comparison": [repr(comparison), comparison._repr_mimebundle_()],
     }
 

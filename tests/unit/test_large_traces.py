@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import chain, count_calls, fan, leaf, recorded
-from shown import in_english, shown_notes, words_in_english
+from shown import in_english, shown_notes, unpack_chunk, words_in_english
 from torch import nn
 
 import hookviz as hv
@@ -353,6 +353,18 @@ def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPa
     content = TraceContent(trace).content()
     assert len(content["runs"][0]["firings"]) == 10
     assert shown_notes(content) == ["11 hooks fired; the table shows the first 10."]
+
+
+def test_each_pass_has_its_own_picture() -> None:
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(20)))
+    with hv.record(model) as trace:
+        for _ in range(3):
+            model(torch.ones(1, 2)).sum().backward()
+    content = TraceContent(trace).content()
+    assert list(content["chunks"])[:2] == ["0/", "2/"] and len(content["svgs"]) == 2
+    assert [(name, in_english(title)) for name, title in unpack_chunk(content, "2/")["breadcrumbs"]] == [
+        ("2/", "Pass 3")
+    ]
 
 
 def test_a_gradient_sent_to_many_edges_is_abbreviated() -> None:

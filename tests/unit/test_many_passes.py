@@ -1,4 +1,4 @@
-"""Recordings of many passes: the cost is linear in the number of steps, and passes are grouped as modules are."""
+"""Recordings of many passes: the cost is linear in the number of steps, and equal passes share a picture."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 import torch
 from scenes import count_calls, leaf
-from shown import shown_notes, unpack_chunk
+from shown import in_english, outline, shown_notes, unpack_chunk
 from torch import nn
 
 import hookviz as hv
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.player.html_page import page
-from hookviz.player.pass_views import GROUP_PREFIX
 from hookviz.player.trace_content import TraceContent
 from tests.unit.test_large_traces import picture
 
@@ -131,7 +130,7 @@ def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Tra
     assert is_linear([count_calls(lambda count=count: page(cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
-# -- passes in groups
+# -- one picture for each pass
 
 
 @pytest.fixture(scope="module")
@@ -139,22 +138,41 @@ def large() -> TraceContent:
     return TraceContent(cached_trace(record_shared_graph, 200))
 
 
-def test_the_payload_has_one_picture_for_any_number_of_passes(large: TraceContent) -> None:
+def test_the_first_and_the_last_picture_are_sent_first_for_any_number_of_passes(large: TraceContent) -> None:
     content = large.content()
-    assert len(content["svgs"]) == 1 and set(content["chunks"]) == {GROUP_PREFIX, "steps0"}
-    (note,) = [note for note in shown_notes(content) if "200 passes" in note]
-    assert "shown in groups" in note and "record(keep=" in note
+    assert len(content["svgs"]) == 2 and set(content["chunks"]) == {"0/", "199/", "steps0"}
+    assert content["notes"] == []
 
 
-def test_every_pass_is_reachable_through_groups_of_limited_size(large: TraceContent) -> None:
-    groups, passes = [GROUP_PREFIX], []
-    for name in groups:  # grows during the loop
-        view = large.chunk(name)
-        assert 0 < len(view["links"]) <= MAX_VISIBLE_BOXES and view["links"].keys() == view["spans"].keys()
-        groups += [to for to in view["links"].values() if to.startswith(GROUP_PREFIX)]
-        passes += [to for to in view["links"].values() if not to.startswith(GROUP_PREFIX)]
-    assert passes == [f"{pass_id}/" for pass_id in range(200)]
-    assert set(groups) == {name for name in large.chunk_names() if name.startswith(GROUP_PREFIX)}
+def test_each_step_belongs_to_the_picture_of_its_pass(large: TraceContent) -> None:
+    columns = outline(large.content())
+    assert columns["views"] == [f"{pass_id}/" for pass_id in range(200)]
+    assert columns["picture"] == [row.pass_id for row in large.trace.rows]
+    for pass_id in (0, 25, 199):
+        steps, view = large.trace.lookup.steps(pass_id), large.chunk(f"{pass_id}/")
+        assert view["visible_steps"] == [(steps[0], steps[-1])]
+        breadcrumbs = [(name, in_english(title)) for name, title in view["breadcrumbs"]]
+        assert breadcrumbs == [(f"{pass_id}/", f"Pass {pass_id + 1}")]
+
+
+def test_an_output_has_the_pictures_of_the_first_passes_and_says_so(large: TraceContent) -> None:
+    content = large.brief_content()
+    pictures = {name for name in content["chunks"] if name.endswith("/")}
+    assert pictures == {*(f"{pass_id}/" for pass_id in range(MAX_VISIBLE_BOXES)), "199/"}
+    assert f"the first {MAX_VISIBLE_BOXES} boxes" in shown_notes(content)[-1]
+
+
+def test_the_index_lists_passes(large: TraceContent) -> None:
+    columns = large.chunk("index")
+    labels = map(in_english, columns["label"])
+    rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
+    assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
+
+
+def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:
+    for name in ("0/g999", "200/", "-1/"):
+        with pytest.raises(KeyError):
+            large.chunk(name)
 
 
 # -- passes of equal structure share a picture
@@ -199,5 +217,7 @@ def test_a_page_stores_the_picture_of_equal_passes_once() -> None:
     content = TraceContent(cached_trace(record_shared_graph, COUNTS[0])).full_content()
     parts = content["chunks"]
     sent: list[Any] = [unpack_chunk(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
-    assert sum("pieces" in svg for svg in sent) == 1 and all("fill" in svg for svg in sent)
+    shared = [svg for svg in sent if svg not in (0, 1)]
+    assert len(shared) == len(sent) - 2, "only the first and the last picture are sent whole"
+    assert sum("pieces" in svg for svg in shared) == 1 and all("fill" in svg for svg in shared)
     assert max(len(part) for name, part in parts.items() if re.fullmatch(r"[1-9]\d*/", name)) < 2_500

@@ -37,7 +37,6 @@ UNTRANSLATED_FIELDS = (
     "glyph",
     "initial_state",
     "views",
-    "overview",
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import c_hook, leaf, recorded
+from scenes import Net, c_hook, leaf, recorded
 from shown import shown_notes
 
 import hookviz as hv
@@ -121,7 +121,17 @@ def test_the_page_has_a_table_of_firings(parsed_page: ParsedPage) -> None:
     assert rows[3] == "9① c_hooktensor hookc8 → 10replaced"
 
 
-def test_a_what_if_page_shows_each_run_with_its_name(tmp_path: Path) -> None:
+def test_of_several_passes_the_last_has_a_picture_with_its_number() -> None:
+    net, x = Net(), leaf(1.0)
+    with hv.record(net) as trace:
+        net(x).backward()
+        net(x).backward()
+    parsed = ParsedPage(page(trace))
+    assert [words for _, words in parsed.all("figcaption")] == ["Pass 2"]
+    assert len(parsed.all("svg")) == 1
+
+
+def test_the_picture_and_the_table_of_a_what_if_name_their_run(tmp_path: Path) -> None:
     def run() -> None:
         net, x = torch.nn.Identity(), leaf(2.0)
         net.register_forward_hook(lambda module, args, output: output * 3)
@@ -131,9 +141,10 @@ def test_a_what_if_page_shows_each_run_with_its_name(tmp_path: Path) -> None:
     assert len(experiment.content()["svgs"]) == 2, "one with the hook, one without"
     experiment.to_html(tmp_path / "whatif.html")
     parsed = ParsedPage((tmp_path / "whatif.html").read_text(encoding="utf-8"))
-    captions = [words for _, words in parsed.all("figcaption")]
-    assert len(captions) == len(parsed.all("svg")) == 2
-    assert captions[0] == "With every hook on" and captions[1].startswith("Without")
+    assert [words for _, words in parsed.all("figcaption")] == ["With every hook on"]
+    ((_, caption),) = parsed.all("caption")
+    assert caption.endswith(" · With every hook on")
+    assert len(parsed.all("svg")) == 1
 
 
 # -- size

@@ -2,7 +2,9 @@
 
 import re
 import shutil
+import sys
 import xml.etree.ElementTree as ET
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,15 @@ import graphviz
 import pytest
 import torch
 import torchviz
+from PIL import Image
 from scenes import Scene, accumulator, c_hook, chain, hook_everything, leaf, recorded, scene, silent
 from shown import shown_steps
 
 import hookviz as hv
+from hookviz.picture import rasterizer
 from hookviz.picture.html_labels import AMBER
 from hookviz.picture.layout import FORMATS
+from hookviz.picture.rasterizer import render_png
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -52,7 +57,7 @@ def draw_scene(tensors: Scene, **options: Any) -> hv.Figure:
 # -- formats
 
 
-BEGINNINGS = {"svg": b"<svg", "png": b"\x89PNG", "dot": b"digraph", "gif": b"GIF"}
+BEGINNINGS = {"svg": b"<svg", "png": b"\x89PNG", "dot": b"digraph"}
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -77,6 +82,43 @@ def test_a_figure_is_written_into_a_folder(trace: hv.Trace, tmp_path: Path) -> N
     path = trace.figure().render("slide", directory=tmp_path / "slides", format="svg")
     assert Path(path) == tmp_path / "slides" / "slide.svg"
     assert Path(path).read_bytes().startswith(b"<svg")
+
+
+def test_a_png_shows_the_letters_and_is_white_behind_them(trace: hv.Trace) -> None:
+    with Image.open(BytesIO(trace.figure(3).pipe("png"))) as picture:
+        shown = picture.convert("L")
+    with Image.open(BytesIO(render_png(re.sub("<text.*?</text>", "", trace.figure(3).svg())))) as picture:
+        without_texts = picture.convert("L")
+    assert shown.size == without_texts.size and shown.width > 600
+    assert shown.getpixel((0, 0)) == 255
+    assert count_dark_pixels(shown) > 1.5 * count_dark_pixels(without_texts)
+
+
+def count_dark_pixels(picture: Image.Image) -> int:
+    return sum(picture.histogram()[:128])
+
+
+def test_a_huge_picture_has_fewer_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rasterizer, "MAX_PIXELS", 10_000)
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90000 60000"/>'
+    with Image.open(BytesIO(render_png(svg))) as picture:
+        assert picture.width * picture.height == pytest.approx(10_000, rel=0.05)
+
+
+def test_without_resvg_a_png_names_the_extra_and_an_svg_is_drawn(
+    trace: hv.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(ImportError, match=r'pip install "hookviz\[images\]"'):
+        trace.figure().render(tmp_path / "slide.png")
+    assert trace.figure().render(tmp_path / "slide.svg") and [file.name for file in tmp_path.iterdir()] == ["slide.svg"]
+
+
+def test_without_a_font_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rasterizer, "FAMILIES", {"serif_family": ("No such font",)})
+    monkeypatch.setattr(rasterizer, "_find_families", rasterizer._find_families.__wrapped__)
+    with pytest.raises(RuntimeError, match="DejaVu Sans"):
+        render_png('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"/>')
 
 
 def test_an_invalid_graph_raises_a_value_error() -> None:

@@ -1,4 +1,4 @@
-// A player on a slide keeps its keys while it has the focus, as everywhere; a swipe on it is its own, too.
+// A player on a slide keeps its keys while it has the focus, as everywhere; a swipe moves its picture, and no slide.
 for (const player of document.querySelectorAll(".hv-output")) player.dataset.preventSwipe = "";
 
 Reveal.initialize({

@@ -26,7 +26,7 @@ class Group:
     id: str
     """``m3`` for a call, ``g5`` for other groups; empty for the root."""
     kind: str
-    """``pass``, ``recording``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), or ``part``."""
+    """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), or ``part``."""
     members: "list[Member]"
     """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
@@ -165,6 +165,11 @@ def index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
     for index, member in enumerate(members):
         for node in (member,) if isinstance(member, int) else member.nodes:
             yield index, node
+
+
+def has_many_passes(trace: TraceData) -> bool:
+    """Return whether a trace has so many passes that their pictures are sent one by one, and share layouts."""
+    return len(trace.lookup.passes) > MAX_VISIBLE_BOXES
 
 
 def kind_label(trace: TraceData, member: Member) -> str:

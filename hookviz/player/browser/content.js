@@ -55,7 +55,7 @@ async function loadRun(run, content, fetchChunk) {
     if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
   const { label, notes, firings, unfired = [], unfired_more: unfiredMore = "" } = run;
-  return { label, notes, firings, unfired, unfiredMore, steps, views: outline.views, overview: outline.overview, fetchWords };
+  return { label, notes, firings, unfired, unfiredMore, steps, views: outline.views, fetchWords };
 }
 
 /**
@@ -121,7 +121,7 @@ function makeChunkFetcher(model, language, signal) {
 }
 
 /**
- * Returns the SVG of a view: its own, one that was sent first, or a filled template.
+ * Returns the SVG of a view: one that was sent first, or a filled template.
  * @param {Pick<View, "svg">} view
  * @param {string[]} svgs
  * @param {LoadedContent["fetchChunk"]} fetchChunk
@@ -129,7 +129,6 @@ function makeChunkFetcher(model, language, signal) {
  */
 export async function loadSvg({ svg }, svgs, fetchChunk) {
   if (typeof svg === "number") return svgs[svg];
-  if (typeof svg === "string") return svg;
   const pieces = svg.pieces ?? (await fetchSharedPieces(svg.like, fetchChunk));
   return pieces?.map((piece) => (typeof piece === "number" ? svg.fill[piece] : piece)).join("");
 }

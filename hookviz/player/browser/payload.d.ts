@@ -76,8 +76,6 @@ export interface Outline {
   questions: { [key: string]: number[] };
   /** The name of the top-level picture of each pass. */
   views: string[];
-  /** The name of the picture of all passes; empty if there is none. */
-  overview: string;
 }
 
 /** The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer. */
@@ -107,8 +105,8 @@ export interface HookPin {
 
 /** A picture, and what it shows at each step. Elements are named by their ids in the SVG. */
 export interface View {
-  /** The picture, or its index in ``Content.svgs``; -1 for no picture. */
-  svg: number | string | SharedPicture;
+  /** The picture as a template, or its index in ``Content.svgs``; -1 for no picture. */
+  svg: number | SharedPicture;
   /** Element → the steps in which something happens to it. */
   steps: { [key: string]: number[] };
   /** Element → the steps that a click on it goes to, if these differ from ``steps``. */
@@ -133,7 +131,7 @@ export interface View {
 
 /** A view with the texts that it needs. */
 export interface ViewChunk {
-  svg: number | string | SharedPicture;
+  svg: number | SharedPicture;
   steps: { [key: string]: number[] };
   clicks: { [key: string]: number[] };
   texts: { [key: string]: [number, Message][] };
@@ -196,10 +194,10 @@ export interface RunContent {
   unfired?: UnfiredText[];
   /** How many more there are; missing if all are listed. */
   unfired_more?: Message;
-  /** The indices in ``Content.svgs`` of the pictures that are shown first. */
-  pictures: number[];
-  /** The number of each pass among all that ran, from 1; missing if the run holds all of them. */
-  pass_numbers?: number[];
+  /** The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows. */
+  picture: number;
+  /** The title of its last pass; missing if it has only one. */
+  last_pass?: Message;
 }
 
 /** A hook: its name, location and source. */

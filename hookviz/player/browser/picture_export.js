@@ -110,9 +110,8 @@ function writeStyles(element, style) {
     // Computed decorations name their colour, too: "underline 2px rgb(…)".
     const value = name === "text-decoration" ? style.textDecorationLine : style.getPropertyValue(name);
     // As attributes, not as a style: the page's policy forbids those.
-    // While a page is printed, its player is hidden, and transforms read as none: their attribute stays.
-    if (value === initial && name !== "transform") element.removeAttribute(name);
-    else if (value !== initial) element.setAttribute(name, value);
+    if (value === initial) element.removeAttribute(name);
+    else element.setAttribute(name, value);
   }
 }
 

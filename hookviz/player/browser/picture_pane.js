@@ -115,7 +115,7 @@ export class PicturePane {
     const before = this.step;
     const turned = steps[step].picture !== steps[before].picture;
     this.step = step;
-    if (turned || !this.current) this.#showStepPicture();
+    if (turned || !this.current) this.enter(this.options.run.views[steps[step].picture]);
     this.#paint();
     if (step === before) return;
     this.motion.play(before, step);
@@ -192,14 +192,6 @@ export class PicturePane {
     this.current.showReasons(!hidesReasons(this.context, this.step));
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.currentRect);
-  }
-
-  /** Shows the picture of the step's pass; a picture of several passes stays if it contains the step. */
-  #showStepPicture() {
-    const { views, overview, steps } = this.options.run;
-    const isAmongPasses = this.current ? this.current.name.startsWith(overview) : true;
-    if (!overview || !isAmongPasses) this.enter(views[steps[this.step].picture]);
-    else if (!this.current || !this.#isStepVisible()) this.enter(overview);
   }
 
   /** Whether the picture shows the step, itself or inside a closed box. */

@@ -20,10 +20,8 @@ import { makePictures } from "./side_by_side.js";
 import { namePlayer, numberPlayers } from "./player_names.js";
 import { Predict } from "./predict.js";
 import { Room } from "./room.js";
-import { followPrinting } from "./printing.js";
 import { makeShareMenu } from "./share_menu.js";
 import { followLinks } from "./step_links.js";
-import { followSwipes } from "./swipe.js";
 import { makeSwitches } from "./switches.js";
 import { followTheme } from "./theme.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
@@ -85,7 +83,7 @@ function batch(act) {
 function makeRoot(model) {
   const label = new Language(model.get("content").words).say("player.player");
   // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
-  // reveal.js would turn the slide on a swipe, which steps here.
+  // reveal.js would turn the slide on a swipe, which moves a large picture here.
   const quiet = { "data-lm-suppress-shortcuts": true, "data-prevent-swipe": true };
   return makeElement("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
@@ -159,11 +157,9 @@ function buildPlayer(root, model, loaded, signal) {
   predict.score.append(room.button);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
-  followSwipes(root, act, signal);
   paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline, unfired], predict, panel, controls });
   switches.showFlipMessage();
   followLinks(context, panel);
-  followPrinting(context);
 }
 
 /** Movements after which a large trace opens the box that holds the step. */

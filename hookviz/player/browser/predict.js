@@ -3,7 +3,6 @@
 import { findElement, focusedElement, listen, makeElement, makeTextButton, setAttributes } from "./dom.js";
 import { actionOf, digitOf } from "./key_bindings.js";
 import { makeHookSource } from "./panel.js";
-import { hideOnPaper } from "./paper.js";
 import { makeQuestionForm } from "./question_form.js";
 import {
   addAnswer, closeSeen, firstOpenStep, hasAnswers, judgeChoice, judgeNumbers, openQuestion, reopenPassed, withScore,
@@ -115,7 +114,6 @@ export class Predict {
     const asking = this.#isOn && this.#open !== null && this.step === this.#open.step - 1;
     const refusal = this.#refusal();
     this.context.root.classList.toggle("hv-predicting", this.#isOn);
-    hideOnPaper(this.context.root, this.#isOn);
     setAttributes(this.button, { "aria-pressed": this.#isOn, "aria-disabled": refusal !== "", title: refusal });
     this.panel.pane.classList.toggle("hv-asking", asking);
     if (asking) this.#ask();

@@ -44,8 +44,6 @@ export interface LoadedRun {
   steps: Step[];
   /** The name of the top-level picture of each pass. */
   views: string[];
-  /** The name of the picture of all passes; empty if there is none. */
-  overview: string;
   /** Fetches the words of a step; resolves to whether they exist. */
   fetchWords(step: number): Promise<boolean>;
 }

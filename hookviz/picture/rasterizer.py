@@ -1,0 +1,80 @@
+"""SVG as PNG, drawn by resvg, which the extra ``images`` installs."""
+
+import importlib
+from functools import cache
+from math import sqrt
+from typing import Any
+
+from hookviz.support.messages import say
+
+PIXELS_PER_POINT = 2.0
+MAX_PIXELS = 50_000_000
+"""A larger picture gets fewer pixels per point: 50 million take 200 MB of memory."""
+FAMILIES = {
+    "sans_serif_family": ("Arial", "Helvetica", "Liberation Sans", "Noto Sans", "DejaVu Sans"),
+    "serif_family": ("Times New Roman", "Times", "Liberation Serif", "Noto Serif", "DejaVu Serif"),
+    "monospace_family": ("Courier New", "Menlo", "Liberation Mono", "Noto Sans Mono", "DejaVu Sans Mono"),
+}
+"""resvg's option for a generic family → the fonts of which it gets the first that is installed."""
+
+
+def render_png(svg: str, width: int | None = None) -> bytes:
+    """Draw an SVG on white as PNG, ``width`` pixels wide; if None, with ``PIXELS_PER_POINT``.
+
+    Raises:
+        ImportError: resvg is not installed; the message says how to install it.
+        RuntimeError: no font of ``FAMILIES`` is installed.
+    """
+    options: dict[str, Any] = {"width": width} if width else {"zoom": _choose_zoom(svg)}
+    png: bytes = load_module("resvg_py").svg_to_bytes(
+        svg_string=svg, background="white", dpi=72, **options, **_find_families()
+    )
+    return png
+
+
+def view_box(svg: str) -> tuple[float, float]:
+    """Return the width and the height of an SVG, in points.
+
+    >>> view_box('<svg viewBox="0 0 500 200.5"></svg>')
+    (500.0, 200.5)
+    """
+    width, height = map(float, svg.partition('viewBox="')[2].partition('"')[0].split()[2:])
+    return width, height
+
+
+def load_module(name: str) -> Any:
+    """Return a module of the extra ``images``.
+
+    Raises:
+        ImportError: it is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError(say("error.images.missing"), name=name) from None
+
+
+def _choose_zoom(svg: str) -> float:
+    width, height = view_box(svg)
+    return min(PIXELS_PER_POINT, sqrt(MAX_PIXELS / (width * height)))
+
+
+@cache
+def _find_families() -> dict[str, str]:
+    """Return the options that name installed fonts: resvg draws no text in a font that is missing."""
+    found = {option: next(filter(_is_installed, names), "") for option, names in FAMILIES.items()}
+    any_family = next(filter(None, found.values()), "")
+    if not any_family:
+        raise RuntimeError(say("error.images.fonts"))
+    return {option: family or any_family for option, family in found.items()}
+
+
+def _is_installed(family: str) -> bool:
+    return _draw_letter(family, "x") != _draw_letter(family, "")
+
+
+def _draw_letter(family: str, letter: str) -> bytes:
+    text = f'<text y="9" font-family="{family}">{letter}</text>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">{text}</svg>'
+    png: bytes = load_module("resvg_py").svg_to_bytes(svg_string=svg, serif_family=family)
+    return png
