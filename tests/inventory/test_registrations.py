@@ -24,7 +24,8 @@ def test_hook_on_the_node_of_a_gradient_edge_is_a_step() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
-def test_legacy_backward_hook_of_all_modules_is_a_step() -> None:
+def test_legacy_backward_hook_of_all_modules_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nn.modules.module, "_global_is_full_backward_hook", None)
     layer = nn.Linear(2, 1)
     handle = nn.modules.module.register_module_backward_hook(lambda module, grad_input, grad_output: None)
     with handle, hv.record(layer) as trace:

@@ -220,7 +220,7 @@ def test_an_exception_in_the_block_writes_the_trace_and_propagates(
 def test_an_exception_in_the_block_writes_a_page(tmp_path: Path) -> None:
     train_and_raise(tmp_path / "crash.html", keep=2)
     page = (tmp_path / "crash.html").read_text(encoding="utf-8")
-    assert "Pass 9" in page and "Pass 10" in page and "Boom: out of luck" in page
+    assert "Pass 10" in page and "Boom: out of luck" in page
 
 
 def test_stopping_writes_the_file_while_the_block_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ PYTHON_PRIVATE_NAMES = {
     "_DummyThread",
     "_asdict",
     "_current_frames",
+    "_exit",
     "_field_defaults",
     "_fields",
     "_getframe",
