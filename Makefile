@@ -82,8 +82,9 @@ style: .venv/check
 format: .venv/check
 	@$(VENV_PYTHON) -m ruff format --check
 
+# What tools/ imports is there once `make test` has installed it; without that, the package alone is checked.
 types: .venv/check
-	@$(VENV_PYTHON) -m mypy
+	@$(VENV_PYTHON) -m mypy $(if $(wildcard .venv/dev),,hookviz)
 
 imports: .venv/check
 	@.venv/bin/lint-imports --no-cache --no-logo
