@@ -10,6 +10,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz import Trace
+from tests.proof.cut_programs import without_other_parameters
 from tests.proof.unfired_programs import Net, Silent, lost, ones
 
 Case = tuple[Callable[[], Trace], str, str, str]
@@ -24,6 +25,7 @@ def cut_between_two_layers() -> Trace:
             return self.b(h)  # type: ignore[no-any-return]
 
     net = Cut()
+    without_other_parameters(net)
     with hv.record(net.a, net.b) as trace:
         net(ones()).sum().backward()
     return trace
@@ -36,6 +38,7 @@ def cut_through_numpy() -> Trace:
             return self.b(torch.Tensor(numbers))  # type: ignore[no-any-return]
 
     net = Cut()
+    without_other_parameters(net)
     with hv.record(net.a, net.b) as trace:
         net(ones()).sum().backward()
     return trace
@@ -57,6 +60,7 @@ def head_is_not_used() -> Trace:
             return self.b(x), self.extra(x)
 
     net = Heads()
+    net.body = nn.Identity()  # type: ignore[assignment]
     with hv.record(net.a, net.b, net.extra) as trace:
         net(ones())[0].sum().backward()
     return trace
@@ -165,7 +169,7 @@ def test_the_place_of_a_none_is_the_backward_that_returned_it() -> None:
 @pytest.mark.parametrize("keep", [None, 1])
 def test_an_optimizer_whose_parameters_get_none_is_not_told_to_look_for_a_detach(keep: int | None) -> None:
     net = Net()
-    optimizer = torch.optim.SGD(net.a.parameters(), 0.1)
+    optimizer = torch.optim.SGD([*net.a.parameters(), *net.b.parameters()], 0.1)
     net.a.register_full_backward_pre_hook(lost)
     with hv.record(net.a, net.b, keep=keep) as trace:
         for _ in range(3):
@@ -174,7 +178,7 @@ def test_an_optimizer_whose_parameters_get_none_is_not_told_to_look_for_a_detach
             optimizer.step()
     [finding] = [finding for finding in trace.findings if finding.severity == "warning"]
     assert finding.kind == "cut" and "returned None for" in finding.sentence and "detach" not in finding.sentence
-    assert "For the same reason lost on Linear got None." in finding.sentence
+    assert "For the same reason lost on net.a got None." in finding.sentence
 
 
 @pytest.mark.parametrize("keep", [None, 1])
