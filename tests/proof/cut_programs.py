@@ -51,7 +51,7 @@ def gradients(*modules: nn.Module) -> list[torch.Tensor]:
 
 
 def without_other_parameters(net: Net) -> None:
-    """Take from a net what its forward does not use: ``net.a`` and ``net.b`` are then the whole model, not a part of it."""
+    """Take from a net what its forward does not use: ``net.a`` and ``net.b`` are then the whole model."""
     net.extra, net.body = nn.Identity(), nn.Identity()  # type: ignore[assignment]
 
 
