@@ -64,7 +64,8 @@ def run_with_solutions(path: Path, cache: Path = CACHE) -> Any:
     """Run a notebook, or of a lesson the one with the solutions, unless its result is in ``cache``.
 
     It is returned with its outputs and without the cell that installs hookviz. Its metadata has, under ``used``, the
-    peak memory of its kernel in megabytes, which is None where it cannot be read, and its processor time in seconds, as ``MEASURE`` counts them.
+    peak memory of its kernel in megabytes, which is None where it cannot be read, and its processor time in seconds,
+    as ``MEASURE`` counts them.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised.
