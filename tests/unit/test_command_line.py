@@ -104,6 +104,14 @@ def test_text_of_a_long_trace_says_how_to_see_the_rest(tmp_path: Path, capsys: p
     assert capsys.readouterr().out.count("MulBackward0") == 1 + 2  # the heading of the pass, and two steps
 
 
+def test_a_console_that_lacks_arrows_gets_question_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(recorded(), tmp_path / "pass.json")
+    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    monkeypatch.setattr(sys, "stdout", console)
+    assert main(["text", path]) == 0
+    assert b"8 ? 10" in console.buffer.getvalue()  # type: ignore[attr-defined]
+
+
 class Terminal(io.StringIO):
     """Standard output that is a terminal."""
 
