@@ -409,3 +409,13 @@ def test_compiling_during_a_recording_adds_no_warning() -> None:
 
     expected = collect_warnings(nullcontext)
     assert [collect_warnings(hv.record), collect_warnings(nullcontext)] == [expected, expected]
+
+
+def test_symbolic_tracing_does_not_disturb_the_recording() -> None:
+    net = Net()
+    fast = torch.compile(torch.sin, backend="aot_eager")
+    with hv.record() as trace:
+        torch.fx.symbolic_trace(net)
+        fast(leaf(3.0))
+        net(leaf(3.0))
+    assert [step.on for step in steps_of(trace, "call")][-3:] == ["net", "net.l1", "net.l2"]

@@ -144,6 +144,12 @@ LARGE: dict[str, tuple[Callable[[], hv.Trace], list[str]]] = {
 }
 
 
+def test_a_view_names_its_neighbours_outside_the_box(large: TraceContent) -> None:
+    box = list(large.chunk("0/")["spans"])[2]
+    doors = re.findall(r"(?:from|to) [\w.]+", "".join(picture(large, f"0/{box}").split("hv-port")[1:]))
+    assert sorted(doors) == ["from model.28", "to model.26"]
+
+
 @pytest.mark.parametrize(("make", "labels"), LARGE.values(), ids=LARGE)
 def test_each_view_has_few_boxes_and_each_node_is_in_one_of_them(
     make: Callable[[], hv.Trace], labels: list[str]
