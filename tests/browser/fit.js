@@ -1,6 +1,6 @@
-// What is cut or out of sight in a player, in words; the player is scrolled to the top of its window. `end`: where the screen ends.
-(player, end) => {
-  end ??= innerHeight;
+// What is cut or out of sight in a player, in words; the player is scrolled to the top of its window. `given`: where the screen ends.
+(player, given) => {
+  const screenEnd = given ?? innerHeight;
   player.scrollIntoView({ block: "start", behavior: "instant" });
   const found = [];
   const box = (part) => part.getBoundingClientRect();
@@ -35,11 +35,11 @@
   panes.forEach(checkEdges);
   panes.forEach(checkStep);
   const sentence = player.querySelector(".hv-panel :is(.hv-sentence, .hv-question)");
-  const bottom = Math.min(end, box(player.querySelector(".hv-panel")).bottom);
+  const bottom = Math.min(screenEnd, box(player.querySelector(".hv-panel")).bottom);
   if (!sentence || box(sentence).bottom > bottom + 1) found.push("the sentence is out of sight");
   // The buttons of a closed menu have boxes, too.
   const shown = [...player.querySelectorAll(".hv-controls > :not(.hv-legend)")].filter((part) => part.checkVisibility());
-  const below = Math.max(...shown.map((part) => box(part).bottom)) - end;
+  const below = Math.max(...shown.map((part) => box(part).bottom)) - screenEnd;
   if (below > 1) found.push(`the buttons end ${Math.round(below)} pixels below the screen`);
   if (player.scrollWidth > player.clientWidth + 1) found.push("the player is wider than its room");
   return found;
