@@ -30,12 +30,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "LoadFileScheduling | None":
-    """Return a scheduler that distributes tests by file, and browser tests of lessons by lesson."""
+    """Return a scheduler that distributes tests by file, and gives those that share JupyterLab to one process."""
     if config.getoption("dist") != "loadfile":
         return None
-    from tests.scheduling import ByFileOrLesson
+    from tests.scheduling import ByFileOrServer
 
-    return ByFileOrLesson(config, log)
+    return ByFileOrServer(config, log)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -58,8 +58,8 @@ def no_worker_before_and_after() -> Iterator[None]:
 
 
 def workers() -> list[psutil.Process]:
-    """Return the Graphviz processes of this process, without other children, such as a browser of earlier tests."""
-    return [child for child in psutil.Process().children(recursive=True) if is_worker(child)]
+    """Return the Graphviz processes of this process, without those of kernels that earlier tests started."""
+    return [child for child in psutil.Process().children() if is_worker(child)]
 
 
 def is_worker(process: psutil.Process) -> bool:

@@ -10,10 +10,8 @@ from playwright.sync_api import Browser, Page
 from torch import nn
 
 import hookviz as hv
-from tests.browser.conftest import chrome, press
+from tests.browser.conftest import press
 from tests.inventory.keys import read_keys
-
-__all__ = ["chrome"]
 
 
 def a_to_e() -> None:
@@ -121,7 +119,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tab(chrome: Browser) -> Iterator[Page]:
     tab = chrome.new_page(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
-    tab.set_default_timeout(10_000)
     yield tab
     tab.close()
 
