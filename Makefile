@@ -31,7 +31,7 @@ ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 
 help:
 	@echo "make lab      open the lessons in JupyterLab, as copies in my_lessons/  (LAB_ARGS='--no-browser --port=8899')"
-	@echo "make check    format, lint, types and the quick tests, in less than a minute"
+	@echo "make check    format, lint, types and the quick tests"
 	@echo "make test     run every test                  (PYTEST_ARGS='-k trace')"
 	@echo "make lint     check style, types and imports"
 	@echo "make bundle   bundle the player's JavaScript and CSS, which needs Node"
