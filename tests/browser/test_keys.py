@@ -7,21 +7,12 @@ from typing import NamedTuple
 import pytest
 import torch
 from playwright.sync_api import Browser, Page
+from scenes import recorded
 from torch import nn
 
 import hookviz as hv
 from tests.browser.conftest import press
 from tests.inventory.keys import read_keys
-
-
-def a_to_e() -> None:
-    a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
-    c = a * b
-    c.register_hook(lambda grad: grad + 2)
-    c.register_hook(lambda grad: grad * 10)
-    e = c * d
-    e.register_hook(lambda grad: grad * 2)
-    e.backward()
 
 
 def nine_hooks() -> None:
@@ -30,12 +21,6 @@ def nine_hooks() -> None:
     for number in range(1, 10):
         y.register_hook(lambda grad, number=number: grad + number)
     y.backward()
-
-
-def record_a_to_e() -> hv.Trace:
-    with hv.record() as trace:
-        a_to_e()
-    return trace
 
 
 def record_a_deep_net() -> hv.Trace:
@@ -110,7 +95,7 @@ CHANGES: dict[str, Change] = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("keys")
-    record_a_to_e().to_html(folder / "a_to_e.html")
+    recorded().to_html(folder / "a_to_e.html")
     record_a_deep_net().to_html(folder / "deep.html")
     hv.whatif(nine_hooks).to_html(folder / "whatif.html")
     return folder

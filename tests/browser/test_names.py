@@ -62,11 +62,11 @@ def test_boxes_show_unusual_names_as_text(player: Locator) -> None:
 
 
 def test_search_and_breadcrumb_show_unusual_names(player: Locator) -> None:
-    kind = "script"
-    search_for(player, NAMES[kind][:40].strip())
-    expect(player.get_by_role("listbox").get_by_role("option").first).to_contain_text(NAMES[kind][:30].strip())
+    name = NAMES["script"]
+    search_for(player, name[:40].strip())
+    expect(player.get_by_role("listbox").get_by_role("option").first).to_contain_text(name[:30].strip())
     press(player.page, "Enter")
-    expect(player.locator(".hv-here")).to_contain_text(NAMES[kind][:20])
-    expect(player.locator(".hv-title")).to_contain_text(NAMES[kind][:20])
+    expect(player.locator(".hv-here")).to_contain_text(name[:20])
+    expect(player.locator(".hv-title")).to_contain_text(name[:20])
     assert player.page.evaluate(FLAWS) == []
     assert player.page.errors == []  # type: ignore[attr-defined]
