@@ -108,6 +108,8 @@ class HookLog:
         self._registered: dict[int, tuple[int, str]] = {}
         """Key → the number of steps when the hook was registered, and by which line of the user's code."""
         self._dropped_steps = 0
+        self._dead: set[Any] = set()
+        """The keys of hooks that no longer exist and still have rows in the trace."""
 
     def registered(self, handle: RemovableHandle, registering: FrameType) -> None:
         """Note that torch has made the handle of a new hook, which it puts into its dict next.
@@ -222,11 +224,13 @@ class HookLog:
 
     def _forget_dead_hooks(self) -> None:
         """Forget the hooks of tensors that no longer exist and of passes that were dropped: a loop may make many."""
-        dead = {key for key, registration in self.on_tensors.items() if registration.hooks() is None}
+        self._dead |= {key for key, registration in self.on_tensors.items() if registration.hooks() is None}
         self.removals = [removal for removal in self.removals if removal.hooks() is not None]
-        self.on_tensors = {key: one for key, one in self.on_tensors.items() if key not in dead}
+        self.on_tensors = {key: one for key, one in self.on_tensors.items() if key not in self._dead}
         self.on_modules = {key: one for key, one in self.on_modules.items() if one.hooks() is not None}
-        self.fired = {identity for identity in self.fired if identity[0] not in dead}
+        self.fired = {identity for identity in self.fired if identity[0] not in self._dead}
+        self.on_graphs -= self._dead
+        self._dead &= {row.key for row in self.trace.hook_rows}
         self._registered = {key: entry for key, entry in self._registered.items() if entry[0] >= self._dropped_steps}
         self.tensors.forget_dead_tensors()
 
