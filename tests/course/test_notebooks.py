@@ -86,12 +86,8 @@ def shows_picture(cell: Any) -> bool:
     return "image/svg+xml" in kinds
 
 
-def test_lesson_runs_in_a_fresh_kernel_within_its_time_and_memory_limits(
-    lesson_run: Any, request: pytest.FixtureRequest
-) -> None:
-    memory, seconds = lesson_run.metadata.used
-    print(f"{seconds:.1f} s of a processor's time, {memory} MB at the peak")
-    assert seconds <= 60
+def test_lesson_runs_in_a_fresh_kernel_within_its_memory_limit(lesson_run: Any, request: pytest.FixtureRequest) -> None:
+    memory, _ = lesson_run.metadata.used
     assert memory <= MEGABYTES.get(request.node.callspec.id[:2], USUAL_MEGABYTES) + CUDA_ALLOWANCE
 
 
