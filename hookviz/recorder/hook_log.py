@@ -100,7 +100,7 @@ class HookLog:
         """The number of removals that were not noted because there were too many."""
         self.fired: set[HookIdentity] = set()
         """The hooks that fired in dropped passes; after ``note_firings``, all that fired or may have fired."""
-        self.on_graphs: set[int] = set()
+        self.on_graphs: set[Any] = set()
         """The keys of the tensor hooks that were on the graph of a pass."""
         self._unfollowed: dict[int, weakref.ref[Any]] = {}
         """``id`` of the hook dicts of modules that were called and are not followed; shallow copies share them."""

@@ -120,7 +120,7 @@ class OptimizerTracker:
     def _hook(self, step: OptimizerStep) -> int:
         kind, shared, key, function, _ = step.entry or ()
         owner, flags = (None, ("global",)) if shared else (step.number, ())
-        return add_hook_row(self.trace, None, kind, None, None, key, function, module=owner, flags=flags)
+        return add_hook_row(self.trace, None, kind, None, None, key, function, optimizer=owner, flags=flags)
 
     def number(self, optimizer: Optimizer) -> int:
         """Return the number of an optimizer in the trace."""

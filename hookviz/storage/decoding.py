@@ -1,14 +1,14 @@
 """Check the data of a JSON file against the format and build a trace from it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_origin
 
-from hookviz.storage.format import ROW_TYPES, TraceT
-from hookviz.storage.schema import DamagedError, NumberText, TraceFile, check_file, shorten_fault
+from hookviz.storage.format import TraceT
+from hookviz.storage.schema import DamagedError, NumberText, check_file, shorten_fault
 from hookviz.support.messages import say
 from hookviz.support.progress import progress_if_long
-from hookviz.trace import HookPlace, Note
-from hookviz.trace.value_rows import ValueRow
+from hookviz.trace.cells import Change, declared_columns, declared_tables, make_change, marks_of, row_type_of
+from hookviz.trace.columns import Nested
 
 
 def decode_trace(data: Any, trace_type: type[TraceT]) -> TraceT:
@@ -23,96 +23,76 @@ def decode_trace(data: Any, trace_type: type[TraceT]) -> TraceT:
         raise DamagedError(say("damaged.nested")) from None
 
 
-def _decode_file(file: TraceFile, trace_type: type[TraceT]) -> TraceT:
-    rows_of_tables = (len(getattr(getattr(file, name), row_type._fields[0])) for name, row_type in ROW_TYPES.items())
-    count = len(file.values) + sum(rows_of_tables)
-    with progress_if_long(say("progress.reading", n="{n}", total="{total}"), count) as tick:
-        rows: dict[str, Any] = {name: _decode_rows(file, name, row, tick) for name, row in ROW_TYPES.items()}
-        values = [_decode_value(row) for row in file.values]
-        tick(len(values))
-    return trace_type(
-        values=values,
-        ops=file.ops,
-        edges={(a, b): (c, d) for a, b, c, d in file.edges},
-        owners=dict(file.owners),
-        roots=file.roots,
-        hooked=file.hooked,
-        pass_numbers=file.pass_numbers,
-        outside=set(file.outside),
-        rank=file.rank,
-        ranks=file.ranks,
-        statistics=file.statistics,
-        remarks=[Note(*note) for note in file.remarks],
-        dropped=file.dropped,
-        **rows,
-    )
+def _decode_file(file: Any, trace_type: type[TraceT]) -> TraceT:
+    tables = declared_tables()
+    sizes = {name: _count_rows(getattr(file, name), declared) for name, declared in tables.items()}
+    with progress_if_long(say("progress.reading", n="{n}", total="{total}"), sum(sizes.values())) as tick:
+        decoded = {}
+        for name, declared in tables.items():
+            decoded[name] = _decode_table(getattr(file, name), declared, sizes[name])
+            tick(sizes[name])
+    return trace_type(**decoded)
 
 
-def _decode_rows(file: TraceFile, table_name: str, row_type: Any, tick: Callable[..., object]) -> list[Any]:
-    """Return the rows of one table as ``row_type``."""
-    table = getattr(file, table_name)
-    count = max(len(getattr(table, column)) for column in row_type._fields)
-    columns = (_decode_column(column, getattr(table, column), row_type, count) for column in row_type._fields)
-    rows = list(map(row_type, *columns))
-    tick(len(rows))
-    return rows
+def _count_rows(table: Any, declared: Any) -> int:
+    """Return the number of rows of a table; 0 for what is no table."""
+    if row_type_of(declared) is None:
+        return len(table) if isinstance(table, list) else 0
+    return max(len(getattr(table, column)) for column in table.__struct_fields__)
 
 
-def _decode_column(column: str, cells: list[Any], row_type: Any, count: int) -> list[Any]:
+def _decode_table(table: Any, declared: Any, count: int) -> Any:
+    """Return a table of a file, or anything else in it, as a trace has it."""
+    row_type = row_type_of(declared)
+    if row_type is not None:
+        columns = declared_columns(row_type).items()
+        return list(map(row_type, *(_decode_column(row_type, *column, table, count) for column in columns)))
+    if get_origin(declared) is dict:
+        return dict(table)
+    if get_origin(declared) is set:
+        return set(table)
+    change = make_change(declared, _choose_decoder)
+    return table if change is None else change(table)
+
+
+def _decode_column(row_type: Any, name: str, declared: Any, table: Any, count: int) -> list[Any]:
     """Return the ``count`` cells of a column: those of the file, or the default if the file has none."""
-    if len(cells) == count:
-        return [None if x is None else _DECODERS[column](x) for x in cells] if column in _DECODERS else cells
-    return [row_type._field_defaults[column]] * count
+    cells: list[Any] = getattr(table, name)
+    if len(cells) < count:
+        return [row_type._field_defaults[name]] * count
+    change = make_change(declared, _choose_decoder)
+    return cells if change is None else [change(cell) for cell in cells]
 
 
-def _decode_place(x: Any) -> HookPlace:
-    return HookPlace(*x)
+def _choose_decoder(declared: Any) -> Change | None:
+    """Return the function that decodes a number that JSON may not be able to write, or a tuple with names."""
+    if Nested() in marks_of(declared):
+        return _decode_setting
+    if declared is Any or declared is float:
+        return _decode_number
+    if isinstance(declared, type) and declared_columns(declared):
+        return _make_decoder(declared)
+    return None
 
 
-def _decode_note(x: Any) -> Note:
-    return Note(*x)
+def _make_decoder(tuple_type: type) -> Callable[[Any], Any]:
+    return lambda x: tuple_type(*x)
 
 
 def _decode_setting(x: Any) -> Any:
-    """Decode a setting of an op.
-
-    A setting may be a text, so a number that JSON cannot write (``inf``, ``1+2j``) is kept in an object.
-    """
-    if isinstance(x, NumberText):
-        return _decode_number(x.number)
-    if isinstance(x, dict):
-        return _decode_number(x.get("number", x))
-    return tuple(_decode_setting(part) for part in x) if isinstance(x, list) else x
+    return tuple(_decode_setting(part) for part in x) if isinstance(x, list) else _decode_number(x)
 
 
-def _decode_rates(x: Any) -> tuple[Any, ...]:
-    return tuple(map(_decode_setting, x))
-
-
-_DECODERS: dict[str, Callable[[Any], Any]] = {
-    "plain": _decode_setting,
-    "scale": _decode_setting,
-    "rates": _decode_rates,
-    "place": _decode_place,
-    "note": _decode_note,
-}
-"""Column → the function that decodes its cells; the cells of other columns are used unchanged."""
-
-
-def _decode_value(row: tuple[Any, ...]) -> ValueRow:
-    shape, dtype, device, numbers, statistics, note = row
-    decoded = None if statistics is None else tuple(map(_decode_numbers, statistics))
-    return (shape, dtype, device, _decode_numbers(numbers), decoded, None if note is None else Note(*note))
-
-
-def _decode_numbers(x: Any) -> Any:
+def _decode_number(x: Any) -> Any:
     """Decode a number, or lists of numbers at any depth."""
     if isinstance(x, list):
-        return [_decode_numbers(part) for part in x]
-    return _decode_number(x) if isinstance(x, str) else x
+        return [_decode_number(part) for part in x]
+    if isinstance(x, NumberText):
+        return _read_number(x.number)
+    return _read_number(x.get("number", x)) if isinstance(x, dict) else x
 
 
-def _decode_number(text: Any) -> complex:
+def _read_number(text: Any) -> complex:
     """Read a number that JSON cannot write from its text."""
     try:
         return complex(text) if "j" in text else float(text)

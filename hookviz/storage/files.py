@@ -7,41 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hookviz.storage.format import FORMAT, MAX_FILE_SIZE, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, ROW_TYPES, VERSION, TraceT
+from hookviz.storage.format import FORMAT, MAX_FILE_SIZE, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, VERSION, TraceT
 from hookviz.support.atomic_files import to_path
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
 from hookviz.support.printable import make_printable
 from hookviz.support.progress import progress_if_long
-from hookviz.trace import StepRow, TraceData
-from hookviz.trace.value_rows import ValueRow
+from hookviz.trace import TraceData
+from hookviz.trace.cells import declared_columns, declared_tables, is_long, row_type_of
 
 
 @gc_paused()
 def encode_trace(trace: TraceData) -> dict[str, Any]:
     """Convert ``trace`` to JSON types. Tables become columns, which take less space than one object per row."""
+    tables = declared_tables()
     with progress_if_long(say("progress.writing", n="{n}", total="{total}"), _count_cells(trace)) as tick:
-        columns = {name: _encode_columns(getattr(trace, name), row_type, tick) for name, row_type in ROW_TYPES.items()}
-        values = [_encode_value(row) for row in trace.values]
-        tick(len(values))
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "ops": [op[:MAX_NAME_LENGTH] for op in trace.ops],
-        "edges": [[*start, *end] for start, end in trace.edges.items()],
-        "owners": list(trace.owners.items()),
-        "roots": trace.roots,
-        "hooked": trace.hooked,
-        "pass_numbers": trace.pass_numbers,
-        "outside": sorted(trace.outside),
-        "rank": trace.rank,
-        "ranks": trace.ranks,
-        "statistics": trace.statistics,
-        "remarks": [_encode_cell(note, MAX_TEXT_LENGTH) for note in trace.remarks],
-        "dropped": trace.dropped,
-        "values": values,
-        **columns,
-    }
+        encoded = {name: _encode_table(getattr(trace, name), declared, tick) for name, declared in tables.items()}
+    return {"format": FORMAT, "version": VERSION, **encoded}
 
 
 _JSON_TYPES = {int, bool, type(None)}
@@ -49,51 +31,46 @@ _JSON_TYPES = {int, bool, type(None)}
 
 
 def _count_cells(trace: TraceData) -> int:
-    """Count the values and cells that a file of ``trace`` holds, for the progress bar."""
-    cells = (len(getattr(trace, name)) * len(row_type._fields) for name, row_type in ROW_TYPES.items())
-    return len(trace.values) + sum(cells)
+    """Count the cells that a file of ``trace`` holds, for the progress bar."""
+    row_types = {name: row_type_of(declared) for name, declared in declared_tables().items()}
+    return sum(len(getattr(trace, name)) * len(declared_columns(row)) for name, row in row_types.items() if row)
+
+
+def _encode_table(table: Any, declared: Any, tick: Callable[..., object]) -> Any:
+    """Convert a table, or anything else in a trace, to JSON types."""
+    row_type = row_type_of(declared)
+    if row_type is not None:
+        return _encode_columns(table, row_type, tick)
+    if isinstance(table, dict):
+        return [list(item) for item in table.items()]
+    if isinstance(table, set):
+        return sorted(table)
+    return _encode_cell(table, MAX_TEXT_LENGTH if is_long(declared) else MAX_NAME_LENGTH)
 
 
 def _encode_columns(rows: list[Any], row_type: Any, tick: Callable[..., object]) -> dict[str, list[Any]]:
-    """Convert the rows of a table to columns; a column of a step that has only defaults is left out."""
+    """Convert the rows of a table to columns; a column that has only defaults is left out."""
     columns = {}
-    defaults = row_type._field_defaults if row_type is StepRow else {}
-    for index, name in enumerate(row_type._fields):
-        max_length = MAX_TEXT_LENGTH if name in ("text", "error", "note") else MAX_NAME_LENGTH
+    for index, (name, declared) in enumerate(declared_columns(row_type).items()):
         column = [row[index] for row in rows]
         tick(len(rows))
+        defaults = row_type._field_defaults
         if name in defaults and column.count(defaults[name]) == len(column):
             continue
+        max_length = MAX_TEXT_LENGTH if is_long(declared) else MAX_NAME_LENGTH
         needs_no_encoding = _JSON_TYPES.issuperset(map(type, column))
         columns[name] = column if needs_no_encoding else [_encode_cell(x, max_length) for x in column]
     return columns
 
 
 def _encode_cell(x: Any, max_length: int) -> Any:
-    """Convert a cell to JSON types, and cut texts to ``max_length`` characters.
-
-    A setting of an op can be a text, so a number that JSON cannot write is put into an object here.
-    """
+    """Convert a cell to JSON types, and cut texts to ``max_length`` characters."""
     if isinstance(x, str):
         return x[:max_length]
-    if isinstance(x, tuple):
+    if isinstance(x, tuple | list):
         return [_encode_cell(part, max_length) for part in x]
-    encoded = _encode_numbers(x)
-    return {"number": encoded} if isinstance(encoded, str) else x
-
-
-def _encode_value(row: ValueRow) -> list[Any]:
-    shape, dtype, device, numbers, statistics, note = row
-    encoded_note = note and _encode_cell(note, MAX_TEXT_LENGTH)
-    return [shape, dtype, device, _encode_numbers(numbers), _encode_numbers(statistics), encoded_note]
-
-
-def _encode_numbers(x: Any) -> Any:
-    """Convert a number, or lists of numbers at any depth, to JSON types."""
-    if isinstance(x, list | tuple):
-        return [_encode_numbers(part) for part in x]
     if isinstance(x, complex) or (isinstance(x, float) and not math.isfinite(x)):
-        return str(x)  # JSON cannot write complex numbers, NaN or infinity
+        return {"number": str(x)}  # JSON cannot write complex numbers, NaN or infinity
     return x
 
 

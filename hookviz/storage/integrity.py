@@ -4,25 +4,24 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from hookviz.storage.schema import shorten_fault
 from hookviz.support.messages import say
 from hookviz.trace import (
-    EVIDENCE,
     FORWARD_HOOK_KINDS,
     HOOK_KINDS,
-    KINDS,
     MODULE_HOOK_KINDS,
     STEP_HOOK_KINDS,
     HookRow,
     StepRow,
     TraceData,
 )
+from hookviz.trace.cells import find_broken_references
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import flatten_numbers
 
@@ -50,78 +49,22 @@ def find_fault(trace: TraceData) -> str:
     >>> find_fault(TraceData()), find_fault(TraceData(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
     ('', 'the graph has a cycle: a gradient would come back to node 0')
     """
-    rules = (
-        _check_passes,
-        _check_graph,
-        _check_tensors,
-        _check_saved,
-        _check_scales,
-        _check_calls,
-        _check_hooks,
-        _check_steps,
-        _check_lines,
-        _check_unfired,
-        _check_missing,
-        _check_training,
-        _check_values,
-    )
-    return shorten_fault(next((fault for rule in rules for fault in rule(trace)), ""))
+    # The other rules follow references, so these come first.
+    faults = chain(_check_references(trace), *(rule(trace) for rule in _RULES))
+    return shorten_fault(next(faults, ""))
 
 
-# -- the user's code
+# -- references, columns
 
 
-def _check_lines(trace: TraceData) -> Iterator[str]:
-    sources, passes, calls = len(trace.sources), len(trace.roots), len(trace.calls)
-    for index, row in enumerate(trace.lines):
-        has_places = _are_indexes_valid(row.pass_id, passes) and _are_indexes_valid(row.call, calls)
-        has_sources = _are_indexes_valid((row.source, *(source for _, source in row.names)), sources)
-        if not (has_places and has_sources):
-            yield say("damaged.row", table="lines", index=index)
-
-
-def _check_unfired(trace: TraceData) -> Iterator[str]:
-    for index, row in enumerate(trace.unfired_rows):
-        is_known = row.kind in HOOK_KINDS and all(name in EVIDENCE for name, _ in row.evidence)
-        has_place = _are_indexes_valid(row.module, len(trace.modules)) and _are_indexes_valid(row.node, len(trace.ops))
-        if not (is_known and has_place):
-            yield say("damaged.row", table="unfired_rows", index=index)
-
-
-def _check_missing(trace: TraceData) -> Iterator[str]:
-    for index, row in enumerate(trace.missing_rows):
-        is_valid = _are_indexes_valid(row.module, len(trace.modules))
-        if not (is_valid and _are_indexes_valid(row.cuts, len(trace.cut_rows))):
-            yield say("damaged.row", table="missing_rows", index=index)
-    for index, cut in enumerate(trace.cut_rows):
-        if not _are_indexes_valid(cut.step, len(trace.rows)):
-            yield say("damaged.row", table="cut_rows", index=index)
-
-
-# -- training
-
-
-def _check_training(trace: TraceData) -> Iterator[str]:
-    parameters, modules = range(len(trace.parameters)), range(len(trace.modules))
-    for index, row in enumerate(trace.parameters):
-        if not _are_all_in(row.optimizers, range(len(trace.optimizers))):
-            yield say("damaged.row", table="parameters", index=index)
-    for index, spoiled in enumerate(trace.nonfinite):
-        if spoiled.call >= len(trace.calls) or spoiled.module >= len(trace.modules):
-            yield say("damaged.row", table="nonfinite", index=index)
-    for index, update in enumerate(trace.updates):
-        is_real = not any(isinstance(rate, complex) for rate in update.rates)
-        is_step = update.step < len(trace.rows) and trace.rows[update.step].kind == "optimizer_step"
-        has_valid_indexes = _are_all_in(update.without_grad, parameters) and _are_all_in(update.eval_norms, modules)
-        if not (is_real and is_step and has_valid_indexes):
-            yield say("damaged.row", table="updates", index=index)
+def _check_references(trace: TraceData) -> Iterator[str]:
+    return (say("damaged.row", table=table, index=index) for table, index in find_broken_references(trace))
 
 
 # -- the passes and their graph
 
 
 def _check_passes(trace: TraceData) -> Iterator[str]:
-    hook_indexes, nodes = range(len(trace.hook_rows)), range(len(trace.ops))
     if len(trace.hooked) != len(trace.roots):
         yield say("damaged.passes", hooked=len(trace.hooked), roots=len(trace.roots))
     if len(trace.pass_numbers) != len(trace.roots):
@@ -129,42 +72,22 @@ def _check_passes(trace: TraceData) -> Iterator[str]:
     if any(later <= earlier for earlier, later in pairwise(trace.pass_numbers)):
         yield say("damaged.pass_numbers.order")
     for number, hooks in enumerate(trace.hooked):
-        if not _are_all_in(hooks, hook_indexes):
-            yield say("damaged.hooked", number=number)
         if len(set(hooks)) < len(hooks):
             yield say("damaged.hooked.twice", number=number)
-    for number, roots in enumerate(trace.roots):
-        if not _are_all_in((node for node, _ in roots), nodes):
-            yield say("damaged.roots", number=number)
 
 
 def _check_graph(trace: TraceData) -> Iterator[str]:
-    nodes = range(len(trace.ops))
     next_nodes: dict[int, list[int]] = {}
     for (start, _), (end, _) in trace.edges.items():
-        if start not in nodes or end not in nodes:
-            yield say("damaged.edge", start=start, end=end)
         next_nodes.setdefault(start, []).append(end)
     try:
         TopologicalSorter(next_nodes).prepare()
     except CycleError as error:
         yield say("damaged.cycle", node=error.args[1][0])
-    if not _are_all_in(trace.outside, nodes):
-        yield say("damaged.outside")
-
-
-def _check_tensors(trace: TraceData) -> Iterator[str]:
-    passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
-    for index, row in enumerate(trace.tensors):
-        if row.pass_id not in passes or row.node not in nodes or not _are_indexes_valid((row.data, row.grad), values):
-            yield say("damaged.row", table="tensors", index=index)
 
 
 def _check_saved(trace: TraceData) -> Iterator[str]:
-    passes, nodes, values = range(len(trace.roots)), range(len(trace.ops)), len(trace.values)
     for index, row in enumerate(trace.saved):
-        if row.pass_id not in passes or row.node not in nodes or not _are_indexes_valid(row.value, values):
-            yield say("damaged.row", table="saved", index=index)
         if not _is_valid_setting(row.plain):
             yield say("damaged.setting", index=index)
 
@@ -190,45 +113,44 @@ def _is_scalar_setting(x: Any) -> bool:
     return x is None or isinstance(x, float | complex)
 
 
-def _check_scales(trace: TraceData) -> Iterator[str]:
-    passes, nodes = range(len(trace.roots)), range(len(trace.ops))
-    for index, row in enumerate(trace.scales):
-        if row.pass_id not in passes or not _are_all_in((*row.at, *row.others), nodes):
-            yield say("damaged.row", table="scales", index=index)
+# -- training
+
+
+def _check_updates(trace: TraceData) -> Iterator[str]:
+    for index, update in enumerate(trace.updates):
+        is_real = not any(isinstance(rate, complex) for rate in update.rates)
+        if not (is_real and trace.rows[update.step].kind == "optimizer_step"):
+            yield say("damaged.row", table="updates", index=index)
 
 
 # -- modules and hooks
 
 
 def _check_calls(trace: TraceData) -> Iterator[str]:
-    modules, nodes, calls = range(len(trace.modules)), range(len(trace.ops)), range(len(trace.calls))
     depths: list[int] = []
     for index, row in enumerate(trace.calls):
-        if row.module not in modules or (row.parent is not None and row.parent >= index):
+        if row.parent is not None and row.parent >= index:
             yield say("damaged.row", table="calls", index=index)
+            return
         depths.append(1 if row.parent is None else 1 + depths[row.parent])
         if depths[-1] > MAX_CALL_DEPTH:
             yield say("damaged.depth", index=index, most=MAX_CALL_DEPTH)
-    if not all(node in nodes and call in calls for node, call in trace.owners.items()):
-        yield say("damaged.owners")
 
 
 def _check_hooks(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.hook_rows):
-        if row.kind not in HOOK_KINDS:
-            yield say("damaged.kind", table="hook_rows", index=index, kind=row.kind)
-        elif not _has_valid_holder(trace, row):
+        if not _has_valid_holder(row):
             yield say("damaged.row", table="hook_rows", index=index)
 
 
-def _has_valid_holder(trace: TraceData, row: HookRow) -> bool:
-    """Whether the module, optimizer, node or output that has the hook exists and can have a hook of this kind."""
+def _has_valid_holder(row: HookRow) -> bool:
+    """Whether a module, optimizer, node or output has the hook, and nothing else."""
     if row.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS):
-        holders = trace.optimizers if row.kind in STEP_HOOK_KINDS else trace.modules
-        return row.node is None and row.output is None and _are_indexes_valid(row.module, len(holders))
+        other = row.module if row.kind in STEP_HOOK_KINDS else row.optimizer
+        return row.node is None and row.output is None and other is None
     is_on_node = row.kind in ("node_pre_hook", "node_post_hook")
-    is_in_graph = row.node is not None and row.node < len(trace.ops) and (row.output is None) == is_on_node
-    return is_in_graph and row.module is None and not row.flags
+    is_in_graph = row.node is not None and (row.output is None) == is_on_node
+    return is_in_graph and row.module is None and row.optimizer is None and not row.flags
 
 
 # -- steps
@@ -267,45 +189,33 @@ _EFFECTS = ("kept", "edited", "replaced")
 
 
 def _check_steps(trace: TraceData) -> Iterator[str]:
-    hooks = range(len(trace.hook_rows))
     for index, row in enumerate(trace.rows):
-        if row.kind not in KINDS:
-            yield say("damaged.kind", table="rows", index=index, kind=row.kind)
-        elif not (
-            _has_valid_values(trace, row)
+        if not (
+            _has_valid_values(row)
             and _has_valid_location(trace, row)
-            and _has_valid_hook(trace, row, hooks)
+            and _has_valid_hook(trace, row)
             and _has_valid_details(trace, row, index)
         ):
             yield say("damaged.step", index=index, kind=row.kind)
 
 
-def _has_valid_values(trace: TraceData, row: StepRow) -> bool:
-    """Whether the values of a step exist, and whether their number fits its kind."""
-    values = len(trace.values)
-    if not (_are_indexes_valid(row.before, values) and _are_indexes_valid(row.after, values)):
-        return False
-    if row.kind in _SINGLE_GRADIENT_KINDS and (isinstance(row.before, tuple) or isinstance(row.after, tuple)):
-        return False
-    nodes = len(trace.ops)
-    return all(_are_indexes_valid(node, nodes) and _are_indexes_valid(value, values) for node, _, value in row.parts)
+def _has_valid_values(row: StepRow) -> bool:
+    """Whether the number of values of a step fits its kind."""
+    return row.kind not in _SINGLE_GRADIENT_KINDS or not (isinstance(row.before, tuple) or isinstance(row.after, tuple))
 
 
 def _has_valid_location(trace: TraceData, row: StepRow) -> bool:
-    """Whether the pass, node, output, call and optimizer of a step exist, as far as its kind requires them."""
+    """Whether a step has the node, output, call and optimizer that its kind requires."""
     # A forward without a backward pass belongs to the pass that would have come next.
-    if row.pass_id >= len(trace.roots) and (row.pass_id > len(trace.roots) or row.node is not None):
+    if row.pass_id == len(trace.roots) and row.node is not None:
         return False
-    if any(getattr(row, column) is None for column in _REQUIRED_INDEXES.get(row.kind, ())):
-        return False
-    sizes = ((row.node, len(trace.ops)), (row.call, len(trace.calls)), (row.optimizer, len(trace.optimizers)))
-    return all(_are_indexes_valid(index, size) for index, size in sizes)
+    return all(getattr(row, column) is not None for column in _REQUIRED_INDEXES.get(row.kind, ()))
 
 
-def _has_valid_hook(trace: TraceData, row: StepRow, hooks: range) -> bool:
+def _has_valid_hook(trace: TraceData, row: StepRow) -> bool:
     """Whether a step has a hook and its position if a hook ran, and otherwise no hook, unless it is an exception."""
-    if row.hook is None or row.hook not in hooks:
-        return row.hook is None and row.kind not in HOOK_KINDS
+    if row.hook is None:
+        return row.kind not in HOOK_KINDS
     if row.kind == "exception":
         return True
     if row.place is None or trace.hook_rows[row.hook].kind != row.kind:
@@ -379,15 +289,13 @@ def _has_dtype(numbers: Any, dtype: str) -> bool:
     return all(type(x) is number_type for x in flatten_numbers(numbers))
 
 
-# -- shared checks
-
-
-def _are_indexes_valid(index: Any, count: int) -> bool:
-    """Whether ``index`` is None, less than ``count``, or a tuple of these."""
-    if index is None:
-        return True
-    return index < count if isinstance(index, int) else all(i is None or i < count for i in index)
-
-
-def _are_all_in(indexes: Iterable[int], valid: range) -> bool:
-    return all(index in valid for index in indexes)
+_RULES = (
+    _check_passes,
+    _check_graph,
+    _check_saved,
+    _check_calls,
+    _check_hooks,
+    _check_steps,
+    _check_updates,
+    _check_values,
+)

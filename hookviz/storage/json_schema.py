@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 
 from hookviz.storage.format import VERSION
-from hookviz.storage.schema import TraceFile
-from hookviz.trace import HOOK_KINDS, KINDS
+from hookviz.storage.schema import trace_file_type
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -19,7 +18,4 @@ def make_schema() -> dict[str, Any]:
     >>> sorted(make_schema()["$defs"]["TraceFile"]["properties"])[:3]
     ['calls', 'cut_rows', 'dropped']
     """
-    made = msgspec.json.schema(TraceFile)
-    for table, kinds in (("StepColumns", KINDS), ("HookColumns", HOOK_KINDS)):
-        made["$defs"][table]["properties"]["kind"]["items"] = {"enum": list(kinds)}
-    return {"$schema": DIALECT, "title": f"hookviz trace, version {VERSION}", **made}
+    return {"$schema": DIALECT, "title": f"hookviz trace, version {VERSION}", **msgspec.json.schema(trace_file_type())}

@@ -30,13 +30,12 @@ from hookviz.trace.rows import (
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
 from hookviz.trace.training_rows import NonfiniteRow, ParameterRow, UpdateRow
-from hookviz.trace.unfired_rows import EVIDENCE, HookIdentity, UnfiredRow, identity_of
+from hookviz.trace.unfired_rows import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.values import Values
 
 __all__ = [
     "CUT_KINDS",
     "EFFECTS",
-    "EVIDENCE",
     "FORWARD_HOOK_KINDS",
     "GRAD_MODES",
     "HOOK_KINDS",

@@ -2,6 +2,8 @@
 
 from typing import Literal, NamedTuple, get_args
 
+from hookviz.trace.columns import CutIndex, ModuleIndex, ProgramText, SourceLine, SourcePlace, StepIndex
+
 CutKind = Literal["graph", "numbers", "frozen", "function", "no_grad", "inference", "checkpoint"]
 """How an op cuts: it returns a tensor without a graph, it returns plain numbers, it switches ``requires_grad`` off, or
 it runs where torch records no graph: in the forward of an ``autograd.Function``, in ``torch.no_grad()``, in
@@ -16,11 +18,11 @@ class CutRow(NamedTuple):
     """The name of the torch function, such as ``detach``, or of the attribute, such as ``data``."""
     kind: CutKind
     """How it cuts."""
-    file: str | None
-    line: int | None
-    text: str | None
+    file: SourcePlace | None
+    line: SourceLine | None
+    text: ProgramText | None
     """The code of the call, such as ``h.detach()``; null if Python does not have it."""
-    step: int | None
+    step: StepIndex | None
     """The last step before the op ran first; null if there is none, or if its pass was dropped."""
 
 
@@ -31,7 +33,7 @@ class MissingRow(NamedTuple):
     """Its path in the model, such as ``net.layers.0.weight``; of a tensor without a module its variable."""
     owner: str
     """The name of the module that holds it; empty for a tensor without a module."""
-    module: int | None
-    """The index of that module; None if it was not called."""
-    cuts: tuple[int, ...] = ()
-    """The ops that cut it off, as indexes of ``cut_rows``; empty if the recording did not follow ops, or found none."""
+    module: ModuleIndex | None
+    """That module; None if it was not called."""
+    cuts: tuple[CutIndex, ...] = ()
+    """The ops that cut it off; empty if the recording did not follow ops, or found none."""

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from hookviz.support.messages import say
+from hookviz.trace.columns import LongText
 
 PART_NOTES = ("note.part", "note.part.forward")
 """Notes that only a part of a model was recorded."""
@@ -19,7 +20,7 @@ class Note(NamedTuple):
     """
 
     key: str
-    arguments: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[str, LongText], ...] = ()
 
     @classmethod
     def of(cls, key: str, **arguments: Any) -> "Note":

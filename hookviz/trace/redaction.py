@@ -1,23 +1,22 @@
 """Remove confidential data from a trace: the source code of hooks, or the numbers of tensors."""
 
 import re
+from collections.abc import Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import Any
 
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
+from hookviz.trace.cells import LOST, Change, change_tables, marks_of
+from hookviz.trace.columns import Secret, Shows
 from hookviz.trace.notes import Note
-from hookviz.trace.rows import BACKWARD_LOCATION, HookRow, StepRow
-from hookviz.trace.unfired_rows import UnfiredRow
+from hookviz.trace.rows import BACKWARD_LOCATION, StepRow
+from hookviz.trace.trace import TraceData
 from hookviz.trace.value_rows import ValueRow
 
-if TYPE_CHECKING:
-    from hookviz.trace.trace import TraceData
 
-HookRowT = TypeVar("HookRowT", HookRow, UnfiredRow)
-
-
-def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "TraceData":
+def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> TraceData:
     """Return a copy of ``trace`` without source code or values; ``trace`` itself does not change.
 
     ``source=False`` removes the source text, file and line of hooks; a lambda, whose name is its text, is renamed to
@@ -38,29 +37,29 @@ def redact(trace: "TraceData", *, source: bool = True, values: bool = True) -> "
     remarks = [] if source else [Note.of("redacted.source")]
     remarks += [] if values else [Note.of("redacted.values")]
     remarks += [Note.of("redacted.notes", count=len(trace.remarks))] if trace.remarks else []
-    # The program around a pass has the values in it, too: ``a = torch.tensor(2.0)``.
-    copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows], sources=[], lines=[])
+    secrets: set[Secret] = {*(() if source else ("source",)), *(() if values else ("values",))}
+    copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows])
+    change_tables(copy, partial(_choose_secret, secrets))
     if not source:
-        copy.hook_rows = [_without_source(row) for row in trace.hook_rows]
-        copy.unfired_rows = [
-            _without_source(row)._replace(removed_at=None, registered_at=None) for row in trace.unfired_rows
-        ]
-        copy.cut_rows = [row._replace(file=None, line=None, text=None) for row in trace.cut_rows]
-        copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in trace.saved]
+        copy.hook_rows = [row._replace(name=_name_without_source(row.name)) for row in copy.hook_rows]
+        copy.unfired_rows = [row._replace(name=_name_without_source(row.name)) for row in copy.unfired_rows]
+        copy.saved = [row._replace(plain=None) if row.name == BACKWARD_LOCATION else row for row in copy.saved]
     if not values:
-        copy.values = [_without_numbers(row) for row in trace.values]
-        copy.cut_rows = [row._replace(text=None) for row in copy.cut_rows]
-        copy.saved, copy.scales, copy.nonfinite = [], [], []
-        copy.updates = [row._replace(rates=(None,) * len(row.rates), zero=False) for row in trace.updates]
-        copy.rows = [row._replace(found_inf=False) if row.kind == "unscale" else row for row in copy.rows]
+        copy.values = [_without_numbers(row) for row in copy.values]
     return copy
 
 
-def _without_source(row: HookRowT) -> HookRowT:
-    name = re.sub(r"\blambda\b.*", "lambda", row.name, flags=re.DOTALL)
-    if name != row.name:
-        name += ")" * name.count("(")  # the lambda was inside one or more partial(...)
-    return row._replace(name=name, file=None, line=None, text=None, mark=None)
+def _choose_secret(secrets: Set[Secret], declared: Any) -> Change | None:
+    """Return the change of a cell that shows one of ``secrets``: it is lost."""
+    shown = next((mark.secrets for mark in marks_of(declared) if isinstance(mark, Shows)), ())
+    return (lambda _: LOST) if secrets & set(shown) else None
+
+
+def _name_without_source(name: str) -> str:
+    """Return the name of a hook; that of a lambda, which is its text, is only ``lambda``."""
+    shown = re.sub(r"\blambda\b.*", "lambda", name, flags=re.DOTALL)
+    # The lambda may have been inside one or more partial(...).
+    return shown if shown == name else shown + ")" * shown.count("(")
 
 
 def _without_numbers(row: ValueRow) -> ValueRow:

@@ -1,8 +1,28 @@
 """The rows of the tables of a trace: plain data that refer to each other by their indexes."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
+from hookviz.trace.columns import (
+    CallIndex,
+    HookIndex,
+    HookKey,
+    LongText,
+    ModuleIndex,
+    NodeIndex,
+    OneOf,
+    OptimizerIndex,
+    PassIndex,
+    PassOrNext,
+    Setting,
+    Shows,
+    SourceLine,
+    SourcePlace,
+    SourceText,
+    StepIndex,
+    ValueIndex,
+    ValueIndexes,
+)
 from hookviz.trace.notes import Note
 
 ForwardHookKind = Literal["forward_pre_hook", "forward_hook"]
@@ -55,6 +75,11 @@ STEP_HOOK_KINDS: tuple[StepHookKind, ...] = get_args(StepHookKind)
 HOOK_KINDS: tuple[HookKind, ...] = get_args(HookKind)
 KINDS: tuple[StepKind, ...] = get_args(StepKind)
 
+KindOfHook = Annotated[str, OneOf(HOOK_KINDS)]
+"""A ``HookKind``, as torch's names of hook dicts give it."""
+HookFlag = Annotated[str, OneOf(("with_kwargs", "always_call", "global"))]
+"""How a module hook was registered."""
+
 
 Effect = Literal["kept", "edited", "replaced", "ran"]
 """What a hook did to its input; ``ran`` if that is not checked."""
@@ -81,18 +106,25 @@ NodeOutput = tuple[int, int]
 class TensorRow(NamedTuple):
     """A Python tensor that belongs to a node, as it was when a pass began; ``data`` and ``grad`` are value indexes."""
 
-    pass_id: int
-    node: int
+    pass_id: PassIndex
+    node: NodeIndex
     output: int
     name: str
     leaf: bool
     retains_grad: bool
-    data: int | None
-    grad: int | None
+    data: ValueIndex | None
+    grad: ValueIndex | None
 
 
-MISSING_REASONS = (None, "hooks", "changed", "large", "many", "none", "torch")
-"""Why the trace has no value for a tensor that a node saved; see ``SavedRow.why``."""
+MISSING_REASONS = (
+    "hooks",  # saved-tensor hooks would have to unpack it
+    "changed",  # it was changed in place, or freed
+    "large",
+    "many",  # there are too many saved tensors
+    "none",  # it does not exist
+    "torch",  # this PyTorch is too old to tell
+)
+"""Why the trace has no value for a tensor that a node saved."""
 
 
 BACKWARD_LOCATION = "backward"
@@ -102,28 +134,24 @@ BACKWARD_LOCATION = "backward"
 class SavedRow(NamedTuple):
     """A tensor or setting that a node saved for its formula, as it was when a pass began."""
 
-    pass_id: int
-    node: int
+    pass_id: PassIndex
+    node: NodeIndex
     name: str
     """The name of torch's attribute without ``_saved_``, or ``BACKWARD_LOCATION``."""
-    value: Any
-    """The index of the value of a tensor, a tuple for a list of tensors, else None."""
-    plain: Any
-    """A setting: a number, a text, None, or a tuple of these."""
-    why: str | None = None
-    """One of ``MISSING_REASONS``: ``hooks`` (saved-tensor hooks would have to unpack it), ``changed`` (in place, or
-    freed), ``large``, ``many`` (too many saved tensors), ``none`` (it does not exist), ``torch`` (this
-    PyTorch is too old to tell)."""
+    value: ValueIndexes
+    """The value of a tensor, a tuple for a list of tensors, else None."""
+    plain: Setting
+    why: Annotated[str, OneOf(MISSING_REASONS)] | None = None
 
 
 class ScaleRow(NamedTuple):
     """The factor by which a GradScaler multiplied the gradients of a pass."""
 
-    pass_id: int
-    scale: float
-    at: tuple[int, ...]
+    pass_id: PassIndex
+    scale: Annotated[float, Shows(("values",))]
+    at: tuple[NodeIndex, ...]
     """The nodes that multiply: the gradients that they send are scaled."""
-    others: tuple[int, ...]
+    others: tuple[NodeIndex, ...]
     """The nodes with unscaled gradients: those before the multiplication, and those reached on another path, too."""
 
 
@@ -139,10 +167,10 @@ class ModuleRow(NamedTuple):
 class CallRow(NamedTuple):
     """One call of a module."""
 
-    module: int
+    module: ModuleIndex
     number: int
     """Counts the calls of this module in the recording, from 1; 0 for a call from before the recording."""
-    parent: int | None
+    parent: CallIndex | None
     """The call of the module whose forward made this call."""
     recomputed: bool
     """Whether checkpointing made it during a backward pass."""
@@ -159,29 +187,30 @@ class CallRow(NamedTuple):
 class HookRow(NamedTuple):
     """A registered hook. The owner of a tensor hook is an ``output`` of a ``node``, that of a node hook the ``node``.
 
-    The owner of a module hook is ``module``, unless it is a global hook of all modules. For an optimizer hook,
-    ``module`` is an index of the optimizers in the same way. What does not own the hook is None.
+    The owner of a module hook is ``module``, that of an optimizer hook ``optimizer``, unless it is a global hook of all
+    modules or optimizers. What does not own the hook is None.
     """
 
-    kind: str
-    node: int | None
+    kind: KindOfHook
+    node: NodeIndex | None
     output: int | None
-    key: int
+    key: HookKey
     """The key of the hook in its dict."""
     name: str
-    file: str | None
-    line: int | None
-    text: str | None
-    mark: int | None
+    file: SourcePlace | None
+    line: SourceLine | None
+    text: SourceText | None
+    mark: SourceLine | None
     """Name, file, line, text and mark are the fields of ``Source``."""
-    module: int | None = None
-    flags: tuple[str, ...] = ()
-    """How a module hook was registered: ``with_kwargs``, ``always_call``, ``global``."""
+    module: ModuleIndex | None = None
+    flags: tuple[HookFlag, ...] = ()
+    """How a module hook was registered."""
+    optimizer: OptimizerIndex | None = None
 
     @property
-    def dict(self) -> tuple[str, int | None, int | None, int | None, bool]:
+    def dict(self) -> tuple[Any, ...]:
         """Identifies the dict that holds the hook."""
-        return self.kind, self.node, self.output, self.module, "global" in self.flags
+        return self.kind, self.node, self.output, self.module, self.optimizer, "global" in self.flags
 
 
 def renumber(numbers: Mapping[int, int], index: int | None) -> int | None:
@@ -201,24 +230,25 @@ class HookPlace(NamedTuple):
 class StepRow(NamedTuple):
     """A step. Values, hooks, calls, optimizers and nodes are indexes; None means none."""
 
-    pass_id: int
+    pass_id: PassOrNext
+    """The pass; of a forward without a backward pass, that which would have come next."""
     kind: StepKind
-    node: int | None = None
+    node: NodeIndex | None = None
     output: int | None = None
-    hook: int | None = None
+    hook: HookIndex | None = None
     place: HookPlace | None = None
     """The place of the hook, if one ran."""
-    before: Any = None
-    after: Any = None
+    before: ValueIndexes = None
+    after: ValueIndexes = None
     effect: Effect | None = None
     """The effect of the hook, if one ran."""
-    parts: tuple[tuple[int | None, int, int | None], ...] = ()
+    parts: tuple[tuple[NodeIndex | None, int, ValueIndex | None], ...] = ()
     """(source node, its slot, value) of each contribution to an arriving gradient; the seed has no node."""
-    cause: int | None = None
+    cause: StepIndex | None = None
     """The step whose in-place edit also changed this gradient."""
-    call: int | None = None
+    call: CallIndex | None = None
     """The module call that the step is about."""
-    optimizer: int | None = None
+    optimizer: OptimizerIndex | None = None
     """The optimizer whose step this is about."""
     labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The names of several values: those of ``before``, those of ``after``."""
@@ -226,7 +256,7 @@ class StepRow(NamedTuple):
     """What the hook had its effect on, and what ``before`` and ``after`` are values of."""
     in_backward: bool = False
     """Whether a module was called while a pass was running."""
-    found_inf: bool = False
+    found_inf: Annotated[bool, Shows(("values",))] = False
     """Whether a GradScaler has found Inf or NaN among the gradients."""
     synchroniser: Synchroniser | None = None
     """What combined the gradient with those of the other ranks."""
@@ -234,7 +264,7 @@ class StepRow(NamedTuple):
     """The number of ranks whose gradients were combined, including this one."""
     region: str | None = None
     """The name of a region that torch.compile made."""
-    error: str | None = None
+    error: LongText | None = None
     """The type and message of the exception that ended the pass."""
     note: Note | None = None
     """Why a pass, or a part of one, was not observed."""

@@ -1,11 +1,12 @@
 """The tables of a trace, and the names, values and hooks that are looked up in them."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hookviz.support.messages import say
 from hookviz.support.source_code import Source
 from hookviz.trace.code_rows import LineRow, SourceRow
+from hookviz.trace.columns import Between, CallIndex, HookIndex, NodeIndex
 from hookviz.trace.compact_rows import CompactRows, StepRows, ValueRows
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
@@ -35,7 +36,7 @@ class TraceTables:
     """The tables of a trace, and the lookup of names, values and hooks in them."""
 
     ops: list[str] = field(default_factory=list)
-    edges: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    edges: dict[tuple[NodeIndex, int], tuple[NodeIndex, int]] = field(default_factory=dict)
     """(node, slot) → (next node, its output): the edges along which gradients flow."""
     tensors: list[TensorRow] = field(default_factory=list)
     saved: list[SavedRow] = field(default_factory=list)
@@ -56,9 +57,9 @@ class TraceTables:
     """The parameters and buffers that put NaN into the output of a module."""
     updates: list[UpdateRow] = field(default_factory=list)
     """What each optimizer step was given, in order."""
-    owners: dict[int, int] = field(default_factory=dict)
+    owners: dict[NodeIndex, CallIndex] = field(default_factory=dict)
     """Node → the innermost module call that made it."""
-    outside: set[int] = field(default_factory=set)
+    outside: set[NodeIndex] = field(default_factory=set)
     """The nodes at the border of the recording: observed nodes lead to them, they themselves were not observed."""
     statistics: StatisticsMode | None = None
     """Which statistics were read of tensors with more than 64 numbers: all, or only the norm while it is finite.
@@ -69,11 +70,11 @@ class TraceTables:
     """What could not be observed, and why; ``notes`` has the sentences."""
     dropped: int = 0
     """The number of earlier passes, nested ones included, that ``record(keep=...)`` has dropped."""
-    roots: list[list[tuple[int, int]]] = field(default_factory=list)
+    roots: list[list[tuple[NodeIndex, int]]] = field(default_factory=list)
     """For each pass, the (node, output) pairs at which it starts."""
-    pass_numbers: list[int] = field(default_factory=list)
+    pass_numbers: list[Annotated[int, Between(1, 2**53)]] = field(default_factory=list)
     """The number of each pass among all that ran during the recording, from 1."""
-    hooked: list[list[int]] = field(default_factory=list)
+    hooked: list[list[HookIndex]] = field(default_factory=list)
     """For each pass, the hooks that were registered on its graph, as indexes of ``hook_rows``."""
     missing_rows: list[MissingRow] = field(default_factory=list)
     cut_rows: list[CutRow] = field(default_factory=list)
@@ -152,7 +153,7 @@ class TraceTables:
     def _get_owner_name(self, row: HookRow) -> str:
         """Return the name of the tensor, node, module or optimizer that has a hook."""
         if row.kind in STEP_HOOK_KINDS:
-            return self.optimizer(row.module)
+            return self.optimizer(row.optimizer)
         return self.module(row.module) if row.kind in MODULE_HOOK_KINDS else self.name(row.node, row.output)
 
     def optimizer(self, index: int | None) -> str:

@@ -1,11 +1,9 @@
 """The rows about hooks that did not fire: when each was registered and removed, and what explains its silence."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from hookviz.trace.rows import MODULE_HOOK_KINDS, HookRow
-
-Evidence = tuple[tuple[str, str], ...]
-"""(name, value) of what the recorder saw of the owner of a hook; ``UnfiredRow.evidence`` lists the names."""
+from hookviz.trace.columns import HookKey, ModuleIndex, NodeIndex, OneOf, SourceLine, SourcePlace, SourceText, StepCount
+from hookviz.trace.rows import MODULE_HOOK_KINDS, HookFlag, HookRow, KindOfHook
 
 EVIDENCE = (
     "class",  # the class of the module or optimizer that owns the hook
@@ -30,34 +28,37 @@ EVIDENCE = (
 )
 """Every name of an evidence."""
 
+Evidence = tuple[tuple[Annotated[str, OneOf(EVIDENCE)], str], ...]
+"""(name, value) of what the recorder saw of the owner of a hook."""
+
 
 class UnfiredRow(NamedTuple):
     """A hook that was registered at some time of a recording and did not fire."""
 
-    kind: str
+    kind: KindOfHook
     on: str
     """The name of its tensor, module or optimizer; empty if it is unknown."""
-    key: int | str
+    key: HookKey
     """The key of the hook in its dict."""
     name: str
-    file: str | None
-    line: int | None
-    text: str | None
-    mark: int | None
+    file: SourcePlace | None
+    line: SourceLine | None
+    text: SourceText | None
+    mark: SourceLine | None
     """Name, file, line, text and mark are the fields of ``Source``."""
-    flags: tuple[str, ...] = ()
-    since: int | None = None
+    flags: tuple[HookFlag, ...] = ()
+    since: StepCount | None = None
     """The number of steps that there were when it was registered; None if it was registered before the recording."""
-    until: int | None = None
+    until: StepCount | None = None
     """The number of steps that there were when it was removed; None if it was still registered at the end."""
-    removed_at: str | None = None
+    removed_at: SourcePlace | None = None
     """File and line of the code that removed it."""
-    registered_at: str | None = None
+    registered_at: SourcePlace | None = None
     """File and line of the code that registered it, if it did so during the recording."""
-    module: int | None = None
+    module: ModuleIndex | None = None
     """The module that owns it, if it was called."""
     evidence: Evidence = ()
-    node: int | None = None
+    node: NodeIndex | None = None
     """The node at which the gradient of its tensor arrives, if that node belonged to the graph of a pass."""
 
     def evidence_of(self, name: str) -> str:

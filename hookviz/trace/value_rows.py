@@ -1,16 +1,24 @@
 """What a trace keeps of a tensor, as plain data: all numbers of a small tensor, the statistics of a large one."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from hookviz.trace.columns import AtMost, Between
+from hookviz.trace.notes import Note
 
 MAX_KEPT_NUMBERS = 64
 """A tensor with more numbers than this is kept as statistics only."""
 
-ValueRow = tuple[Any, ...]
-"""(shape, dtype, device, numbers, statistics, note) of a tensor, as plain data."""
+MAX_DIMENSIONS = 128
+"""The most dimensions of a tensor; most operations of torch allow only 64."""
+
+Shape = Annotated[tuple[Annotated[int, Between(0, 2**63 - 1)], ...], AtMost(MAX_DIMENSIONS)]
 
 Statistics = tuple[float | None, float | None, float | None, float, int | None, int | None, int | None]
 """(min, max, mean, norm, nan, inf, zero); None for a statistic that was not read."""
+
+ValueRow = tuple[Shape, str, str, Any, Statistics | None, Note | None]
+"""(shape, dtype, device, numbers, statistics, note) of a tensor; the numbers are lists, nested by the dimensions."""
 
 VERY_LARGE = 2**20
 """Of a tensor with more numbers than this, only the norm is read as long as it is finite, unless the user chose."""

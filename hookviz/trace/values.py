@@ -157,7 +157,7 @@ def _append_nonfinite_counts(line: str, statistics: Statistics) -> str:
     return join("join.facts", [line, *(f"{count} {name}" for count, name in counts if count)])
 
 
-def is_same_value(one: ValueRow | None, other: ValueRow | None) -> bool:
+def is_same_value(one: tuple[Any, ...] | None, other: tuple[Any, ...] | None) -> bool:
     """Whether two values are the same, counting NaN as equal to NaN. Large tensors are compared by their statistics.
 
     >>> import torch
@@ -169,7 +169,7 @@ def is_same_value(one: ValueRow | None, other: ValueRow | None) -> bool:
     return one == other or repr(one) == repr(other)
 
 
-def get_norm_nan_inf(value: ValueRow) -> tuple[float, int, int]:
+def get_norm_nan_inf(value: tuple[Any, ...]) -> tuple[float, int, int]:
     """Return (2-norm, NaN count, infinity count) of a value; counts that were not read are derived from the norm.
 
     A derived count is a lower bound: 1 or 0.

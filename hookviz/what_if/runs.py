@@ -32,7 +32,8 @@ class RecordedRun:
     @property
     def hooks(self) -> dict[int, HookId]:
         """Row of a hook in the trace → its id, for the hooks that were registered while the function ran."""
-        return {i: self.hook_ids[row.key] for i, row in enumerate(self.trace.hook_rows) if row.key in self.hook_ids}
+        keys: list[Any] = [row.key for row in self.trace.hook_rows]
+        return {i: self.hook_ids[key] for i, key in enumerate(keys) if key in self.hook_ids}
 
 
 def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[HookId] = ()) -> RecordedRun:

@@ -323,11 +323,17 @@ def _damage_column(rng: random.Random, data: Any) -> None:
 def _damage_edges(rng: random.Random, data: Any) -> None:
     """Add an edge that makes a cycle or leads to another node."""
     edges = data.get("edges")
-    complete = [edge for edge in edges if isinstance(edge, list) and len(edge) == 4] if isinstance(edges, list) else []
+    complete = (
+        [edge for edge in edges if _is_pair(edge) and all(map(_is_pair, edge))] if isinstance(edges, list) else []
+    )
     if complete:
-        (start, slot, end, output), other = rng.choice(complete), rng.choice(complete)
-        loops = [[start, slot, start, 0], [end, 0, start, 0], [end, 7, end, 0]]
-        edges.append(rng.choice([*loops, [start, slot, other[2], output]]))
+        ((start, slot), (end, output)), (_, (other, _)) = rng.choice(complete), rng.choice(complete)
+        loops = [[[start, slot], [start, 0]], [[end, 0], [start, 0]], [[end, 7], [end, 0]]]
+        edges.append(rng.choice([*loops, [[start, slot], [other, output]]]))
+
+
+def _is_pair(x: Any) -> bool:
+    return isinstance(x, list) and len(x) == 2
 
 
 def _damage_key(rng: random.Random, data: Any) -> None:
@@ -444,7 +450,7 @@ def kind_of(seed: int) -> str:
 def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
     """Put ``text`` into every field of ``data`` whose text comes from a user, and return ``data``."""
     data["ops"] = [op if op == "AccumulateGrad" else text for op in data["ops"]]
-    data["remarks"] = [["verbatim", [["text", text]]], [text, [[text, text]]]]
+    data["remarks"] = {"key": ["verbatim", text], "arguments": [[["text", text]], [[text, text]]]}
     fields = {"tensors": ["name"], "hook_rows": ["name", "file", "text"], "rows": ["error", "region"]}
     fields |= {"modules": ["name", "kind"], "optimizers": ["name", "kind"]}
     for table, columns in fields.items():

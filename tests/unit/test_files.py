@@ -172,7 +172,7 @@ DAMAGE_FUNCTIONS = {
     ),
     "an unknown saved value": lambda data: data["saved"].update(value=[99] * len(data["saved"]["value"])),
     "a saved value of an unknown node": lambda data: data["saved"].update(node=[99] * len(data["saved"]["node"])),
-    "an unknown reason for a missing value": lambda data: data["saved"].update(why=["?"] * len(data["saved"]["why"])),
+    "an unknown reason for a missing value": lambda data: data["saved"].update(why=["?"] * len(data["saved"]["name"])),
 }
 
 

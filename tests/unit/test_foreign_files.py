@@ -65,9 +65,14 @@ def test_names_and_notes_longer_than_the_format_allows_are_truncated(tmp_path: P
 # -- files that are refused
 
 
-def set_cell(table: str, column: str, value: Any, row: int = 0) -> Callable[[Data], None]:
-    """Return a change that sets one cell of a table."""
-    return lambda data: data[table][column].__setitem__(row, value)
+def set_cell(table: str, column: str, value: Any, row: int = 0, others: Any = None) -> Callable[[Data], None]:
+    """Return a change that sets one cell of a table; the other cells of a column that was left out are ``others``."""
+
+    def change(data: Data) -> None:
+        columns = data[table]
+        columns.setdefault(column, [others] * max(map(len, columns.values())))[row] = value
+
+    return change
 
 
 def first_step(data: Data, kind: str) -> int:
@@ -77,7 +82,7 @@ def first_step(data: Data, kind: str) -> int:
 
 
 def self_loop(data: Data) -> None:
-    data["edges"].append([0, 5, 0, 0])
+    data["edges"].append([[0, 5], [0, 0]])
 
 
 DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
@@ -89,7 +94,7 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
     ),
     "statistics that are texts": (
         lambda data: data["values"][0].__setitem__(slice(3, 5), [None, ["x"] * 7]),
-        "values[0][4][0]: invalid value 'x'",
+        "values[0][4][0]: expected a number",
     ),
     "a root at an output below 0": (lambda data: data["roots"][0][0].__setitem__(1, -(10**9)), "a whole number >= 0"),
     "a root at a node below 0": (lambda data: data["roots"][0][0].__setitem__(0, -1), "roots[0][0][0]: expected a"),
@@ -102,13 +107,15 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
     ),
     "a number beyond 2**53": (set_cell("tensors", "output", 10**30), "<= 9007199254740992"),
     "an edge from a node to itself": (self_loop, "the graph has a cycle: a gradient would come back to node 0"),
-    "an edge out of the graph": (lambda data: data["edges"].append([0, 1, 99, 0]), "from node 0 to node 99 leads out"),
+    "an edge out of the graph": (lambda data: data["edges"].append([[0, 1], [99, 0]]), "of edges points to something"),
     "a hook listed twice": (lambda data: data["hooked"][0].append(data["hooked"][0][0]), "pass 0 lists a hook twice"),
-    "a hook that is not there": (lambda data: data["hooked"][0].append(99), "pass 0 lists a hook that is not in"),
+    "a hook that is not there": (lambda data: data["hooked"][0].append(99), "row 0 of hooked points to something"),
     "hooks of a missing pass": (lambda data: data["hooked"].append([]), "hooks for 3 passes, and starting points"),
     "a column that is too short": (lambda data: data["rows"]["effect"].pop(), "the columns of rows differ in length"),
     "a hook of a tensor on a module": (set_cell("hook_rows", "module", 0), "row 0 of hook_rows points to something"),
-    "a flag that hooks do not have": (set_cell("hook_rows", "flags", ["load"]), "flags[0][0]: invalid value 'load'"),
+    "a flag that hooks do not have": (
+        set_cell("hook_rows", "flags", ["load"], others=[]), "flags[0][0]: invalid value 'load'"
+    ),
     "a hook step without a hook": (
         lambda data: set_cell("rows", "hook", None, first_step(data, "tensor_hook"))(data),
         "of the kind tensor_hook, lacks something that such a step needs",
@@ -122,19 +129,21 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
     ),
     "a gradient from a node that is not there": (
         lambda data: set_cell("rows", "parts", [[99, 0, 0]], first_step(data, "arrive"))(data),
-        "of the kind arrive, lacks",
+        "of rows points to something that is not in the file",
     ),
     "a tensor's hook that changed settings": (
         lambda data: data["rows"].update(subject=["settings"] * len(data["rows"]["kind"])),
         "lacks something that such a step needs",
     ),
-    "an unknown hook kind": (set_cell("hook_rows", "kind", "load"), "row 0 of hook_rows is of an unknown kind: load"),
-    "an unknown step kind": (set_cell("rows", "kind", "load"), "row 0 of rows is of an unknown kind: load"),
+    "an unknown hook kind": (set_cell("hook_rows", "kind", "load"), "hook_rows.kind[0]: invalid value 'load'"),
+    "an unknown step kind": (set_cell("rows", "kind", "load"), "rows.kind[0]: invalid value 'load'"),
     "numbers that do not fit their shape": (
         lambda data: data["values"][0].__setitem__(0, [40_000, 40_000]), "the numbers of value 0 do not fit its shape"
     ),
     "whole numbers as floating-point ones": (lambda data: data["values"][0].__setitem__(3, 1), "do not fit its"),
-    "a number that is a word": (lambda data: data["values"][0].__setitem__(3, "much"), "'much' is not a number"),
+    "a number that is a word": (
+        lambda data: data["values"][0].__setitem__(3, {"number": "much"}), "'much' is not a number"
+    ),
     "an empty value": (
         lambda data: data["values"][0].__setitem__(slice(3, 6), [None] * 3), "value 0 is empty"
     ),

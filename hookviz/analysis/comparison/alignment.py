@@ -8,11 +8,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
 from graphlib import TopologicalSorter
-from typing import Any, NamedTuple
+from typing import Any
 
 from hookviz.analysis.comparison.graph_matching import match_graphs
-from hookviz.trace import CallRow, HookRow, ModuleRow, ScaleRow, StepRow, TraceData
-from hookviz.trace.rows import renumber
+from hookviz.trace import CallRow, HookRow, ModuleRow, StepRow, TraceData
+from hookviz.trace.cells import make_renumbering, renumber_tables
 
 ABSENT = "absent"
 """The kind of a placeholder row: other traces have a step here, this one has none."""
@@ -21,14 +21,8 @@ Key = tuple[Any, ...]
 """Identifies a node, a hook or a step among all traces."""
 
 
-class _NumberMaps(NamedTuple):
-    """A trace's own numbers → the common numbers of all traces."""
-
-    nodes: dict[int, int]
-    modules: dict[int, int]
-    calls: dict[int, int]
-    optimizers: dict[int, int]
-    hooks: dict[int, int]
+NumberMaps = dict[str, dict[int, int]]
+"""Table → a trace's own indexes of its rows → the common ones of all traces."""
 
 
 def align(traces: Sequence[TraceData], hook_ids: Sequence[Mapping[int, Hashable]] | None = None) -> list[TraceData]:
@@ -76,26 +70,14 @@ class _CommonTables:
 
     def renumber(self, trace: TraceData, hook_ids: Mapping[int, Hashable]) -> tuple[TraceData, dict[int, Hashable]]:
         """Copy ``trace`` with common numbers; also return the common number of each of its hooks → its id."""
-        numbers = self._map_numbers(trace, hook_ids)
+        numbers = self._map_numbers(trace)
+        hooks = numbers["hook_rows"] = self._map_hooks(trace, hook_ids, numbers)
         ran = [(row.pass_id, [row.hook]) for row in trace.rows if row.hook is not None]
-        for pass_id, hooks in [*enumerate(trace.hooked), *ran]:
-            self.hooked.setdefault(pass_id, {}).update((numbers.hooks[hook], None) for hook in hooks)
-        nodes = numbers.nodes
-        renumbered = replace(
-            trace,
-            hooked=[[numbers.hooks[hook] for hook in hooks] for hooks in trace.hooked],
-            edges={(nodes[start], slot): (nodes[end], output) for (start, slot), (end, output) in trace.edges.items()},
-            saved=[row._replace(node=nodes[row.node]) for row in trace.saved],
-            tensors=[row._replace(node=nodes[row.node]) for row in trace.tensors],
-            rows=[_renumber_step(row, numbers) for row in trace.rows],
-            outside={nodes[node] for node in trace.outside},
-            scales=[_renumber_scale(row, nodes) for row in trace.scales],
-            **_renumber_silence_and_training(trace, numbers),
-            lines=[row._replace(call=renumber(numbers.calls, row.call)) for row in trace.lines],
-            owners={nodes[node]: numbers.calls[call] for node, call in trace.owners.items()},
-            roots=[[(nodes[node], output) for node, output in places] for places in trace.roots],
-        )
-        return renumbered, {number: hook_ids.get(index) for index, number in numbers.hooks.items()}
+        for pass_id, of_pass in [*enumerate(trace.hooked), *ran]:
+            self.hooked.setdefault(pass_id, {}).update((hooks[hook], None) for hook in of_pass)
+        renumbered = replace(trace)
+        renumber_tables(renumbered, numbers)
+        return renumbered, {number: hook_ids.get(index) for index, number in hooks.items()}
 
     def copy_to(self, trace: TraceData, *, own_hooks: bool) -> None:
         """Copy the complete tables to ``trace``; unless it keeps ``own_hooks``, also the hooks of all passes."""
@@ -105,24 +87,27 @@ class _CommonTables:
             trace.hooked = [list(self.hooked.get(pass_id, ())) for pass_id in range(1 + max(self.hooked, default=-1))]
         trace.clear_caches()
 
-    def _map_numbers(self, trace: TraceData, hook_ids: Mapping[int, Hashable]) -> _NumberMaps:
-        """Find the common numbers of what ``trace`` holds; new rows are added to the common tables."""
+    def _map_numbers(self, trace: TraceData) -> NumberMaps:
+        """Find the common numbers of what ``trace`` holds, without its hooks; new rows are added to the tables."""
         modules = _map_modules(self.modules, trace.modules)
         calls = self._map_calls(trace, modules)
         optimizers = _map_modules(self.optimizers, trace.optimizers)
-        nodes = self._map_nodes(trace, calls)
-        numbers = _NumberMaps(nodes, modules, calls, optimizers, {})
+        return {"modules": modules, "calls": calls, "optimizers": optimizers, "ops": self._map_nodes(trace, calls)}
+
+    def _map_hooks(self, trace: TraceData, ids: Mapping[int, Hashable], numbers: NumberMaps) -> dict[int, int]:
+        """Map the index of each hook to its common index; new hooks are added to the common table."""
         counts: Counter[Key] = Counter()
-        for index, row in enumerate(trace.hook_rows):
-            row = _renumber_hook(row, numbers)
-            identity = hook_ids.get(index), *row.dict, row.name, row.file, row.line
+        common: dict[int, int] = {}
+        renumber = make_renumbering(HookRow, numbers)
+        for index, row in enumerate(map(renumber, trace.hook_rows)):
+            identity = ids.get(index), *row.dict, row.name, row.file, row.line
             counts[identity] += 1
             key = (*identity, counts[identity])
             if key not in self._hooks:
                 self._hooks[key] = len(self.hook_rows)
                 self.hook_rows.append(row)
-            numbers.hooks[index] = self._hooks[key]
-        return numbers
+            common[index] = self._hooks[key]
+        return common
 
     def _map_nodes(self, trace: TraceData, calls: Mapping[int, int]) -> dict[int, int]:
         """Map the number of a node in ``trace`` to its common number; the first trace keeps its own numbers."""
@@ -170,25 +155,6 @@ class _CommonTables:
             if numbers[index] == len(self.calls):
                 self.calls.append(common_row)
         return numbers
-
-
-def _renumber_silence_and_training(trace: TraceData, numbers: _NumberMaps) -> dict[str, Any]:
-    """Return the tables of what did not happen, and of the training, with common numbers."""
-    modules, calls, optimizers = numbers.modules, numbers.calls, numbers.optimizers
-    return {
-        "unfired_rows": [
-            row._replace(module=renumber(modules, row.module), node=renumber(numbers.nodes, row.node))
-            for row in trace.unfired_rows
-        ],
-        "missing_rows": [row._replace(module=renumber(modules, row.module)) for row in trace.missing_rows],
-        "nonfinite": [row._replace(call=calls[row.call], module=modules[row.module]) for row in trace.nonfinite],
-        "parameters": [
-            row._replace(optimizers=tuple(optimizers[index] for index in row.optimizers)) for row in trace.parameters
-        ],
-        "updates": [
-            row._replace(eval_norms=tuple(modules[index] for index in row.eval_norms)) for row in trace.updates
-        ],
-    }
 
 
 def _map_modules(common: list[ModuleRow], rows: Iterable[ModuleRow]) -> dict[int, int]:
@@ -270,26 +236,6 @@ def _edges_by_node(trace: TraceData) -> dict[int, set[tuple[int, int, int]]]:
     return ends
 
 
-def _renumber_hook(row: HookRow, numbers: _NumberMaps) -> HookRow:
-    holders = numbers.optimizers if row.kind in ("step_pre_hook", "step_post_hook") else numbers.modules
-    return row._replace(node=renumber(numbers.nodes, row.node), module=renumber(holders, row.module))
-
-
-def _renumber_scale(row: ScaleRow, nodes: Mapping[int, int]) -> ScaleRow:
-    at, others = (tuple(nodes[node] for node in own) for own in (row.at, row.others))
-    return row._replace(at=at, others=others)
-
-
-def _renumber_step(row: StepRow, numbers: _NumberMaps) -> StepRow:
-    return row._replace(
-        node=renumber(numbers.nodes, row.node),
-        hook=None if row.hook is None else numbers.hooks[row.hook],
-        parts=tuple((renumber(numbers.nodes, node), slot, value) for node, slot, value in row.parts),
-        call=renumber(numbers.calls, row.call),
-        optimizer=renumber(numbers.optimizers, row.optimizer),
-    )
-
-
 # -- one timeline
 
 
@@ -320,15 +266,12 @@ def _merge_orders(lists: Sequence[Sequence[Key]]) -> list[Key]:
 def _spread_rows(trace: TraceData, keys: Sequence[Key], order: Sequence[Key]) -> TraceData:
     """Move the rows of ``trace`` to their places in the common order, with ``ABSENT`` rows between them."""
     places = _locate_keys(keys, order)
+    renumber_tables(trace, {"rows": dict(enumerate([*places, len(order)]))})
     kind: Any = ABSENT  # no kind of a recorded step: only these rows have it
     rows = [StepRow(pass_id=key[0], kind=kind, node=key[2], output=key[3], call=key[5]) for key in order]
     for row, place in zip(trace.rows, places, strict=True):
-        rows[place] = row._replace(cause=None if row.cause is None else places[row.cause])
+        rows[place] = row
     trace.rows = rows
-    ends = dict(enumerate([*places, len(order)]))
-    trace.unfired_rows = [
-        row._replace(since=renumber(ends, row.since), until=renumber(ends, row.until)) for row in trace.unfired_rows
-    ]
     trace.clear_caches()
     return trace
 

@@ -1,7 +1,7 @@
 """Find the nodes that the whole gradient of a pass goes through, where its size can be compared."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.pass_statistics import PassStatistics
 
@@ -92,7 +92,7 @@ def _make_gate(statistics: PassStatistics, node: int, nodes_to_next: tuple[int, 
     step = statistics.arrival_steps.get(node)
     if step is None:
         return None
-    index = statistics.trace.rows[step].after
+    index: Any = statistics.trace.rows[step].after
     norm = statistics.norm(index)
     size = math.prod(statistics.trace.values[index][0])
     return Gate(node, norm, size, nodes_to_next) if norm is not None and 0 < norm < math.inf else None

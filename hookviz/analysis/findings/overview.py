@@ -124,9 +124,9 @@ def _is_nonfinite(value: tuple[object, ...]) -> bool:
     return nan_count > 0 or inf_count > 0
 
 
-def _list_gradient_values(trace: TraceData) -> set[int]:
+def _list_gradient_values(trace: TraceData) -> set[int | None]:
     """The indices of the values in all steps of nodes."""
-    indices: set[int] = set()
+    indices: set[int | None] = set()
     for values in (values for row in trace.rows if row.node is not None for values in (row.before, row.after)):
         indices.update(values if isinstance(values, tuple) else (values,))
     return indices

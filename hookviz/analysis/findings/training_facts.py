@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hookviz.support.messages import say
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
@@ -50,7 +50,7 @@ class TrainingFacts:
                 accumulations.setdefault(names[row.node], []).append(found)
         return accumulations
 
-    def _norm(self, index: int | None) -> float | None:
+    def _norm(self, index: Any) -> float | None:
         if index is None or self.trace.values[index][-1] is not None:
             return None
         return get_norm_nan_inf(self.trace.values[index])[0]
