@@ -51,7 +51,7 @@ def actions(count: int, trace: hv.Trace, path: Path) -> dict[str, Callable[[], o
         "record": partial(record_loop, count),
         "save": partial(trace.save, path),
         "load": partial(hv.load, path),
-        "output": partial(mimebundle, trace),
+        "output": partial(mimebundle, trace._data),
         "player": trace.player,
         "page": partial(trace.to_html, path.with_suffix(".html")),
     }
@@ -86,7 +86,7 @@ def make_tables() -> str:
         for count in COUNTS:
             path, trace = Path(folder, f"{count}.json"), record_loop(count)
             costs = [measure_rounds(action) for action in actions(count, trace, path).values()]
-            head = [f"{count:,}", f"{len(trace.rows):,}"]
+            head = [f"{count:,}", f"{len(trace._data.rows):,}"]
             times.append([*head, *(format_spread([spent for spent, _ in rounds], format_seconds) for rounds in costs)])
             peaks.append([*head, *(format_spread([held for _, held in rounds], format_megabytes) for rounds in costs)])
         with browser() as chrome:  # only now: the browser's threads must not run when this process forks

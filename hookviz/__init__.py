@@ -85,5 +85,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, including those that were not used yet."""
-    return sorted({*globals(), *__all__})
+    """List the public names, and not the parts of the package that were imported."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -113,10 +113,10 @@ def summarize_trace(trace: hv.Trace) -> dict[str, Any]:
     return {
         "rank": [trace.rank, trace.ranks],
         "notes": trace.notes,
-        "faults": find_fault(trace),
+        "faults": find_fault(trace._data),
         "same": None,
         "steps": [[step.kind, step.on, step.pass_id, step.sentence] for step in trace.steps],
-        "file": encode_trace(trace),
+        "file": encode_trace(trace._data),
     }
 
 

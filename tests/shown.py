@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+import hookviz as hv
 from hookviz.player.compression import unpack
 from hookviz.player.payload import Content, Message
 from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import load_texts
 from hookviz.support.messages.text import translate
-from hookviz.trace import TraceData
 
 Shown = dict[str, Any]
 
@@ -120,11 +120,11 @@ def shown_firings(content: Content, run: int = 0) -> list[Shown]:
     return [{name: in_english(x) if name not in ("step", "hook") else x for name, x in row.items()} for row in rows]
 
 
-def content_of(trace: TraceData) -> Content:
+def content_of(trace: hv.Trace) -> Content:
     """Return the full content of a player for ``trace``."""
-    return TraceContent(trace).full_content()
+    return TraceContent(trace._data).full_content()
 
 
-def shown_steps_of(trace: TraceData) -> list[Shown]:
+def shown_steps_of(trace: hv.Trace) -> list[Shown]:
     """Return the steps of ``trace`` as a player shows them."""
     return shown_steps(content_of(trace))

@@ -89,7 +89,7 @@ def _lens_picture(trace: Any) -> Texts:
 def _lens_data(trace: Any) -> str:
     """The hooks that TorchLens lists for modules, and all saved gradients, as text."""
     kinds = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "full_backward_hooks", "full_backward_pre_hooks")
-    hooks = [getattr(module, kind) for module in trace.modules for kind in kinds]
+    hooks = [getattr(module, kind) for module in trace._data.modules for kind in kinds]
     return f"{hooks} {[op.grad for op in trace]}"
 
 

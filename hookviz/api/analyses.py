@@ -1,6 +1,6 @@
 """The analyses of a trace: ``findings``, ``troubles``, ``hooks``, ``unfired``, ``diff`` and ``why``."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from hookviz.api.comparison import Comparison
     from hookviz.api.trace import Trace
     from hookviz.support.table import Table
+    from hookviz.trace import TraceData
 
 
 class TraceAnalyses:
     """Adds the analyses to a trace; the code of each one is imported when it is first called."""
 
     @property
-    def _trace(self) -> "Trace":
-        return cast("Trace", self)
+    def _data(self) -> "TraceData":
+        raise NotImplementedError
 
     @property
     def findings(self) -> "Table[Finding]":
@@ -42,7 +43,7 @@ class TraceAnalyses:
         """
         from hookviz.analysis.findings import find_findings
 
-        return find_findings(self._trace)
+        return find_findings(self._data)
 
     @property
     def troubles(self) -> "Table[Finding]":
@@ -62,7 +63,7 @@ class TraceAnalyses:
         """
         from hookviz.analysis.findings import find_troubles
 
-        return find_troubles(self._trace)
+        return find_troubles(self._data)
 
     @property
     def hooks(self) -> "Table[HookCount]":
@@ -84,7 +85,7 @@ class TraceAnalyses:
         """
         from hookviz.analysis.hook_counts import list_hooks
 
-        return list_hooks(self._trace)
+        return list_hooks(self._data)
 
     @property
     def unfired(self) -> "Table[UnfiredHook]":
@@ -107,7 +108,7 @@ class TraceAnalyses:
         """
         from hookviz.analysis.unfired import list_unfired_hooks
 
-        return list_unfired_hooks(self._trace)
+        return list_unfired_hooks(self._data)
 
     @property
     def missing_gradients(self) -> "Table[MissingGradient]":
@@ -129,7 +130,7 @@ class TraceAnalyses:
         """
         from hookviz.analysis.missing_gradients import list_missing_gradients
 
-        return list_missing_gradients(self._trace)
+        return list_missing_gradients(self._data)
 
     def diff(self, other: "Trace") -> "Comparison":
         """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.
@@ -159,7 +160,7 @@ class TraceAnalyses:
         """
         from hookviz.api.comparison import compare
 
-        return compare(self._trace, other)
+        return compare(self, other)  # type: ignore[arg-type]
 
     def why(self, step: int) -> "Table[Reason]":
         """Explain the gradients of ``step`` (counted from 0) with PyTorch's formulas and the values in them.
@@ -181,4 +182,4 @@ class TraceAnalyses:
         """
         from hookviz.analysis.formulas.reasons import explain_step
 
-        return explain_step(self._trace, self._trace.at(step))
+        return explain_step(self._data, self._data.at(step))

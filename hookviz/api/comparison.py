@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 from hookviz.analysis.comparison.comparison import Difference, find_differences
 from hookviz.api.display import Displayable
+from hookviz.api.trace import Trace, data_of
 from hookviz.support.messages import join, say
+from hookviz.support.printable import describe_type
 from hookviz.support.table import Table
-from hookviz.trace import Step, TraceData
+from hookviz.trace import Step
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import format_number
 
@@ -23,13 +25,13 @@ class Comparison(Displayable, Table[Difference]):
 
     def __init__(
         self,
-        pair: tuple[TraceData, TraceData],
+        traces: tuple[Trace, Trace],
         rows: list[Difference],
         first: Step | None,
         first_is_cause: bool,
         sentences: Sequence[str],
     ) -> None:
-        self.traces = pair
+        self.traces = traces
         """This trace and the other trace."""
         self._first_is_cause = first_is_cause
         self._remarks = sentences[1:]
@@ -45,7 +47,7 @@ class Comparison(Displayable, Table[Difference]):
         from hookviz.player.several_runs import Variant, several_runs
         from hookviz.player.wording import add_notes
 
-        this, other = self.traces
+        this, other = map(data_of, self.traces)
         this_run = Variant(this, say("variant.this"), say("absent.this"))
         other_run = Variant(other, say("variant.other"), say("absent.other"), baseline=0)
         content = several_runs([this_run, other_run], shown=1)
@@ -66,7 +68,7 @@ class Comparison(Displayable, Table[Difference]):
         """The step on the common timeline of the first firing that differs; -1 if the content does not show one."""
         if self.first is None:
             return -1
-        side = 0 if self.first.trace is self.traces[0] else 1
+        side = 0 if self.first.trace is data_of(self.traces[0]) else 1
         firing = [step.index for step in self.traces[side].firings].index(self.first.index)
         firings = content["runs"][side]["firings"]  # the content of a long trace has only the first of them
         return firings[firing]["step"] if firing < len(firings) else -1
@@ -89,12 +91,14 @@ def _format_difference(row: Difference) -> tuple[str, ...]:
     )
 
 
-def compare(this: TraceData, other: TraceData) -> Comparison:
+def compare(this: Trace, other: Trace) -> Comparison:
     """Compare the gradients of two traces of the same program.
 
     Raises:
         TypeError: ``other`` is not a Trace.
         ValueError: the graphs of the two traces differ.
     """
-    rows, first, first_is_cause, sentences = find_differences(this, other)
+    if not isinstance(other, Trace):
+        raise TypeError(say("error.diff.type", kind=describe_type(other)))
+    rows, first, first_is_cause, sentences = find_differences(data_of(this), data_of(other))
     return Comparison((this, other), rows, first, first_is_cause, sentences)

@@ -1,7 +1,7 @@
 """The listings of a trace for programs and consoles: ``text``, ``to_records`` and ``to_pandas``."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,8 +13,8 @@ class TraceListings:
     """Adds the listings to a trace; the code of each one is imported when it is first called."""
 
     @property
-    def _listed_trace(self) -> "TraceData":
-        return cast("TraceData", self)
+    def _data(self) -> "TraceData":
+        raise NotImplementedError
 
     def text(self, steps: Iterable[int] | None = None, width: int | None = None) -> str:
         """Return a timeline as plain text: one line per step, and a heading for each pass.
@@ -50,12 +50,12 @@ class TraceListings:
         """
         from hookviz.analysis.text_timeline import write_text
 
-        return write_text(self._listed_trace, steps, width)
+        return write_text(self._data, steps, width)
 
     def __str__(self) -> str:
         from hookviz.analysis.text_timeline import choose_printed_steps, write_text
 
-        return write_text(self._listed_trace, choose_printed_steps(self._listed_trace))
+        return write_text(self._data, choose_printed_steps(self._data))
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat dict per step, in order, for any tool that takes plain data.
@@ -85,7 +85,7 @@ class TraceListings:
         """
         from hookviz.analysis.step_records import make_records
 
-        return make_records(self._listed_trace)
+        return make_records(self._data)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with one row per step; ``to_records`` describes the columns.
@@ -107,4 +107,4 @@ class TraceListings:
         """
         from hookviz.analysis.step_records import make_data_frame
 
-        return make_data_frame(self._listed_trace)
+        return make_data_frame(self._data)

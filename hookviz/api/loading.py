@@ -29,4 +29,4 @@ def load(path: str | Path) -> Trace:
     >>> loaded.steps[-1].sentence == trace.steps[-1].sentence
     True
     """
-    return read_trace(path, Trace)
+    return Trace(read_trace(path))

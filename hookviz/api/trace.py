@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +9,17 @@ from hookviz.api.analyses import TraceAnalyses
 from hookviz.api.display import Displayable
 from hookviz.api.listings import TraceListings
 from hookviz.support.atomic_files import write_atomically
-from hookviz.trace import TraceData
+from hookviz.support.table import Table
+from hookviz.trace import Step, Steps, TraceData
+from hookviz.trace.value_rows import StatisticsMode
 
 if TYPE_CHECKING:
     from hookviz.picture import Figure
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
-    from hookviz.trace.trace import FormulaVerifier
 
 
-class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
+class Trace(TraceAnalyses, TraceListings, Displayable):
     """The events that ``record()`` recorded, with methods to show, save and analyse them.
 
     ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.
@@ -33,6 +33,75 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
     (5, 'λ grad * 10 on x replaced the gradient: 6 → 60.')
     """
 
+    def __init__(self, data: TraceData | None = None) -> None:
+        self._tables = TraceData() if data is None else data
+
+    @property
+    def _data(self) -> TraceData:
+        """The tables, with all rows expanded once the recording is over."""
+        self._tables.expand()
+        return self._tables
+
+    @property
+    def steps(self) -> Steps:
+        """All steps, in order."""
+        return self._data.steps
+
+    @property
+    def firings(self) -> Table[Step]:
+        """The steps in which a user's hook ran without an exception, in order: a table in Jupyter, a list in Python.
+
+        If a hook raised, there is a step of kind ``exception`` instead; if an unknown hook changed a gradient, one of
+        kind ``unknown_hook``. If the trace lacks passes (``keep``, ``every``), the table begins with the number of the
+        pass.
+        """
+        return self._data.firings
+
+    @property
+    def notes(self) -> list[str]:
+        """What could not be observed, and why, in sentences."""
+        return self._data.notes
+
+    @property
+    def pass_numbers(self) -> list[int]:
+        """The number of each pass among all that ran during the recording, from 1."""
+        return self._data.pass_numbers
+
+    def pass_number(self, pass_id: int) -> int:
+        """Return the number of a pass among all that ran during the recording, counted from 1.
+
+        ``record(keep=...)`` drops passes and ``record(every=...)`` skips them; the others keep their numbers.
+        """
+        return self._data.pass_number(pass_id)
+
+    @property
+    def lacks_passes(self) -> bool:
+        """Whether passes ran, before or between those of the trace, that the trace does not hold."""
+        return self._data.lacks_passes
+
+    @property
+    def dropped(self) -> int:
+        """The number of earlier passes, nested ones included, that ``record(keep=...)`` has dropped."""
+        return self._data.dropped
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of this process among ``ranks`` processes of ``torch.distributed``; None without it."""
+        return self._data.rank
+
+    @property
+    def ranks(self) -> int | None:
+        """The number of these processes; None without ``torch.distributed``."""
+        return self._data.ranks
+
+    @property
+    def statistics(self) -> StatisticsMode | None:
+        """Which statistics were read of tensors with more than 64 numbers: all, or only the norm while it is finite.
+
+        None for the rule: the norm of very large ones, and all statistics of the others.
+        """
+        return self._data.statistics
+
     def figure(self, step: int | None = None, *, tensors: bool = False) -> "Figure":
         """Draw the picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
 
@@ -41,24 +110,19 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
         """
         from hookviz.picture import build_trace_figure
 
-        return build_trace_figure(self, None if step is None else self.at(step), tensors=tensors)
+        return build_trace_figure(self._data, None if step is None else self._data.at(step), tensors=tensors)
 
     def content(self) -> "Content":
         """Everything that the player shows, as plain data."""
         from hookviz.player.trace_content import TraceContent
 
-        return TraceContent(self).full_content()
+        return TraceContent(self._data).full_content()
 
     def player(self) -> "Player":
         """The widget; for a large trace it requests further steps from the kernel when it shows them."""
         from hookviz.player.widget import Player
 
-        return Player.of(self)
-
-    @property
-    def verify_formula(self) -> "FormulaVerifier | None":
-        """The function that computes formulas with torch; None if torch cannot be imported."""
-        return _load_verifier()
+        return Player.of(self._data)
 
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON for ``hookviz.load``; an existing file stays unchanged if writing fails.
@@ -70,7 +134,7 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
         """
         from hookviz.storage.files import encode_trace
 
-        write_atomically(json.dumps(encode_trace(self), allow_nan=False), path)
+        write_atomically(json.dumps(encode_trace(self._data), allow_nan=False), path)
 
     def to_html(
         self,
@@ -119,7 +183,7 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
         from hookviz.player.html_page import page
 
         chosen = check_languages(languages)
-        write_atomically(page(self, title, source=source, values=values, languages=chosen), path)
+        write_atomically(page(self._data, title, source=source, values=values, languages=chosen), path)
 
     def animate(
         self,
@@ -160,19 +224,21 @@ class Trace(TraceAnalyses, TraceListings, Displayable, TraceData):
         """
         from hookviz.picture.animation import Film, choose_steps, encode_animation
 
-        film = Film(self, choose_steps(self, steps), width, seconds, dark)
+        film = Film(self._data, choose_steps(self._data, steps), width, seconds, dark)
         write_atomically(encode_animation(film, path), path)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         from hookviz.player.html_page import mimebundle
 
-        return mimebundle(self)
+        return mimebundle(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        return self._data == other._data if isinstance(other, Trace) else NotImplemented
+
+    def __repr__(self) -> str:
+        return repr(self._data)
 
 
-@cache
-def _load_verifier() -> "FormulaVerifier | None":
-    try:  # the only import of torch in a part that works without torch
-        from hookviz.autograd.formulas.verifier import verify_formula
-    except (ImportError, OSError):  # torch is not installed, or a library of its own is missing
-        return None
-    return verify_formula
+def data_of(trace: Trace) -> TraceData:
+    """Return the tables of a trace, which its user does not see."""
+    return trace._data

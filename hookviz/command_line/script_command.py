@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from hookviz.api.trace import Trace
+from hookviz.api.trace import Trace, data_of
 from hookviz.command_line.console import write_line
 from hookviz.command_line.conventions import AddParser, ExitStatus
 from hookviz.command_line.findings_report import report_findings
@@ -64,12 +64,14 @@ def _check_folder(path: Path | None) -> None:
 def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
     """Save what was recorded and write the findings to standard error; return the exit status."""
     sys.stdout.flush()
-    counts = {"steps": f"{len(trace.rows):,}", "passes": f"{len(trace.roots):,}"}
-    notes = [note.text for note in trace.remarks if note.key != "trace.empty"]  # it is about the with statement
-    for line in (say("cli.run.recorded" if trace.rows else "cli.run.nothing", **counts), *notes):
+    counts = {"steps": f"{len(trace.steps):,}", "passes": f"{len(trace.pass_numbers):,}"}
+    notes = [
+        note.text for note in data_of(trace).remarks if note.key != "trace.empty"
+    ]  # it is about the with statement
+    for line in (say("cli.run.recorded" if trace.steps else "cli.run.nothing", **counts), *notes):
         write_line(line, sys.stderr)
     is_written = [_write(trace.save, options.record), _write(trace.to_html, options.page)]
-    status = report_findings(trace, sys.stderr) if trace.rows else ExitStatus.FAILED
+    status = report_findings(trace, sys.stderr) if trace.steps else ExitStatus.FAILED
     if not all(is_written):
         return ExitStatus.FAILED
     return status if options.check else ExitStatus.GOOD

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
 from hookviz.api.loading import load
-from hookviz.api.trace import Trace
+from hookviz.api.trace import Trace, data_of
 from hookviz.command_line.console import write_line, write_timeline
 from hookviz.command_line.conventions import AddParser, Command, ExitStatus
 from hookviz.command_line.findings_report import report_findings, report_unfired
@@ -84,7 +84,7 @@ def _require_steps(trace: Trace, steps: range | None) -> None:
     Raises:
         IndexError: it lacks one.
     """
-    count = len(trace.rows)
+    count = len(trace.steps)
     if steps and 0 < count < steps.stop:
         raise IndexError(say("cli.steps.none", step=f"{max(steps.start, count) + 1:,}", last=f"{count:,}"))
 
@@ -116,7 +116,7 @@ def _write_page(options: argparse.Namespace) -> int:
     trace = load(options.trace)
     contents = {"source": options.source, "values": options.values}
     if options.output == "-":
-        sys.stdout.buffer.write(page(trace, options.title, **contents).encode())
+        sys.stdout.buffer.write(page(data_of(trace), options.title, **contents).encode())
         return ExitStatus.GOOD
     path = options.trace.with_suffix(".html") if options.output is None else Path(options.output)
     trace.to_html(path, options.title, **contents)
@@ -128,8 +128,10 @@ def _write_text(options: argparse.Namespace) -> int:
     """Write a saved trace as a timeline to standard output."""
     trace = load(options.trace)
     _require_steps(trace, options.steps)
-    steps = options.steps if options.steps or options.all else choose_printed_steps(trace)
-    write_timeline(make_timeline(trace, steps, options.width, say("cli.text.hint", steps=f"{len(trace.rows):,}")))
+    steps = options.steps if options.steps or options.all else choose_printed_steps(data_of(trace))
+    write_timeline(
+        make_timeline(data_of(trace), steps, options.width, say("cli.text.hint", steps=f"{len(trace.steps):,}"))
+    )
     return ExitStatus.GOOD
 
 

@@ -11,6 +11,7 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz.analysis.hook_counts import HookCount, count_firings, find_count
+from hookviz.api.trace import Trace, data_of
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.hook_listing.graph_hooks import UnplacedHook, capture_with_hook_dicts
@@ -80,7 +81,7 @@ class Census(Table[Hook]):
         self,
         hooks: Iterable[tuple[HookIdentity, Hook]],
         unplaced: Sequence[UnplacedHook] = (),
-        trace: TraceData | None = None,
+        trace: Trace | None = None,
     ) -> None:
         unique: dict[tuple[int, Any], tuple[HookIdentity, Hook]] = {}
         for identity, hook in hooks:
@@ -93,7 +94,7 @@ class Census(Table[Hook]):
         if trace is None:
             super().__init__(rows, _column_names(), _hook_cells, nothing=empty)
             return
-        counts = count_firings(trace)
+        counts = count_firings(data_of(trace))
         fired = {id(hook): find_count(counts, identity.key, hook) for identity, hook in unique.values()}
         head = [*_column_names(), say("table.fired")]
         super().__init__(rows, head, lambda hook: (*_hook_cells(hook), _describe_count(fired[id(hook)])), nothing=empty)
@@ -123,9 +124,7 @@ class Census(Table[Hook]):
 IdentifiedHooks = Iterator[tuple[HookIdentity, Hook]]
 
 
-def hooks(
-    *things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer, trace: TraceData | None = None
-) -> Census:
+def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer, trace: Trace | None = None) -> Census:
     """List every hook registered now on ``things``, and the dict that keeps it; without things, the global hooks.
 
     - For a tensor or an autograd node: the hooks on it and on the graph below it. A hook on an intermediate tensor
@@ -152,7 +151,7 @@ def hooks(
     for thing in things:
         if not isinstance(thing, (torch.Tensor, Node, torch.nn.Module, torch.optim.Optimizer)):
             raise TypeError(say("error.hooks.type", kind=describe_type(thing)))
-    if trace is not None and not isinstance(trace, TraceData):
+    if trace is not None and not isinstance(trace, Trace):
         raise TypeError(say("error.hooks.trace", kind=describe_type(trace)))
     modules = [thing for thing in things if isinstance(thing, torch.nn.Module)]
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]

@@ -29,10 +29,11 @@ def render_page(content: Content, title: str | None = None) -> str:
         title: the heading; the default heading if None.
 
     >>> import torch, hookviz
+    >>> from hookviz.api.trace import data_of
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with hookviz.record() as trace:
     ...     (x * x).backward()
-    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(trace).full_content(), "x < 4")
+    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(data_of(trace)).full_content(), "x < 4")
     True
     """
     languages = [content["language"], *content["others"]]

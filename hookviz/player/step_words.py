@@ -104,10 +104,11 @@ def describe_content(trace: TraceData) -> str:
     """Return what a trace is about, as a phrase: the pass of a tensor, several passes, or the call of a module.
 
     >>> import torch, hookviz
+    >>> from hookviz.api.trace import data_of
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with hookviz.record(names={"y": (y := x * x)}) as trace:
     ...     y.backward()
-    >>> describe_content(trace)
+    >>> describe_content(data_of(trace))
     'backward pass of y'
     """
     if len(trace.lookup.passes) > 1:

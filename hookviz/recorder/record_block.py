@@ -53,7 +53,7 @@ class RecordBlock:
         except BaseException:
             self.end()
             raise
-        return recording.trace
+        return Trace(recording.trace)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from hookviz.api.trace import Trace
 from hookviz.autograd import variable_names
 from hookviz.autograd.tensor_statistics import validate_statistics
 from hookviz.autograd.torch_internals import require_internals
@@ -22,6 +21,7 @@ from hookviz.recorder.trouble_file import checked_file
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
+from hookviz.trace import TraceData
 from hookviz.trace.value_rows import StatisticsMode
 
 
@@ -132,7 +132,7 @@ def new_recording(
         if not isinstance(model, torch.nn.Module):
             raise TypeError(say("error.record.type", kind=describe_type(model)))
     return Recording(
-        Trace(statistics=validate_statistics(statistics)),
+        TraceData(statistics=validate_statistics(statistics)),
         variable_names.validate_names(names),
         models,
         checked_keep(keep),

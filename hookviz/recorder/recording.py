@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from hookviz.api.trace import Trace
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.call_tracker import CallTracker
@@ -26,6 +25,7 @@ from hookviz.recorder.training_tracker import TrainingTracker
 from hookviz.recorder.trouble_file import TroubleFile
 from hookviz.recorder.unfired_hooks import UnfiredHookWriter
 from hookviz.recorder.unobserved_hooks import UnobservedHooks
+from hookviz.trace import TraceData
 from hookviz.trace.dropped_passes import NewNumbers
 
 
@@ -34,7 +34,7 @@ class Recording:
 
     def __init__(
         self,
-        trace: Trace,
+        trace: TraceData,
         names: Mapping[str, torch.Tensor],
         models: Sequence[torch.nn.Module] = (),
         keep: int | None = None,
@@ -169,7 +169,7 @@ class Recording:
         if self._reads_norms:
             notes.say("note.statistics")
         self.session.guard(self._close_components)
-        self.trace.keep_rows_compact()
+        self.trace.close()
 
     def _close_components(self) -> None:
         for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):

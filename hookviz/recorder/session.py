@@ -4,14 +4,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from hookviz.api.trace import Trace
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.recorder.pass_stack import PassStack
-from hookviz.trace import HookIdentity, Note, StepRow
+from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
 
 
@@ -21,7 +20,7 @@ class Session:
     Each component of a recording gets it, along with the components that it needs.
     """
 
-    def __init__(self, trace: Trace, every: int) -> None:
+    def __init__(self, trace: TraceData, every: int) -> None:
         self.trace, self.thread = trace, threading.get_ident()
         self.lock = threading.RLock()
         """Only one thread at a time writes into the trace: on devices, the engine runs a pass in several."""

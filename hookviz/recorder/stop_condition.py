@@ -65,7 +65,7 @@ class StopCondition:
         self._is_asking = True
         try:
             with self.session.lock:  # other threads may write into the trace
-                is_met = bool(self._until(self.trace))
+                is_met = bool(self._until(Trace(self.trace)))
         except Exception as error:
             self._report(error)
             return None

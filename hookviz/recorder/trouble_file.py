@@ -10,7 +10,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.support.atomic_files import to_path
 from hookviz.support.messages import say
-from hookviz.trace import Note
+from hookviz.trace import Note, TraceData
 
 SUFFIXES = (".html", ".json")
 """The suffixes of the files that can be written: a page, and the saved trace."""
@@ -37,8 +37,8 @@ def checked_file(path: str | Path | None) -> Path | None:
 class TroubleFile:
     """Writes a trace to a file once. It never raises, except if Ctrl-C interrupts it."""
 
-    def __init__(self, trace: Trace, notes: Notes, path: Path) -> None:
-        self.trace, self.notes, self.path = trace, notes, path
+    def __init__(self, trace: TraceData, notes: Notes, path: Path) -> None:
+        self.trace, self.notes, self.path = Trace(trace), notes, path
         self._is_done = False
 
     def write(self, reason: str) -> None:

@@ -3,27 +3,27 @@
 from collections.abc import Callable
 from typing import Any, get_origin
 
-from hookviz.storage.format import TraceT
 from hookviz.storage.schema import DamagedError, NumberText, check_file, shorten_fault
 from hookviz.support.messages import say
 from hookviz.support.progress import progress_if_long
+from hookviz.trace import TraceData
 from hookviz.trace.cells import Change, declared_columns, declared_tables, make_change, marks_of, row_type_of
 from hookviz.trace.columns import Nested
 
 
-def decode_trace(data: Any, trace_type: type[TraceT]) -> TraceT:
-    """Check ``data``, which ``encode_trace`` has made, and return it as a ``trace_type``.
+def decode_trace(data: Any) -> TraceData:
+    """Check ``data``, which ``encode_trace`` has made, and return the trace.
 
     Raises:
         DamagedError: ``data`` does not follow the format; the message says where.
     """
     try:
-        return _decode_file(check_file(data), trace_type)
+        return _decode_file(check_file(data))
     except RecursionError:
         raise DamagedError(say("damaged.nested")) from None
 
 
-def _decode_file(file: Any, trace_type: type[TraceT]) -> TraceT:
+def _decode_file(file: Any) -> TraceData:
     tables = declared_tables()
     sizes = {name: _count_rows(getattr(file, name), declared) for name, declared in tables.items()}
     with progress_if_long(say("progress.reading", n="{n}", total="{total}"), sum(sizes.values())) as tick:
@@ -31,7 +31,7 @@ def _decode_file(file: Any, trace_type: type[TraceT]) -> TraceT:
         for name, declared in tables.items():
             decoded[name] = _decode_table(getattr(file, name), declared, sizes[name])
             tick(sizes[name])
-    return trace_type(**decoded)
+    return TraceData(**decoded)
 
 
 def _count_rows(table: Any, declared: Any) -> int:

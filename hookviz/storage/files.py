@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hookviz.storage.format import FORMAT, MAX_FILE_SIZE, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, VERSION, TraceT
+from hookviz.storage.format import FORMAT, MAX_FILE_SIZE, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, VERSION
 from hookviz.support.atomic_files import to_path
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import say
@@ -75,8 +75,8 @@ def _encode_cell(x: Any, max_length: int) -> Any:
 
 
 @gc_paused()
-def read_trace(path: str | Path, trace_type: type[TraceT]) -> TraceT:
-    """Read the file ``path`` into a ``trace_type``: see ``hookviz.load``."""
+def read_trace(path: str | Path) -> TraceData:
+    """Read the file ``path``: see ``hookviz.load``."""
     from hookviz.storage.decoding import decode_trace  # imported here to keep ``import hookviz`` fast
     from hookviz.storage.integrity import find_fault
     from hookviz.storage.schema import DamagedError
@@ -85,7 +85,7 @@ def read_trace(path: str | Path, trace_type: type[TraceT]) -> TraceT:
     name = make_printable(str(file))
     data = _parse_json(_read_bytes(file, name), name)
     try:
-        trace = decode_trace(data, trace_type)
+        trace = decode_trace(data)
         fault = find_fault(trace)
     except DamagedError as error:
         fault = str(error)

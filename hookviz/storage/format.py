@@ -1,12 +1,5 @@
 """The format of trace files: its name, version and limits."""
 
-from typing import TypeVar
-
-from hookviz.trace import TraceData
-
-TraceT = TypeVar("TraceT", bound=TraceData)
-"""The class that a file is read into."""
-
 FORMAT, VERSION = "hookviz", 1
 
 MAX_NAME_LENGTH, MAX_TEXT_LENGTH = 10_000, 1_000_000

@@ -24,6 +24,8 @@ class CompactRows(list[RowT], Generic[RowT]):
         super().__init__(rows)
         self._expanded_count = len(self)
         """No row before this index is compact."""
+        self.is_closed = False
+        """Whether the recording is over, which appended the rows."""
 
     @staticmethod
     def expand(rows: Iterable[Any]) -> list[Any]:

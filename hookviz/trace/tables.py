@@ -1,7 +1,7 @@
 """The tables of a trace, and the names, values and hooks that are looked up in them."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from hookviz.support.messages import say
 from hookviz.support.source_code import Source
@@ -91,21 +91,18 @@ class TraceTables:
     _listed_hooks: dict[int, set[int]] = field(default_factory=dict, init=False, compare=False)
     """Pass → the same hooks as in ``hooked``, as a set, for the passes that are running."""
 
-    def keep_rows_compact(self) -> None:
-        """End the recording: compact rows stay compact until the first access, see ``__getattr__``."""
-        for name in ("rows", "values"):
-            if isinstance(self.__dict__.get(name), CompactRows):
-                self.__dict__[f"_compact_{name}"] = self.__dict__.pop(name)
+    def close(self) -> None:
+        """End the recording: nothing is appended any more. Its compact rows are expanded when they are first needed."""
+        for rows in (self.rows, self.values):
+            if isinstance(rows, CompactRows):
+                rows.is_closed = True
 
-    if not TYPE_CHECKING:  # a type checker would take every attribute for one that exists
-
-        def __getattr__(self, name: str) -> Any:
-            """Expand compact rows when they are accessed for the first time after the recording."""
-            compact = self.__dict__.pop(f"_compact_{name}", None)
-            if compact is None:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            self.__dict__[name] = rows = list(compact)
-            return rows
+    def expand(self) -> None:
+        """Expand all compact rows, once the recording is over."""
+        if isinstance(self.rows, CompactRows) and self.rows.is_closed:
+            self.rows = list(self.rows)
+        if isinstance(self.values, CompactRows) and self.values.is_closed:
+            self.values = list(self.values)
 
     @property
     def notes(self) -> list[str]:

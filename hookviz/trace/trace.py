@@ -1,18 +1,11 @@
 """The data of a trace with its steps: what ``record()`` observed, in order."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from hookviz.support.messages import say
 from hookviz.support.table import Table
-from hookviz.trace.notes import Note
 from hookviz.trace.rows import HOOK_KINDS, StepRow
 from hookviz.trace.sentences import format_firing, format_pass_number
 from hookviz.trace.steps import Step, Steps, make_step
 from hookviz.trace.tables import TraceTables
-
-FormulaVerifier = Callable[[str, Mapping[str, Any], Any], list[Note] | None]
-"""Takes a formula, the values of its names and a gradient; returns notes, or None if the formula gives another one."""
 
 
 class TraceData(TraceTables):
@@ -38,11 +31,6 @@ class TraceData(TraceTables):
         columns = ("step", "hook", "on", "before", "after", "effect", "where")
         head = [say(f"table.{name}") for name in (("pass", *columns) if self.lacks_passes else columns)]
         return Table(steps, head, format_firing)
-
-    @property
-    def verify_formula(self) -> FormulaVerifier | None:
-        """Compares formulas with recorded gradients; None here, since ``hookviz.Trace`` loads torch for it."""
-        return None
 
     def __repr__(self) -> str:
         if not self.rows:

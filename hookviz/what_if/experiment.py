@@ -129,7 +129,7 @@ class WhatIf(Displayable):
     @property
     def traces(self) -> dict[OffHooks, Trace]:
         """The hooks that are off, as indexes into ``hooks`` → the trace of that pass."""
-        return {off: run.trace for off, run in self._runs.items()}
+        return {off: Trace(run.trace) for off, run in self._runs.items()}
 
     def without(self, *hooks: str | int) -> Trace:
         """Return the trace of the pass without these hooks, given by name or by index in ``hooks``.
@@ -142,7 +142,7 @@ class WhatIf(Displayable):
         off = frozenset(index for hook in hooks for index in self._indexes(hook))
         if off not in self._runs:
             raise ValueError(say("error.whatif.alone", count=len(self._hook_ids)))
-        return self._runs[off].trace
+        return Trace(self._runs[off].trace)
 
     def _indexes(self, hook: str | int) -> Collection[int]:
         known = self.hooks

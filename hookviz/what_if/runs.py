@@ -8,12 +8,11 @@ from typing import Any
 
 import torch
 
-from hookviz.api.trace import Trace
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.record_entry import begin, end, new_recording
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.trace import Note
+from hookviz.trace import Note, TraceData
 from hookviz.what_if.switches import HookId, Switches
 
 
@@ -21,7 +20,7 @@ from hookviz.what_if.switches import HookId, Switches
 class RecordedRun:
     """One recorded run of the function."""
 
-    trace: Trace
+    trace: TraceData
     hook_ids: Mapping[int, HookId]
     """A hook's key in its dict → the id of its registration."""
     error: str | None
@@ -54,6 +53,7 @@ def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Coll
         except KeyboardInterrupt:  # it may have come before the first line of ``_restore_torch``
             _restore_torch(recording, switches)
             raise
+    recording.trace.expand()
     trace, error = recording.trace, None if exception is None else exception_text(exception)
     if error is not None and not any(row.kind == "exception" for row in trace.rows):
         trace.remarks.append(Note.of("whatif.raised", error=error))

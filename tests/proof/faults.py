@@ -156,22 +156,22 @@ def run_recorded(number: int, max_length: int = 40) -> dict[str, Any]:
             raised: str | None = f"{type(error).__name__}: {error}"
         else:
             raised = None
-    exceptions = [row for row in trace.rows if row.kind == "exception"]
+    exceptions = [row for row in trace._data.rows if row.kind == "exception"]
     last_exception = exceptions[-1] if exceptions else None
     node = None if last_exception is None else last_exception.node
-    steps = [row for row in trace.rows if row.pass_id == len(trace.roots) - 1]
+    steps = [row for row in trace._data.rows if row.pass_id == len(trace._data.roots) - 1]
     arrived = [
-        (row.kind, row.output, None if row.after is None else trace.values[row.after][:4])
+        (row.kind, row.output, None if row.after is None else trace._data.values[row.after][:4])
         for row in steps
         if row.node == node and row.kind in ("arrive", "seed", "unknown_hook", "aliased")
     ]
     return {
         "kind": fault.kind,
         "raised": raised,
-        "node": None if last_exception is None else [node, trace.ops[node] if node >= 0 else None],
+        "node": None if last_exception is None else [node, trace._data.ops[node] if node >= 0 else None],
         "hook": None
         if last_exception is None or last_exception.hook is None
-        else trace.hook_rows[last_exception.hook].name,
+        else trace._data.hook_rows[last_exception.hook].name,
         "error": None if last_exception is None else last_exception.error,
         "arrived": arrived,
         "accumulated": sum(row.kind == "accumulate" for row in steps),

@@ -228,10 +228,10 @@ def record_and_show(library: str, name: str) -> dict[str, Any]:
             out = first_tensor(run())
             assert out is not None
             out.sum().backward()
-        TraceContent(trace).full_content()
+        TraceContent(trace._data).full_content()
     finally:
         layout._draw_by_any_method = draw
-    return {"steps": len(trace.rows), "drawn": methods}
+    return {"steps": len(trace._data.rows), "drawn": methods}
 
 
 def run_models(library: str, names: list[str]) -> None:

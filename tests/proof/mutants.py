@@ -120,10 +120,10 @@ def _training() -> hv.Trace:
             scaler.unscale_(optimizer)
             scaler.step(optimizer)
             scaler.update()
-    leaf = next(row for row in trace.rows if row.kind == "accumulate")
+    leaf = next(row for row in trace._data.rows if row.kind == "accumulate")
     joined = leaf._replace(kind="synchronise", place=None, before=leaf.after, synchroniser="ddp", ranks=2)
-    trace.rows.append(joined._replace(pass_id=len(trace.roots) - 1))
-    trace.rank, trace.ranks = 0, 2
+    trace._data.rows.append(joined._replace(pass_id=len(trace._data.roots) - 1))
+    trace._data.rank, trace._data.ranks = 0, 2
     return trace
 
 
@@ -182,13 +182,13 @@ def saved(kind: str) -> str:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return json.dumps(encode_trace(KINDS_OF_TRACE[kind]()))
+        return json.dumps(encode_trace(KINDS_OF_TRACE[kind]()._data))
 
 
 @cache
 def undamaged(kind: str) -> hv.Trace:
     """The trace of this kind, loaded from its undamaged JSON."""
-    return decode_trace(json.loads(saved(kind)), hv.Trace)
+    return hv.Trace(decode_trace(json.loads(saved(kind))))
 
 
 # -- kinds of damage
@@ -475,7 +475,7 @@ CHEAP_VIEWS = 5
 
 def views(trace: hv.Trace) -> list[Callable[[], Any]]:
     """Functions that make every view of ``trace``."""
-    steps = range(min(len(trace.rows), 40))
+    steps = range(min(len(trace._data.rows), 40))
     return [
         lambda: repr(trace),
         lambda: [(step.sentence, make_title(step), step.scale, repr(step)) for step in trace.steps],
@@ -486,12 +486,12 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _view_quiz(trace),
         lambda: trace.content(),
-        lambda: TraceContent(trace, grouped=True).full_content(),
+        lambda: TraceContent(trace._data, grouped=True).full_content(),
         lambda: _request_chunks(trace),
-        lambda: page(trace, "A file that is not ours") if trace.rows else None,
+        lambda: page(trace._data, "A file that is not ours") if trace._data.rows else None,
         lambda: trace._repr_mimebundle_(),
         lambda: [
-            build_trace_figure(trace, step, tensors=layer).source
+            build_trace_figure(trace._data, step, tensors=layer).source
             for step in _sample_steps(trace)
             for layer in (False, True)
         ],
@@ -509,14 +509,14 @@ def _view_quiz(trace: hv.Trace) -> None:
 
 def _sample_steps(trace: hv.Trace) -> list[int | None]:
     """A few steps, and None for the end."""
-    count = len(trace.rows)
+    count = len(trace._data.rows)
     return [None, *range(0, count, max(count // 3, 1))] if count else [None]
 
 
 def _request_chunks(trace: hv.Trace) -> None:
     """Let the widget answer requests for all chunks of a large trace."""
     player = trace.player()
-    content = TraceContent(trace)
+    content = TraceContent(trace._data)
     if content.is_large:
         for name in (*content.chunk_names(), "steps999", "x", "7/y"):
             Player.answer(player, {"part": name}, None, content.chunk)

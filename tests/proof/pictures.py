@@ -141,11 +141,11 @@ def record_network(seed: int) -> hv.Trace:
 
 def figures(trace: hv.Trace, max_views: int = 12) -> Iterator[Figure]:
     """Yield the pictures of ``trace``: whole, with each layer, at a step, and of its collapsed boxes."""
-    for pass_id in sorted({row.pass_id for row in trace.rows}):
-        pictures = PassPictures(trace, pass_id)
+    for pass_id in sorted({row.pass_id for row in trace._data.rows}):
+        pictures = PassPictures(trace._data, pass_id)
         for view in pictures.views.list_views()[:max_views]:
             yield build_figure(pictures.scene(view), None, for_player=True)
-        scene = Scene.from_trace(trace, pass_id)
+        scene = Scene.from_trace(trace._data, pass_id)
         if scene.box_count <= 60:
             yield from (
                 build_figure(scene, None, for_player=True, **layer)

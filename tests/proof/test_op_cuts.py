@@ -47,7 +47,7 @@ def test_the_marked_lines_are_named_and_no_others(program: Program) -> None:
         assert rows[name].place == program.place
         assert lines_in(rows[name].sentence) == lines
         assert rows[name].line == (lines[0] if len(lines) == 1 else None) or not lines
-    assert {row.line for row in trace.cut_rows} == set(lines)
+    assert {row.line for row in trace._data.cut_rows} == set(lines)
     assert not [note for note in trace.notes if "could not be observed" in note]
 
 

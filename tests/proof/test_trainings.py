@@ -12,7 +12,7 @@ from tests.requirements import needs_saved_tensors
 def test_the_fault_of_a_sick_training_is_found(name: str) -> None:
     record, fault = SICK[name]
     trace = record()
-    assert len(trace.roots) <= 10
+    assert len(trace._data.roots) <= 10
     assert is_found(trace, fault), str(trace.findings)
 
 

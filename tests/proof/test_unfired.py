@@ -28,7 +28,7 @@ def test_cause_is_the_one_in_the_program(program: Program) -> None:
 def test_hook_that_fires_is_not_listed(run: Callable[[], Trace]) -> None:
     trace = run()
     assert list(trace.unfired) == []
-    assert trace.unfired_rows == []
+    assert trace._data.unfired_rows == []
 
 
 def test_weight_norm_is_explained_with_the_names_of_the_weight_and_its_parameter() -> None:

@@ -36,7 +36,7 @@ def reasons_of_samples(op: Any, dtype: torch.dtype) -> Iterator[tuple[str, Reaso
         with suppress(RuntimeError), hv.record() as trace:
             torch.autograd.backward(roots, [torch.randn_like(root) for root in roots])
         computed = [step for step in trace.steps if step.kind == "compute"]
-        yield from ((trace.ops[step.node], reason) for step in computed for reason in trace.why(step.index))
+        yield from ((trace._data.ops[step.node], reason) for step in computed for reason in trace.why(step.index))
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -19,7 +19,7 @@ def every_view(path: Path) -> dict[str, Any]:
     trace = hv.load(path)
     other = path.with_suffix(".json.other")
     steps, questions, comparison = (
-        range(len(trace.rows)),
+        range(len(trace.steps)),
         quiz(trace),
         trace.diff(hv.load(other if other.exists() else path)),
     )

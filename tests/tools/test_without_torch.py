@@ -188,7 +188,7 @@ def test_traces_load_if_importing_torch_fails(torchless_python: Path, saved_trac
     """For example with a missing library; recording raises the error of torch."""
     (tmp_path / "torch.py").write_text("raise OSError('libtorch_cpu.so: cannot open')")
     start = "import sys; sys.path.insert(0, sys.argv[1]); import hookviz\n"
-    code = "trace = hookviz.load(sys.argv[2])\nprint(sum(len(trace.why(step)) for step in range(len(trace.rows))) > 0)"
+    code = "trace = hookviz.load(sys.argv[2])\nprint(sum(len(trace.why(step)) for step in range(len(trace.steps))) > 0)"
     assert run_isolated(torchless_python, "-c", start + code, tmp_path, saved_traces[0]) == "True\n"
     code = "try: hookviz.record\nexcept OSError as error: print(error)"
     assert run_isolated(torchless_python, "-c", start + code, tmp_path) == "libtorch_cpu.so: cannot open\n"

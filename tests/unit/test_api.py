@@ -80,7 +80,7 @@ def test_module_register_forward_pre_hook_with_kwargs() -> None:
         assert net(leaf(1.0), leaf(2.0), c=leaf(3.0)).item() == 9
     (step,) = trace.firings
     assert (plain(step.before), plain(step.after)) == ((1, 2, 3), (1, 2, 6))
-    assert trace.hook_rows[step.row.hook or 0].flags == ("with_kwargs",)
+    assert trace._data.hook_rows[step.row.hook or 0].flags == ("with_kwargs",)
 
 
 def test_module_register_forward_hook() -> None:
@@ -106,7 +106,7 @@ def test_module_register_forward_hook_always_call() -> None:
         net(leaf(1.0))
     assert hook_calls == ["always"]
     assert [step.kind for step in trace.firings] == ["forward_hook"]
-    assert trace.hook_rows[trace.firings[0].row.hook or 0].flags == ("always_call",)
+    assert trace._data.hook_rows[trace.firings[0].row.hook or 0].flags == ("always_call",)
 
 
 def test_prepend_runs_a_hook_before_earlier_registered_ones() -> None:

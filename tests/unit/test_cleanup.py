@@ -102,7 +102,7 @@ def test_a_trace_with_keep_holds_no_device_tensors(monkeypatch: pytest.MonkeyPat
     with hv.record(net, keep=2) as trace:
         for _ in range(9):
             net(torch.randn(2, 3))
-    assert not any(isinstance(row, deferred_values.DeferredRow) for row in trace.values)
+    assert not any(isinstance(row, deferred_values.DeferredRow) for row in trace._data.values)
     assert trace.troubles is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
 
 

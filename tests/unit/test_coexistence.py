@@ -251,7 +251,7 @@ def test_swapping_recorded_tensors_works_as_without_recording(moment: str) -> No
         torch.__future__.set_swap_module_params_on_conversion(False)
     assert recorded_error == plain_error
     assert all(torch.equal(*pair) for pair in zip(plain_gradients, recorded_gradients, strict=True))
-    leaves = {row.node: row.name for row in trace.tensors if row.leaf}
+    leaves = {row.node: row.name for row in trace._data.tensors if row.leaf}
     if plain_error:  # the pass reaches the tensors from before the swap, which have no name
         assert list(leaves.values()) == ["", ""]
     else:
@@ -283,7 +283,7 @@ def test_an_unhashable_module_is_recorded(with_model: bool) -> None:
         list(net.named_modules())
     with hv.record(*[net] * with_model) as trace:
         net(torch.ones(1, 1)).sum().backward()
-    assert {trace.call(i) for i in range(len(trace.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
-    assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace.tensors}
+    assert {trace._data.call(i) for i in range(len(trace._data.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
+    assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace._data.tensors}
     assert not [step for step in trace.steps if step.kind == "unobserved"]
     assert [hook.on for hook in hv.hooks(net)] == ["net.0.inner"]

@@ -10,7 +10,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.analysis.comparison.alignment import align
 from hookviz.storage.integrity import find_fault
-from hookviz.trace import CutRow, ModuleRow, StepRow, UnfiredRow, UpdateRow
+from hookviz.trace import CutRow, ModuleRow, StepRow, TraceData, UnfiredRow, UpdateRow
 from hookviz.trace.cells import declared_columns, declared_tables, make_renumbering, marks_of, row_type_of
 from hookviz.trace.columns import OneOf, Refers
 
@@ -101,7 +101,7 @@ def test_lost_rows_leave_none_or_nothing_behind() -> None:
     ],
 )  # fmt: skip
 def test_an_index_of_no_row_is_found(tables: dict[str, Any], place: str) -> None:
-    trace = hv.Trace(ops=["A"], rows=[StepRow(0, "unobserved")], roots=[[]], hooked=[[]], pass_numbers=[1])
+    trace = TraceData(ops=["A"], rows=[StepRow(0, "unobserved")], roots=[[]], hooked=[[]], pass_numbers=[1])
     assert find_fault(trace) == ""
     for name, table in tables.items():
         setattr(trace, name, table)
@@ -109,7 +109,7 @@ def test_an_index_of_no_row_is_found(tables: dict[str, Any], place: str) -> None
 
 
 def test_what_comes_after_the_last_row_may_be_meant() -> None:
-    trace = hv.Trace(modules=[ModuleRow("net", "Linear")], rows=[StepRow(0, "unobserved")])
+    trace = TraceData(modules=[ModuleRow("net", "Linear")], rows=[StepRow(0, "unobserved")])
     trace.unfired_rows = [UnfiredRow("tensor_hook", "", 1, "f", None, None, None, None, since=1, until=1)]
     assert find_fault(trace) == ""
 
@@ -132,5 +132,5 @@ def train(*, hooked: bool) -> hv.Trace:
 
 def test_on_a_common_timeline_the_steps_of_optimizers_are_still_found() -> None:
     """In one of two columns that refer to steps, the indexes were once those of the trace alone."""
-    for trace in align([train(hooked=False), train(hooked=True)]):
+    for trace in align([train(hooked=False)._data, train(hooked=True)._data]):
         assert [trace.rows[update.step].kind for update in trace.updates] == ["optimizer_step"] * 2

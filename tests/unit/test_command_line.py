@@ -294,7 +294,7 @@ def test_run_passes_its_options_to_record(write_script: Write, tmp_path: Path) -
     script = write_script("for _ in range(9):\n    (a * b).backward()\n")
     main(["run", "--record", "pass.json", "--every", "3", "--keep", "2", "--statistics", "norm", script])
     trace = hv.load(tmp_path / "pass.json")
-    assert (len(trace.roots), trace.dropped, trace.statistics) == (2, 2, "norm")
+    assert (len(trace._data.roots), trace.dropped, trace.statistics) == (2, 2, "norm")
 
 
 def test_run_of_a_script_without_a_pass_says_so_and_fails_a_check(

@@ -65,7 +65,7 @@ def test_a_missing_hook_is_reported_as_the_first_difference() -> None:
         ("b", "accumulate", 20, 16, 4),
     ]
     assert first_hook(difference) == ("c_hook", "c")
-    assert difference.first.trace is trace
+    assert difference.first.trace is trace._data
     assert "Gradients that differ: 3. The difference begins with c_hook on c" in difference.sentence
     assert difference.sentence.endswith(f"step {difference.first.index + 1} of this trace.")
 
@@ -88,7 +88,7 @@ def test_a_hook_with_another_result_is_the_first_difference() -> None:
     other = record_scene({"e": double, "c": scale, "a": double})
     difference = one.diff(other)
     assert first_hook(difference) == ("scale", "c")
-    assert difference.first.trace is other
+    assert difference.first.trace is other._data
 
 
 def test_a_hook_that_returns_none_is_not_blamed() -> None:
@@ -181,8 +181,11 @@ def test_with_unobserved_hooks_the_programs_are_not_blamed() -> None:
         "observed: an unobserved hook may be the cause."
     )
     compiled = StepRow(0, "compiled", region="forward")
-    assert this_trace.diff(replace(other_trace, rows=[*other_trace.rows, compiled])).sentence == expected
-    other_trace.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
+    assert (
+        this_trace.diff(hv.Trace(replace(other_trace._data, rows=[*other_trace._data.rows, compiled]))).sentence
+        == expected
+    )
+    other_trace._data.remarks.append(Note.of("note.unfollowed", kind="prehook", on="e"))
     assert this_trace.diff(other_trace).sentence == expected
 
 
@@ -225,7 +228,7 @@ def test_nodes_are_matched_by_position_in_the_graph() -> None:
         tensors.b.exp().backward()  # the leaf gets its number before the rest of the graph
         tensors.b.grad = None
         tensors.e.backward()
-    assert one.ops != other.ops
+    assert one._data.ops != other._data.ops
     assert {row.on for row in one.diff(other)} == {"b"}  # exp(3) is not exp(1)
 
 

@@ -43,7 +43,7 @@ def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
         steps_of(trace, "compiled")[0].sentence
         == "fast is a compiled region: hookviz does not see what runs inside, hooks included."
     )
-    assert len(trace.roots) == 2 and {row.kind for row in trace.modules} == {"OptimizedModule"}
+    assert len(trace._data.roots) == 2 and {row.kind for row in trace._data.modules} == {"OptimizedModule"}
     assert stored_gradients(trace)["x"] == (4, 8)
     assert trace.notes == [] and x.grad.item() == 8
 
@@ -63,7 +63,7 @@ def test_a_compiled_function_is_one_step_with_its_name() -> None:
         "squeeze is a compiled region: hookviz does not see what runs inside, hooks included."
     ]
     assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"]
-    assert len(trace.roots) == 1
+    assert len(trace._data.roots) == 1
 
 
 def test_hooks_of_the_outer_compiled_module_are_recorded() -> None:
@@ -151,7 +151,7 @@ def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> No
     net.l1.register_forward_hook(lambda module, args, output: hook_calls.append("l1"))
     with hv.record(net) as trace:
         checkpoint(net, x, use_reentrant=use_reentrant).backward()
-    assert [(trace.call(i), call.recomputed) for i, call in enumerate(trace.calls)] == [
+    assert [(trace._data.call(i), call.recomputed) for i, call in enumerate(trace._data.calls)] == [
         ("net", False),
         ("net.l1", False),
         ("net.l2", False),
@@ -185,7 +185,7 @@ def test_gradients_inside_a_checkpoint_are_recorded(use_reentrant: bool) -> None
     with hv.record(net) as trace:
         checkpoint(net, x, use_reentrant=use_reentrant).backward()
     assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(3, 300)]
-    assert len(trace.roots) == (2 if use_reentrant else 1)
+    assert len(trace._data.roots) == (2 if use_reentrant else 1)
     assert net.weight.grad.item() == 300
 
 
@@ -201,10 +201,10 @@ def test_the_steps_of_a_checkpointed_training_belong_to_the_passes_of_its_loop(u
             checkpoint(net, leaf(3.0), use_reentrant=use_reentrant).backward()
             optimizer.step()
     outer = (0, 2) if use_reentrant else (0, 1)
-    recomputed = {step.pass_id for step in steps_of(trace, "call") if trace.calls[step.row.call].recomputed}
+    recomputed = {step.pass_id for step in steps_of(trace, "call") if trace._data.calls[step.row.call].recomputed}
     assert recomputed == ({1, 3} if use_reentrant else {0, 1})
     assert [step.pass_id for step in steps_of(trace, "optimizer_step")] == list(outer)
-    assert max(step.pass_id for step in trace.steps) == len(trace.roots) - 1
+    assert max(step.pass_id for step in trace.steps) == len(trace._data.roots) - 1
     [count] = trace.hooks
     assert count.fired == len(hook_calls) == 2 and count.passes == ((0, 1, 0, 1) if use_reentrant else (1, 1))
 
@@ -389,7 +389,7 @@ def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_get
         blocker.released.set()
         thread.join()
         net(leaf(3.0)).backward()
-    assert len(trace.roots) == 1 and len(steps_of(trace, "call")) == 3
+    assert len(trace._data.roots) == 1 and len(steps_of(trace, "call")) == 3
     assert trace.notes == [
         "A function compiled by torch.compile ran in a thread that this recording does not follow: "
         "calls and passes that began while it ran were not observed.",

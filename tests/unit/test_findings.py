@@ -247,7 +247,7 @@ def test_an_empty_trace_is_not_reported_as_healthy() -> None:
 
 def test_findings_are_in_the_player_and_the_html_page() -> None:
     trace = record_training(mlp(Log(), *alternate_layers(20, nn.Tanh)))
-    trace.remarks.append(Note.verbatim("Something else."))
+    trace._data.remarks.append(Note.verbatim("Something else."))
     content, finding = trace.content(), trace.troubles[0]
     expected_finding = (f"Step {finding.step + 1}, {finding.severity}: {finding.sentence}", finding.step)
     assert shown_findings(content)[0] == expected_finding and content["grouped"]
@@ -255,7 +255,7 @@ def test_findings_are_in_the_player_and_the_html_page() -> None:
     small_trace = record_training(mlp(Log(), *alternate_layers(3, nn.Tanh)))
     expected = [(f"Step {row.step + 1}, {row.severity}: {row.sentence}", row.step) for row in small_trace.troubles]
     assert shown_findings(small_trace.content()) == expected and not small_trace.content()["grouped"]
-    assert finding.sentence in page(trace).partition("<script")[0].replace("\n", " ")
+    assert finding.sentence in page(trace._data).partition("<script")[0].replace("\n", " ")
 
 
 def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:

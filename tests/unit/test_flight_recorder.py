@@ -41,31 +41,31 @@ class Training:
 
 
 def stop_notes(trace: hv.Trace) -> list[str]:
-    return [note.text for note in trace.remarks if note.key.startswith("note.until")]
+    return [note.text for note in trace._data.remarks if note.key.startswith("note.until")]
 
 
 def test_a_recording_stops_after_the_pass_with_nan_and_keeps_the_last_passes() -> None:
     training = Training(bad=31)
     with hv.record(training.net, keep=5, until="nan") as trace:
         training.run(100)
-    assert trace.pass_numbers == [27, 28, 29, 30, 31] and len(trace.roots) == 5
+    assert trace.pass_numbers == [27, 28, 29, 30, 31] and len(trace._data.roots) == 5
     assert stop_notes(trace) == [
         'record(until="nan") stopped the recording after pass 31: before it, Sequential.0 (call 31) returned NaN or '
         "Inf. What ran after it was not observed."
     ]
     assert any(trouble.kind == "nan" for trouble in trace.troubles)
-    assert find_fault(trace) == "" and len(training.losses) == 100
+    assert find_fault(trace._data) == "" and len(training.losses) == 100
 
 
 def test_what_runs_after_the_recording_stopped_leaves_no_row() -> None:
     training = Training(bad=3)
     with hv.record(training.net, until="nan") as trace:
         training.run(3)
-        sizes = [len(trace.rows), len(trace.values), len(trace.ops), len(trace.calls)]
+        sizes = [len(trace._data.rows), len(trace._data.values), len(trace._data.ops), len(trace._data.calls)]
         training.run(20)
         training.net[0].weight.register_hook(lambda grad: grad * 2)
         training.run(2)
-        assert [len(trace.rows), len(trace.values), len(trace.ops), len(trace.calls)] == sizes
+        assert [len(trace._data.rows), len(trace._data.values), len(trace._data.ops), len(trace._data.calls)] == sizes
     assert trace.steps[-1].pass_number == 3
 
 
@@ -125,7 +125,7 @@ def test_infinite_numbers_inside_a_pass_that_reach_no_leaf_do_not_stop_the_recor
             y = x * 2
             y.register_hook(lambda grad: torch.zeros_like(grad))
             (y * 1).backward(torch.tensor(math.inf))
-    assert stop_notes(trace) == [] and len(trace.roots) == 2
+    assert stop_notes(trace) == [] and len(trace._data.roots) == 2
 
 
 def test_a_function_of_the_trace_stops_the_recording() -> None:
@@ -148,8 +148,8 @@ def test_an_error_in_the_function_is_reported_once_and_the_recording_goes_on() -
     with pytest.warns(hv.HookvizWarning, match="raised KeyError: 'loss' after pass 1") as caught:  # noqa: SIM117
         with hv.record(training.net, until=raise_error) as trace:
             training.run(4)
-    assert len(caught) == 1 and len(stop_notes(trace)) == 1 and len(trace.roots) == 4
-    assert not any(row.kind in ("exception", "unobserved") for row in trace.rows)
+    assert len(caught) == 1 and len(stop_notes(trace)) == 1 and len(trace._data.roots) == 4
+    assert not any(row.kind in ("exception", "unobserved") for row in trace._data.rows)
 
 
 def test_nested_passes_stop_the_recording_with_their_outer_pass() -> None:

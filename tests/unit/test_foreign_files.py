@@ -20,7 +20,7 @@ from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.storage import integrity
 from hookviz.storage.files import MAX_FILE_SIZE, encode_trace
-from hookviz.trace import HookRow, Note
+from hookviz.trace import HookRow, Note, TraceData
 from tests.proof.mutants import HOSTILE, hostile, saved
 from tests.shown import content_of
 from tests.unit.test_large_traces import picture, views_of
@@ -49,17 +49,19 @@ def refusal_message(data: Data, folder: Path) -> str:
 def test_a_valid_file_is_read_and_written_unchanged(kind: str, tmp_path: Path) -> None:
     data = json.loads(saved(kind))
     trace = load_data(data, tmp_path)
-    assert trace.rows and json.loads(json.dumps(encode_trace(trace))) == data
+    assert trace._data.rows and json.loads(json.dumps(encode_trace(trace._data))) == data
 
 
 def test_names_and_notes_longer_than_the_format_allows_are_truncated(tmp_path: Path) -> None:
     named_tensors = {"a prompt " * 2_000: torch.ones((), requires_grad=True)}
     with hv.record() as trace:
         sum(named_tensors.values()).backward()  # type: ignore[union-attr]
-    trace.remarks.append(Note.verbatim("x" * 2_000_000))
+    trace._data.remarks.append(Note.verbatim("x" * 2_000_000))
     trace.save(tmp_path / "t.json")
     loaded = hv.load(tmp_path / "t.json")
-    assert [len(row.name) for row in loaded.tensors] == [10_000] and [len(note) for note in loaded.notes] == [1_000_000]
+    assert [len(row.name) for row in loaded._data.tensors] == [10_000] and [len(note) for note in loaded.notes] == [
+        1_000_000
+    ]
 
 
 # -- files that are refused
@@ -243,7 +245,7 @@ def test_a_formula_with_too_many_numbers_is_not_evaluated(tmp_path: Path) -> Non
     x = torch.ones(2, 2, requires_grad=True)
     with hv.record() as trace:
         x.sum().backward()
-    data = encode_trace(trace)
+    data = encode_trace(trace._data)
     data["saved"]["plain"][data["saved"]["name"].index("self_sym_sizes")] = [40_000, 40_000]
     before, start = peak_megabytes(), time.process_time()
     trace = load_data(json.loads(json.dumps(data)), tmp_path)
@@ -293,12 +295,12 @@ def test_integer_powers_are_bounded() -> None:
 
 def test_the_cost_of_hook_places_grows_linearly_with_the_hooks() -> None:
     """With a quadratic search, 20,000 hooks took a minute."""
-    trace, count = hv.Trace(ops=["A"], roots=[[(0, 0)]]), 20_000
-    trace.hook_rows = [HookRow("tensor_hook", 0, 0, key, "f", None, None, None, None) for key in range(count)]
-    trace.hooked = [list(range(count))]
+    trace, count = hv.Trace(TraceData(ops=["A"], roots=[[(0, 0)]])), 20_000
+    trace._data.hook_rows = [HookRow("tensor_hook", 0, 0, key, "f", None, None, None, None) for key in range(count)]
+    trace._data.hooked = [list(range(count))]
     start = time.process_time()
-    assert [trace.hook(index).place for index in range(count)] == list(range(count))
-    assert trace.place(7, None) == trace.place(7, 0) == (7, count)
+    assert [trace._data.hook(index).place for index in range(count)] == list(range(count))
+    assert trace._data.place(7, None) == trace._data.place(7, 0) == (7, count)
     assert time.process_time() - start < 4
 
 
@@ -326,7 +328,7 @@ def test_gradients_that_torch_cannot_add_up_are_not_explained(tmp_path: Path) ->
     for value in data["values"]:
         value[1] = "float8_e4m3fn"
     trace = load_data(data, tmp_path)
-    notes = {reason.note for index in range(len(trace.rows)) for reason in trace.why(index)}
+    notes = {reason.note for index in range(len(trace._data.rows)) for reason in trace.why(index)}
     # Torch 2.6 raises a RuntimeError, later ones NotImplementedError, which is one, too.
     assert any(re.search(r"\((NotImplemented|Runtime)Error\)", note) for note in notes)
 
@@ -389,10 +391,10 @@ def find_drawings(content: Any) -> Iterator[str]:
 @pytest.mark.parametrize("text", HOSTILE[1:8], ids=ascii)
 def test_markup_in_a_file_is_escaped_in_html_pages(text: str, tmp_path: Path) -> None:
     trace = load_data(hostile(json.loads(saved("modules")), text), tmp_path)
-    for html in (page(trace, text), trace._repr_mimebundle_()["text/html"], trace.firings._repr_html_()):
+    for html in (page(trace._data, text), trace._repr_mimebundle_()["text/html"], trace.firings._repr_html_()):
         markup = MarkupCollector(html)
         assert markup.tags <= HARMLESS_TAGS and markup.active == [] and markup.scripts <= 3
-    for table in (trace.troubles, quiz(trace), trace.why(len(trace.rows) - 3)):
+    for table in (trace.troubles, quiz(trace), trace.why(len(trace._data.rows) - 3)):
         assert MarkupCollector(table._repr_html_()).tags <= HARMLESS_TAGS
 
 
@@ -403,7 +405,7 @@ def test_markup_in_a_file_is_escaped_in_pictures(kind: str, text: str, tmp_path:
     trace = load_data(hostile(json.loads(saved(kind)), text), tmp_path)
     pictures = [*find_drawings(content_of(trace)), trace.figure(3, tensors=True).svg()]
     if kind == "large":
-        content = TraceContent(trace)
+        content = TraceContent(trace._data)
         pictures += [picture(content, name) for name in views_of(content)]
     tags = {element.tag.partition("}")[2] for svg in pictures for element in ET.fromstring(svg).iter()}
     assert len(pictures) > 2 and tags <= {"svg", "g", "path", "polygon", "polyline", "text", "ellipse", "defs", "style"}

@@ -172,9 +172,9 @@ def record_program(program: Program, dtype: torch.dtype) -> hv.Trace:
 
 def list_reasons(trace: hv.Trace, op: str) -> list[Any]:
     """Return the reasons for all gradients that nodes of ``op`` sent."""
-    computed = [step for step in trace.steps if step.kind == "compute" and trace.ops[step.node] == op]
+    computed = [step for step in trace.steps if step.kind == "compute" and trace._data.ops[step.node] == op]
     reasons = [reason for step in computed for reason in trace.why(step.index)]
-    assert computed and reasons, trace.ops
+    assert computed and reasons, trace._data.ops
     return reasons
 
 

@@ -156,14 +156,14 @@ def test_without_scaling_nothing_is_marked(without_scaler: bool) -> None:
         scaler.unscale_(opt)
         scaler.step(opt)
         scaler.update()
-    assert trace.scales == [] and all(map(is_unmarked, trace.steps)) and not steps_of(trace, "unscale")
+    assert trace._data.scales == [] and all(map(is_unmarked, trace.steps)) and not steps_of(trace, "unscale")
 
 
 def test_the_scale_is_known_if_a_part_of_the_model_is_recorded() -> None:
     net = Net()
     with hv.record(net.l1) as trace:
         make_scaler().scale(net(leaf(1.0))).backward()
-    (row,) = trace.scales
+    (row,) = trace._data.scales
     assert row.at == () and row.others == () and steps_of(trace, "accumulate", "net.l1.weight")[0].scale == 1024
 
 
@@ -175,9 +175,9 @@ def test_scales_and_unscale_steps_are_recorded_with_every_and_keep() -> None:
             scaler.scale(net(leaf(1.0))).backward()
             scaler.step(opt)
             scaler.update()
-    assert [row.pass_id for row in trace.scales] == [0] and find_fault(trace) == ""
+    assert [row.pass_id for row in trace._data.scales] == [0] and find_fault(trace._data) == ""
     assert [step.kind for step in trace.steps].count("unscale") == 1
-    assert trace.scales[0].scale == 4096  # it grew at every second step
+    assert trace._data.scales[0].scale == 4096  # it grew at every second step
 
 
 def test_the_traceback_of_a_scaler_error_has_no_hookviz_frame() -> None:

@@ -15,7 +15,7 @@ from torch.optim import SGD, Adam
 
 import hookviz as hv
 from hookviz.storage.files import encode_trace
-from hookviz.trace import NonfiniteRow, UpdateRow
+from hookviz.trace import NonfiniteRow, TraceData, UpdateRow
 
 
 def small_net() -> nn.Sequential:
@@ -119,7 +119,7 @@ def test_troubles_do_not_call_gradients_healthy_if_there_are_other_findings() ->
 
 
 def test_a_recorded_inf_without_finding_is_reported() -> None:
-    trace = hv.Trace(values=[((), "float32", "cpu", math.inf, None, None)])
+    trace = hv.Trace(TraceData(values=[((), "float32", "cpu", math.inf, None, None)]))
     assert "Recorded values with NaN or Inf: 1." in str(trace.findings)
     assert "Recorded values with NaN or Inf: 1." in str(trace.troubles)
 
@@ -176,7 +176,7 @@ def test_nan_in_a_running_statistic_is_found() -> None:
     net[0].running_var[2] = math.nan
     with hv.record(net) as trace:
         net(torch.ones(2, 4)).sum().backward()
-    assert trace.nonfinite == [NonfiniteRow(0, 1, "running_var", "nan")]
+    assert trace._data.nonfinite == [NonfiniteRow(0, 1, "running_var", "nan")]
     assert "net.0 (BatchNorm1d) returns NaN: its own net.0.running_var held NaN." in trace.findings[0].sentence
 
 
@@ -202,8 +202,8 @@ def test_findings_are_the_same_in_a_loaded_file(make: Callable[[], hv.Trace], tm
     trace = make()
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
-    assert loaded.parameters == trace.parameters and loaded.updates == trace.updates
-    assert loaded.nonfinite == trace.nonfinite and list(loaded.findings) == list(trace.findings)
+    assert loaded._data.parameters == trace._data.parameters and loaded._data.updates == trace._data.updates
+    assert loaded._data.nonfinite == trace._data.nonfinite and list(loaded.findings) == list(trace.findings)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_findings_are_the_same_in_a_loaded_file(make: Callable[[], hv.Trace], tm
     ],
 )
 def test_damaged_rows_are_refused(table: str, column: str, cell: Any, tmp_path: Path) -> None:
-    data = json.loads(json.dumps(encode_trace(nan_in_frozen_weight())))
+    data = json.loads(json.dumps(encode_trace(nan_in_frozen_weight()._data)))
     data[table][column][0] = cell
     (tmp_path / "trace.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match=table):
@@ -226,14 +226,14 @@ def test_damaged_rows_are_refused(table: str, column: str, cell: Any, tmp_path: 
 
 def test_dropped_passes_take_their_rows_along() -> None:
     trace = forget_zero_grad(keep=1)
-    assert [trace.rows[row.step].kind for row in trace.updates] == ["optimizer_step"]
+    assert [trace._data.rows[row.step].kind for row in trace._data.updates] == ["optimizer_step"]
     spoiled = nan_in_frozen_weight(keep=1)
-    assert all(row.call < len(spoiled.calls) for row in spoiled.nonfinite)
+    assert all(row.call < len(spoiled._data.calls) for row in spoiled._data.nonfinite)
 
 
 def test_redacted_rows_hold_no_numbers() -> None:
     from hookviz.trace.redaction import redact
 
-    trace = redact(nan_in_frozen_weight(), values=False)
+    trace = redact(nan_in_frozen_weight()._data, values=False)
     assert trace.nonfinite == [] and {row.rates for row in trace.updates} == {(None,)}
     assert UpdateRow(trace.updates[0].step, (None,), (0, 1), False) in trace.updates

@@ -176,7 +176,7 @@ def test_an_interrupted_recording_restores_all_state(options: dict[str, Any]) ->
         assert global_state() == before, number
         assert work.dicts() == hooks, number
         assert objects_left_on_nodes(work.outs) == [], number
-        assert find_fault(work.trace) == "", number
+        assert find_fault(work.trace._data) == "", number
     assert interrupt_count >= POINTS
     work.run()
     assert [step.kind for step in work.trace.steps] == step_kinds
@@ -247,14 +247,14 @@ def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
     work.run()
     path, trace = tmp_path / "there", work.trace
     path.write_text("as it was")
-    before = [list(trace.rows), list(trace.values), list(trace.remarks)]
+    before = [list(trace._data.rows), list(trace._data.values), list(trace._data.remarks)]
     for number in list_interrupt_points(lambda: trace.save(tmp_path / "other"), max(8, POINTS // 3)):
         was_interrupted(lambda: trace.save(path), number)
         if path.read_text() != "as it was":  # the last moments come after the write
             assert path.read_text() == (tmp_path / "other").read_text()
             path.write_text("as it was")
         assert {file.name for file in tmp_path.iterdir()} == {"there", "other"}
-    assert [trace.rows, trace.values, trace.notes] == before
+    assert [trace._data.rows, trace._data.values, trace.notes] == before
 
 
 def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_interrupt() -> None:
@@ -283,7 +283,7 @@ def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseExcep
             leaf(2.0).backward()
             sys.settrace(interrupt)
     except KeyboardInterrupt as error:
-        assert len(trace.rows) > 0
+        assert len(trace._data.rows) > 0
         return global_state(), error
     raise AssertionError("nothing interrupted it")
 
@@ -295,7 +295,7 @@ def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
     assert after == before and error.__traceback__ is not None
     with hv.record() as trace:
         leaf(3.0).backward()
-    assert len(trace.rows) > 0
+    assert len(trace._data.rows) > 0
 
 
 def record_with_statement() -> Iterator[hv.Trace]:
@@ -319,7 +319,7 @@ def test_a_record_block_stays_open_while_its_generator_is_suspended(make: Callab
     with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
         pass
     leaf(2.0).backward()
-    assert len(trace.rows) > 0
+    assert len(trace._data.rows) > 0
     assert list(suspended) == [] and global_state() == before
 
 

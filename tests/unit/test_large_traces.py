@@ -59,17 +59,17 @@ def record_layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv
 
 @pytest.fixture(scope="module")
 def large() -> TraceContent:
-    return TraceContent(record_layers(hook=lambda module, grad_input, grad_output: None))
+    return TraceContent(record_layers(hook=lambda module, grad_input, grad_output: None)._data)
 
 
 @pytest.fixture(scope="module")
 def long() -> TraceContent:
-    return TraceContent(record_backward(chain(3000)))
+    return TraceContent(record_backward(chain(3000))._data)
 
 
 @pytest.fixture(scope="module")
 def nested() -> TraceContent:
-    return TraceContent(record_nested_modules())
+    return TraceContent(record_nested_modules()._data)
 
 
 def views_of(large: TraceContent) -> dict[str, Any]:
@@ -78,11 +78,11 @@ def views_of(large: TraceContent) -> dict[str, Any]:
 
 def test_only_large_traces_are_split_into_chunks() -> None:
     assert (
-        not is_large(recorded())
-        and is_large(record_layers())
-        and is_large(record_backward(chain(MAX_UNSPLIT_STEPS // 2)))
+        not is_large(recorded()._data)
+        and is_large(record_layers()._data)
+        and is_large(record_backward(chain(MAX_UNSPLIT_STEPS // 2))._data)
     )
-    small = TraceContent(recorded())
+    small = TraceContent(recorded()._data)
     assert set(small.chunk_names()) == {"steps0", "0/", "index"} == small.content()["chunks"].keys()
     assert small.full_content() == small.content() == small.brief_content()
 
@@ -154,7 +154,7 @@ def test_a_view_names_its_neighbours_outside_the_box(large: TraceContent) -> Non
 def test_each_view_has_few_boxes_and_each_node_is_in_one_of_them(
     make: Callable[[], hv.Trace], labels: list[str]
 ) -> None:
-    large = TraceContent(make())
+    large = TraceContent(make()._data)
     boxes = [[spot for spot in element_ids(large, name) if re.fullmatch(r"[nmg]\d+", spot)] for name in views_of(large)]
     assert len(boxes) > 1 and max(map(len, boxes)) <= 40
     nodes = sorted(int(spot[1:]) for spots in boxes for spot in spots if spot[0] == "n")
@@ -164,7 +164,7 @@ def test_each_view_has_few_boxes_and_each_node_is_in_one_of_them(
 
 
 def test_a_few_equal_layers_are_separate_boxes() -> None:
-    large = TraceContent(record_layers(12))
+    large = TraceContent(record_layers(12)._data)
     assert [label for label in ("model.0", "model.11") if f">{label}<" not in picture(large, "0/")] == []
     assert len(large.chunk("0/")["links"]) == 12
 
@@ -199,7 +199,7 @@ def test_a_box_counts_its_hooks_and_those_that_fired(large: TraceContent) -> Non
 
 def test_a_box_shows_the_range_of_its_gradient_norms() -> None:
     trace = record_backward(fan(50) * 3)
-    top = TraceContent(trace).chunk("0/")
+    top = TraceContent(trace._data).chunk("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
     assert in_english(texts[-1][1]) == "gradient norm 3"
 
@@ -209,7 +209,7 @@ def test_a_box_reports_nan_or_inf_gradients() -> None:
     y = x.log()
     for _ in range(60):
         y = y * 1.1
-    top = TraceContent(record_backward(y.sum() * float("nan"))).chunk("0/")
+    top = TraceContent(record_backward(y.sum() * float("nan"))._data).chunk("0/")
     labels = [
         in_english(texts[-1][1]) for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")
     ]
@@ -285,7 +285,7 @@ def record_forward_alone() -> hv.Trace:
 
 @pytest.mark.parametrize("make", [record_nested_modules, record_forward_alone])
 def test_the_index_has_every_node_module_call_and_hook(make: Callable[[], hv.Trace]) -> None:
-    large = TraceContent(make())
+    large = TraceContent(make()._data)
     entries = index_of(large)
     nodes = {entry["number"] for entry in entries if entry["kind"] in ("node", "leaf")}
     assert nodes == set(range(len(large.trace.ops))) - large.trace.outside
@@ -314,7 +314,7 @@ def test_the_index_lists_an_unfired_hook_without_steps() -> None:
         y = y * 1.1
     with hv.record() as trace:
         y.backward(inputs=[x])
-    (hook,) = [entry for entry in index_of(TraceContent(trace)) if entry["kind"] == "hook"]
+    (hook,) = [entry for entry in index_of(TraceContent(trace._data)) if entry["kind"] == "hook"]
     assert (hook["label"], hook["note"], hook["steps"]) == ("print_nothing", "w", [])
 
 
@@ -325,7 +325,7 @@ def test_the_index_is_sent_only_on_request(long: TraceContent) -> None:
 
 def test_the_cost_of_the_index_is_linear_in_the_steps() -> None:
     cost_of_1000, cost_of_4000 = (
-        count_calls(partial(TraceContent(record_backward(chain(count))).chunk, "index")) for count in (1000, 4000)
+        count_calls(partial(TraceContent(record_backward(chain(count))._data).chunk, "index")) for count in (1000, 4000)
     )
     assert cost_of_1000 < 115 * 1000 and cost_of_4000 < 4.1 * cost_of_1000
 
@@ -345,7 +345,7 @@ def test_a_page_embeds_all_chunks_and_a_cell_output_the_first_ones(large: TraceC
     notes = shown_notes(brief_content)
     assert f"the first {OUTPUT_CHUNKS * CHUNK_SIZE} steps" in notes[-2]
     assert f"the first {OUTPUT_BOXES} boxes" in notes[-1]
-    assert TraceContent(record_backward(chain(100))).brief_content()["notes"] == []
+    assert TraceContent(record_backward(chain(100))._data).brief_content()["notes"] == []
 
 
 def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPa
             x = x * 1.0
             x.register_hook(lambda grad: None)
         x.backward()
-    content = TraceContent(trace).content()
+    content = TraceContent(trace._data).content()
     assert len(content["runs"][0]["firings"]) == 10
     assert shown_notes(content) == ["11 hooks fired; the table shows the first 10."]
 
@@ -366,7 +366,7 @@ def test_each_pass_has_its_own_picture() -> None:
     with hv.record(model) as trace:
         for _ in range(3):
             model(torch.ones(1, 2)).sum().backward()
-    content = TraceContent(trace).content()
+    content = TraceContent(trace._data).content()
     assert list(content["chunks"])[:2] == ["0/", "2/"] and len(content["svgs"]) == 2
     assert [(name, in_english(title)) for name, title in unpack_chunk(content, "2/")["breadcrumbs"]] == [
         ("2/", "Pass 3")
@@ -375,7 +375,7 @@ def test_each_pass_has_its_own_picture() -> None:
 
 def test_a_gradient_sent_to_many_edges_is_abbreviated() -> None:
     trace = record_backward(fan(1_000))
-    steps = map(words_in_english, TraceContent(trace).chunk("steps0")["steps"])
+    steps = map(words_in_english, TraceContent(trace._data).chunk("steps0")["steps"])
     (words,) = [words for words in steps if words["title"] == "StackBackward0 computes"]
     assert len(json.dumps(words)) < 10_000
     assert words["gradients"][-1] == ["", "… 976 more"]
@@ -394,7 +394,7 @@ def record_passes_through_a_large_graph(count: int) -> hv.Trace:
 
 
 def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> None:
-    few, more = (TraceContent(record_passes_through_a_large_graph(count)) for count in (2, 8))
+    few, more = (TraceContent(record_passes_through_a_large_graph(count)._data) for count in (2, 8))
     assert say("trace.unreached", most=MAX_UNREACHED_NODES) in shown_notes(few.content())
     reached = {f"n{row.node}" for row in few.trace.rows if row.pass_id == 0 and row.node is not None}
     drawn = {spot for name in views_of(few) if name[0] == "0" for spot in element_ids(few, name) if spot[0] == "n"}
@@ -402,4 +402,6 @@ def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> N
     assert len({spot for spot in drawn if "-" not in spot}) == len(reached) + MAX_UNREACHED_NODES
     pages = [sum(len(str(large.chunk(name))) for name in large.chunk_names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
-    assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in shown_notes(TraceContent(record_layers()).content())
+    assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in shown_notes(
+        TraceContent(record_layers()._data).content()
+    )

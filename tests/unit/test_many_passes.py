@@ -89,10 +89,10 @@ cached_trace = cache(lambda make, count: make(count))
 """Traces shared by several tests."""
 
 VIEWS: dict[str, Callable[[hv.Trace], object]] = {
-    "player": lambda trace: TraceContent(trace).content(),
+    "player": lambda trace: TraceContent(trace._data).content(),
     "findings": lambda trace: trace.findings,
     "diff": lambda trace: trace.diff(trace),
-    "why": lambda trace: [trace.why(step) for step in range(0, len(trace.rows), 50)],
+    "why": lambda trace: [trace.why(step) for step in range(0, len(trace._data.rows), 50)],
 }
 
 
@@ -127,7 +127,7 @@ def test_the_cost_of_each_view_is_linear_in_the_passes(make: Callable[[int], hv.
 
 @pytest.mark.parametrize("make", [record_new_hooks, record_forward_calls])
 def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Trace]) -> None:
-    assert is_linear([count_calls(lambda count=count: page(cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
+    assert is_linear([count_calls(lambda count=count: page(cached_trace(make, count)._data)) for count in COUNTS])  # type: ignore[misc]
 
 
 # -- one picture for each pass
@@ -135,7 +135,7 @@ def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Tra
 
 @pytest.fixture(scope="module")
 def large() -> TraceContent:
-    return TraceContent(cached_trace(record_shared_graph, 200))
+    return TraceContent(cached_trace(record_shared_graph, 200)._data)
 
 
 def test_the_first_and_the_last_picture_are_sent_first_for_any_number_of_passes(large: TraceContent) -> None:
@@ -196,7 +196,7 @@ def record_network(count: int) -> hv.Trace:
 
 def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
     trace = cached_trace(record_network, COUNTS[0])
-    large = TraceContent(trace)
+    large = TraceContent(trace._data)
     for pass_id in (0, 1, 44):
         root = ET.fromstring(picture(large, f"{pass_id}/"))
         ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
@@ -214,7 +214,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
 
 
 def test_a_page_stores_the_picture_of_equal_passes_once() -> None:
-    content = TraceContent(cached_trace(record_shared_graph, COUNTS[0])).full_content()
+    content = TraceContent(cached_trace(record_shared_graph, COUNTS[0])._data).full_content()
     parts = content["chunks"]
     sent: list[Any] = [unpack_chunk(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     shared = [svg for svg in sent if svg not in (0, 1)]

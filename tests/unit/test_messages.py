@@ -16,7 +16,7 @@ import hookviz as hv
 from hookviz import Step, Trace
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.support.messages import load_texts, say
-from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow
+from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow, TraceData
 from hookviz.trace.sentences import make_sentence, make_title
 
 PACKAGE = Path(hv.__file__).parent
@@ -112,12 +112,17 @@ def test_every_message_gets_exactly_the_arguments_it_names() -> None:
 
 def step_of_kind(kind: str, **row_fields: Any) -> Step:
     """A step of ``kind``, in a trace with one hook of that kind, one value and one more step."""
-    trace = Trace(ops=["MulBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[0]])
-    trace.values.append(measure(torch.tensor(8.0)))
+    trace = Trace(
+        TraceData(ops=["MulBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[0]])
+    )
+    trace._data.values.append(measure(torch.tensor(8.0)))
     fired = kind if kind in HOOK_KINDS else "tensor_hook"
     output = -1 if fired.startswith("node") else 0
-    trace.hook_rows.append(HookRow(fired, 0, output, 0, "h", None, None, None, None))
-    trace.rows += [StepRow(0, kind, 0, output, **row_fields), StepRow(0, fired, 1, output, hook=0, effect="edited")]
+    trace._data.hook_rows.append(HookRow(fired, 0, output, 0, "h", None, None, None, None))
+    trace._data.rows += [
+        StepRow(0, kind, 0, output, **row_fields),
+        StepRow(0, fired, 1, output, hook=0, effect="edited"),
+    ]
     return trace.steps[0]
 
 

@@ -73,8 +73,8 @@ def trace() -> hv.Trace:
 
 def test_a_call_is_a_box_around_its_nodes_and_inner_calls(trace: hv.Trace) -> None:
     root, made = parsed(trace.figure()), {}
-    for node, call in trace.owners.items():
-        made.setdefault(trace.call(call), []).append(trace.ops[node])
+    for node, call in trace._data.owners.items():
+        made.setdefault(trace._data.call(call), []).append(trace._data.ops[node])
         assert contains(with_id(root, f"m{call}"), with_id(root, f"n{node}"))
     assert sorted(made["net.l2"]) == ["AccumulateGrad", "MulBackward0"] and made["net"] == ["ReluBackward0"]
     boxes = [with_id(root, f"m{call}") for call in range(3)]
@@ -152,7 +152,9 @@ def shown(trace: hv.Trace, kind: str, on: str) -> dict[str, Any]:
 
 def test_a_forward_step_marks_the_module_and_the_nodes_of_its_call(trace: hv.Trace) -> None:
     frame = shown(trace, "forward", "net.l1")
-    made = [node for node, call in trace.owners.items() if call == 1 and trace.ops[node] != "AccumulateGrad"]
+    made = [
+        node for node, call in trace._data.owners.items() if call == 1 and trace._data.ops[node] != "AccumulateGrad"
+    ]
     assert (frame["on"], frame["related"]) == (["m1"], [f"n{node}" for node in made])
     assert frame["texts"] == {"m1-a": "output 6"} and len(made) > 1  # full backward hooks bring nodes of their own
 
@@ -167,7 +169,7 @@ def test_call_steps_show_the_input_and_pre_hook_steps_its_change(trace: hv.Trace
 def test_a_backward_hook_marks_its_pin_module_and_node(trace: hv.Trace) -> None:
     frame = shown(trace, "full_backward_pre_hook", "net.l1")
     node, pin = (next(spot for spot in frame["on"] if spot.startswith(start)) for start in ("n", "m1-p"))
-    assert {*frame["on"]} == {node, pin, "m1"} and trace.ops[int(node[1:])] == "BackwardHookFunctionBackward"
+    assert {*frame["on"]} == {node, pin, "m1"} and trace._data.ops[int(node[1:])] == "BackwardHookFunctionBackward"
     assert frame["texts"] == {f"{pin}-v": "2 → 2"}
 
 
@@ -184,7 +186,7 @@ def test_a_node_with_several_outputs_shows_all_arrived_gradients() -> None:
     with hv.record() as trace:
         first, second = torch.tensor([1.0, 2.0], requires_grad=True).unbind()
         (first * 3 + second * 5).backward()
-    spot = f"n{trace.ops.index('UnbindBackward0')}-g"
+    spot = f"n{trace._data.ops.index('UnbindBackward0')}-g"
     first_text, second_text = [step["texts"][spot] for step in shown_steps_of(trace) if spot in step["texts"]]
     assert "–" in first_text and second_text == "gradient (3, 5)"
 

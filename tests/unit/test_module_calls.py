@@ -82,7 +82,10 @@ def test_a_call_that_cannot_be_observed_leaves_no_step_and_no_hook(
         assert len(net.inner._forward_hooks) == 1
         later(leaf(1.0))
     assert [(s.hook.name, s.on) for s in trace.firings if s.hook] == [("kept", "net"), ("kept", "later")]
-    assert [(trace.call(i), row.parent) for i, row in enumerate(trace.calls)] == [("net", None), ("later", None)]
+    assert [(trace._data.call(i), row.parent) for i, row in enumerate(trace._data.calls)] == [
+        ("net", None),
+        ("later", None),
+    ]
     assert [note.partition(" (")[0] for note in trace.notes] == ["A call of net.inner could not be observed"]
 
 
@@ -124,7 +127,7 @@ def test_a_call_without_hooks_measures_a_large_tensor_once() -> None:
     net = nn.Sequential(nn.Identity(), nn.Identity())
     with hv.record(net) as trace:
         net(torch.ones(100))
-    assert len(trace.values) == 1
+    assert len(trace._data.values) == 1
     assert len(steps_of(trace, "call")) == 3
 
 
@@ -151,7 +154,7 @@ def test_a_function_registered_three_times_is_three_hooks(kind: str) -> None:
             out.backward()
     finally:
         global_handle.remove()
-    rows = [trace.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
+    rows = [trace._data.hook_rows[s.row.hook] for s in trace.firings if s.row.hook is not None]
     assert [(row.key, row.flags) for row in rows[:3]] == [
         (global_handle.id, ("global",)),
         (own_handles[0].id, ()),

@@ -63,8 +63,8 @@ def test_calls_are_nested_and_counted() -> None:
         net(leaf(3.0))
         again(leaf(1.0))
     assert [step.on for step in trace.steps if step.kind == "call"] == ["net", "net.l1", "net.l1 (call 2)", "again"]
-    assert [(call.number, call.parent) for call in trace.calls] == [(1, None), (1, 0), (2, 0), (1, None)]
-    assert [(row.name, row.kind) for row in trace.modules] == [
+    assert [(call.number, call.parent) for call in trace._data.calls] == [(1, None), (1, 0), (2, 0), (1, None)]
+    assert [(row.name, row.kind) for row in trace._data.modules] == [
         ("net", "Net"),
         ("net.l1", "Doubled"),
         ("again", "Doubled"),
@@ -75,7 +75,7 @@ def test_each_node_belongs_to_the_innermost_call_that_made_it() -> None:
     net, x = Net(), leaf(3.0)
     with hv.record(net) as trace:
         (net(x) + 1).backward()
-    owners = {(trace.ops[node], trace.call(call)) for node, call in trace.owners.items()}
+    owners = {(trace._data.ops[node], trace._data.call(call)) for node, call in trace._data.owners.items()}
     assert owners == {
         ("MulBackward0", "net.l1"), ("MulBackward0", "net.l2"), ("ReluBackward0", "net"),
         ("AccumulateGrad", "net.l1"), ("AccumulateGrad", "net.l2"),
@@ -86,7 +86,7 @@ def test_only_the_given_models_are_recorded() -> None:
     mine, other = Doubled(), Doubled()
     with hv.record(mine) as trace:
         (mine(leaf(1.0)) + other(leaf(1.0))).backward()
-    assert [row.name for row in trace.modules] == ["mine"]
+    assert [row.name for row in trace._data.modules] == ["mine"]
 
 
 def test_a_backward_hook_of_a_call_before_the_recording_is_recorded() -> None:
@@ -212,7 +212,7 @@ def test_a_trace_keeps_no_reference_to_modules_and_activations() -> None:
     del net, x, y
     gc.collect()
     assert [reference() for reference in references] == [None] * 4
-    assert trace.modules
+    assert trace._data.modules
 
 
 @pytest.mark.parametrize("thing", [nn.Linear, None, [nn.Linear(1, 1)]])
@@ -269,8 +269,8 @@ def test_a_parameter_is_named_after_the_recorded_model_not_a_local_variable() ->
     model = nn.Sequential(first, Doubled())
     with hv.record(model) as trace:
         model(torch.tensor(3.0)).backward()
-    assert {row.name for row in trace.tensors} >= {"model.0.weight", "model.1.weight"}
-    assert "model.0" in [module.name for module in trace.modules]
+    assert {row.name for row in trace._data.tensors} >= {"model.0.weight", "model.1.weight"}
+    assert "model.0" in [module.name for module in trace._data.modules]
 
 
 def test_the_player_explains_why_a_full_backward_hook_ran_early() -> None:
@@ -302,4 +302,4 @@ def test_modules_of_the_same_name_are_numbered_in_call_order() -> None:
     with hv.record() as trace:
         for number in range(3):
             layers[number](torch.ones(1))
-    assert [row.name for row in trace.modules] == ["Identity", "Identity 2", "Identity 3"]
+    assert [row.name for row in trace._data.modules] == ["Identity", "Identity 2", "Identity 3"]

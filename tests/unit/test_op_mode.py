@@ -73,7 +73,7 @@ def test_without_the_option_no_mode_is_active_and_no_note_is_written() -> None:
         assert count_modes() == 0
         torch.ones(1, requires_grad=True).sum().backward()
     assert not any("cuts" in note for note in trace.notes)
-    assert trace.cut_rows == []
+    assert trace._data.cut_rows == []
 
 
 # -- the user's exceptions and modes
@@ -221,7 +221,7 @@ def test_a_loop_is_one_cut() -> None:
             loss = net(torch.ones(1, 2)).sum()
             loss.item()
             loss.backward()
-    assert len(trace.cut_rows) == 1
+    assert len(trace._data.cut_rows) == 1
     assert len(trace.missing_gradients) == 1
 
 
@@ -237,7 +237,7 @@ def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
             del x, loss
         gc.collect()
         assert [reference() for reference in references[:-2]] == [None] * 18
-    assert len(trace.cut_rows) <= 2
+    assert len(trace._data.cut_rows) <= 2
     assert [row.place for row in trace.missing_gradients] == ["op"]
 
 
@@ -280,21 +280,21 @@ def test_nothing_is_followed_after_the_recording_has_stopped() -> None:
         net(torch.ones(1, 2)).sum().backward()
         loss = later(torch.ones(1, 2)).detach().sum() * torch.ones(1, requires_grad=True)
         loss.backward()
-    assert [row.op for row in trace.cut_rows] == ["detach"]
+    assert [row.op for row in trace._data.cut_rows] == ["detach"]
 
 
 def test_file_says_the_same(tmp_path: Path) -> None:
     trace = cut_trace()
     trace.save(tmp_path / "cut.json")
     loaded = hv.load(tmp_path / "cut.json")
-    assert loaded.cut_rows == trace.cut_rows != []
+    assert loaded._data.cut_rows == trace._data.cut_rows != []
     assert list(loaded.missing_gradients) == list(trace.missing_gradients)
 
 
 def test_redaction_removes_the_code() -> None:
     trace = cut_trace()
-    (row,) = redact(trace, source=False).cut_rows
+    (row,) = redact(trace._data, source=False).cut_rows
     assert (row.file, row.line, row.text, row.op) == (None, None, None, "detach")
-    (row,) = redact(trace, values=False).cut_rows
+    (row,) = redact(trace._data, values=False).cut_rows
     assert row.text is None and row.line is not None
-    assert [one.text for one in trace.cut_rows] == ["h.detach()"]
+    assert [one.text for one in trace._data.cut_rows] == ["h.detach()"]

@@ -23,7 +23,7 @@ from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page, render_output
 from hookviz.player.widget import Player
-from hookviz.trace import Note
+from hookviz.trace import Note, TraceData
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028\u202ex\x00\ud800"
 
@@ -66,7 +66,7 @@ def trace() -> hv.Trace:
 
 @pytest.fixture(scope="module")
 def parsed_page(trace: hv.Trace) -> ParsedPage:
-    return ParsedPage(page(trace, "The graph a to e"))
+    return ParsedPage(page(trace._data, "The graph a to e"))
 
 
 def embedded_data(parsed: ParsedPage) -> dict[str, Any]:
@@ -81,10 +81,10 @@ def record_hostile_names() -> hv.Trace:
     x.register_hook(c_hook)
     with hv.record(names={HOSTILE: x}) as trace:
         (x * x).backward()
-    trace.hook_rows[0] = trace.hook_rows[0]._replace(
+    trace._data.hook_rows[0] = trace._data.hook_rows[0]._replace(
         name=HOSTILE, text=f"def f():\n    return {HOSTILE!s}", file=HOSTILE
     )
-    trace.remarks.append(Note.verbatim(HOSTILE))
+    trace._data.remarks.append(Note.verbatim(HOSTILE))
     return trace
 
 
@@ -96,7 +96,7 @@ def test_a_page_has_title_language_and_viewport(parsed_page: ParsedPage) -> None
     assert [words for _, words in (*parsed_page.all("title"), *parsed_page.all("h1"))] == ["The graph a to e"] * 2
     assert parsed_page.all("html", lang="en")
     assert parsed_page.all("meta", name="viewport")[0][0]["content"] == "width=device-width, initial-scale=1"
-    assert ParsedPage(page(recorded())).all("h1")[0][1] == "PyTorch hooks, step by step"
+    assert ParsedPage(page(recorded()._data)).all("h1")[0][1] == "PyTorch hooks, step by step"
     assert "arrow keys" in parsed_page.all("p", class_="hv-how")[0][1]
     assert parsed_page.all("footer")[0][1] == f"Made with hookviz {__version__}"
 
@@ -126,7 +126,7 @@ def test_of_several_passes_the_last_has_a_picture_with_its_number() -> None:
     with hv.record(net) as trace:
         net(x).backward()
         net(x).backward()
-    parsed = ParsedPage(page(trace))
+    parsed = ParsedPage(page(trace._data))
     assert [words for _, words in parsed.all("figcaption")] == ["Pass 2"]
     assert len(parsed.all("svg")) == 1
 
@@ -151,7 +151,7 @@ def test_the_picture_and_the_table_of_a_what_if_name_their_run(tmp_path: Path) -
 
 
 def test_the_page_of_the_shared_scene_is_small() -> None:
-    assert len(page(recorded()).encode()) <= 130_000
+    assert len(page(recorded()._data).encode()) <= 130_000
 
 
 def test_compressed_script_and_style_are_small() -> None:
@@ -184,14 +184,14 @@ def test_the_content_security_policy_allows_only_the_embedded_script_and_style(p
 
 @pytest.mark.parametrize("make", [recorded, record_hostile_names])
 def test_a_page_loads_no_external_resource(make: Callable[[], hv.Trace]) -> None:
-    for _, attributes, _ in ParsedPage(page(make())).found:
+    for _, attributes, _ in ParsedPage(page(make()._data)).found:
         assert not {"src", "href", "xlink:href", "srcset", "style", "onload", "onclick"} & set(attributes)
     style = read_bundle("player.css") + read_bundle("page.css") + read_bundle("static_picture.css")
     assert "@import" not in style and "url(" not in style
 
 
 def test_hostile_names_and_sources_are_escaped() -> None:
-    parsed = ParsedPage(page(record_hostile_names(), HOSTILE))
+    parsed = ParsedPage(page(record_hostile_names()._data, HOSTILE))
     assert len(parsed.all("script")) == 3
     values = embedded_data(parsed)
     assert shown_notes(values["content"]) == [HOSTILE]
@@ -203,7 +203,7 @@ def test_hostile_names_and_sources_are_escaped() -> None:
 def test_bidi_line_break_and_control_characters_are_removed() -> None:
     characters = "\u2028\u2029\u202e\u2066\u200f\x00\x85\ud800"
     trace = record_hostile_names()
-    for html in (page(trace, f"a{characters}b"), render_output(trace.content())):
+    for html in (page(trace._data, f"a{characters}b"), render_output(trace.content())):
         assert not set(characters) & set(html)
         html.encode()
 
@@ -243,11 +243,11 @@ def test_marimo_gets_the_widget() -> None:
 def test_to_html_writes_the_page(tmp_path: Path) -> None:
     target = tmp_path / "lesson.html"
     recorded().to_html(target, title="Lesson")
-    assert target.read_bytes() == page(recorded(), "Lesson").encode()
+    assert target.read_bytes() == page(recorded()._data, "Lesson").encode()
     assert [path.name for path in tmp_path.iterdir()] == ["lesson.html"]
 
 
-@pytest.mark.parametrize("trace", [hv.Trace(), hv.Trace(remarks=[Note.verbatim("It ran unobserved.")])])
+@pytest.mark.parametrize("trace", [hv.Trace(), hv.Trace(TraceData(remarks=[Note.verbatim("It ran unobserved.")]))])
 def test_an_empty_trace_raises_and_writes_no_page(trace: hv.Trace, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="There is no page to write") as error:
         trace.to_html(tmp_path / "x.html")
@@ -274,13 +274,13 @@ def saved_trace(tmp_path: Path) -> Path:
 def test_the_command_writes_a_page(saved_trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = saved_trace.with_name("page.html")
     assert main(["page", str(saved_trace), "-o", str(target), "--title", "By command"]) == 0
-    assert target.read_text(encoding="utf-8") == page(hv.load(saved_trace), "By command")
+    assert target.read_text(encoding="utf-8") == page(hv.load(saved_trace)._data, "By command")
     assert capsys.readouterr().out == f"{target} is written: open it in a browser.\n"
 
 
 def test_a_dash_writes_to_standard_output(saved_trace: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(["page", str(saved_trace), "-o", "-"]) == 0
-    assert capfdbinary.readouterr().out.decode() == page(hv.load(saved_trace))
+    assert capfdbinary.readouterr().out.decode() == page(hv.load(saved_trace)._data)
 
 
 def write_json(path: Path, **fields: Any) -> None:

@@ -31,7 +31,7 @@ def record_layer(number: int, **options: Any) -> hv.Trace:
     net = ResidualNet()
     with hv.record(net.layers[number], **options) as trace:
         net(leaf(1.0)).backward()
-    assert find_fault(trace) == ""
+    assert find_fault(trace._data) == ""
     return trace
 
 
@@ -50,7 +50,7 @@ def test_only_the_nodes_of_a_part_have_backward_steps() -> None:
     assert [step.on.partition(" ")[0] for step in steps_of(trace, "compute")] == [
         "MulBackward0", "ReluBackward0", "MulBackward0",
     ]  # fmt: skip
-    assert {trace.ops[node] for node in trace.outside} == {"AddBackward0"}
+    assert {trace._data.ops[node] for node in trace._data.outside} == {"AddBackward0"}
     assert any("to AddBackward0 (not recorded)" in step.sentence for step in steps_of(trace, "compute"))
 
 
@@ -113,8 +113,10 @@ def test_a_wrapper_with_no_parameters_of_its_own_is_not_a_larger_model() -> None
     wrapper = nn.Sequential(net, nn.ReLU())
     with hv.record(net) as trace:
         wrapper(leaf(1.0)).backward()
-    assert trace.notes == [] and trace.outside == set()
-    assert "ReluBackward0" in {trace.ops[step.node] for step in steps_of(trace, "compute") if step.node is not None}
+    assert trace.notes == [] and trace._data.outside == set()
+    assert "ReluBackward0" in {
+        trace._data.ops[step.node] for step in steps_of(trace, "compute") if step.node is not None
+    }
 
 
 def test_note_and_player_state_what_was_left_out(tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ def test_note_and_player_state_what_was_left_out(tmp_path: Path) -> None:
     player = trace.player()
     assert shown_notes(player.content) == trace.notes and "(not recorded)" in player.content["svgs"][0]
     trace.save(tmp_path / "trace.json")
-    assert hv.load(tmp_path / "trace.json") == trace and trace.outside
+    assert hv.load(tmp_path / "trace.json") == trace and trace._data.outside
 
 
 def test_retained_passes_keep_their_outside_nodes() -> None:
@@ -135,9 +137,11 @@ def test_retained_passes_keep_their_outside_nodes() -> None:
     with hv.record(net.layers[2], keep=1) as trace:
         for _ in range(5):
             net(leaf(1.0)).backward()
-    assert find_fault(trace) == ""
+    assert find_fault(trace._data) == ""
     one_pass = record_layer(2)
-    assert {trace.ops[node] for node in trace.outside} == {one_pass.ops[node] for node in one_pass.outside}
+    assert {trace._data.ops[node] for node in trace._data.outside} == {
+        one_pass._data.ops[node] for node in one_pass._data.outside
+    }
     assert [step.kind for step in trace.steps] == [step.kind for step in one_pass.steps]
 
 

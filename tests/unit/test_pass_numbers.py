@@ -35,7 +35,7 @@ def train(passes: int, **options: Any) -> hv.Trace:
 def test_each_pass_keeps_its_number(options: dict[str, int], numbers: list[int]) -> None:
     trace = train(12, **options)
     assert trace.pass_numbers == numbers == sorted({step.pass_number for step in trace.steps})
-    assert trace.lacks_passes == bool(options) and find_fault(trace) == ""
+    assert trace.lacks_passes == bool(options) and find_fault(trace._data) == ""
 
 
 def test_numbers_are_saved(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_numbers_are_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("numbers", "fault"), [([1, 2], "numbers 2 passes"), ([3, 3, 4], "do not increase")])
 def test_a_file_with_wrong_numbers_is_damaged(tmp_path: Path, numbers: list[int], fault: str) -> None:
     trace, path = train(3), tmp_path / "trace.json"
-    trace.pass_numbers = numbers
+    trace._data.pass_numbers = numbers
     trace.save(path)
     with pytest.raises(ValueError, match=fault):
         hv.load(path)
@@ -83,7 +83,7 @@ def test_a_finding_says_the_number_of_its_pass() -> None:
 def titles(trace: hv.Trace) -> list[str]:
     """The titles of the top-level picture of each pass, as the player shows them."""
     content = trace.content()
-    views = [unpack_chunk(content, f"{pass_id}/") for pass_id in range(len(trace.roots))]
+    views = [unpack_chunk(content, f"{pass_id}/") for pass_id in range(len(trace._data.roots))]
     return [in_english(view["breadcrumbs"][-1][1]) for view in views]
 
 
@@ -100,6 +100,6 @@ def test_the_player_shows_the_number(make: Callable[[], hv.Trace], expected: lis
 
 
 def test_a_page_without_scripts_shows_the_number() -> None:
-    html = page(train(9, keep=2))
+    html = page(train(9, keep=2)._data)
     assert "<figcaption>Pass 9</figcaption>" in html and html.count("<figure>") == 1
-    assert "<figcaption>Pass 2</figcaption>" in page(train(2))
+    assert "<figcaption>Pass 2</figcaption>" in page(train(2)._data)

@@ -22,14 +22,14 @@ def test_every_third_pass_is_recorded_with_its_forward_pass_and_step() -> None:
         single.run(1)
     with hv.record(loop.net, every=3) as trace:
         loop.run(8)
-    assert len(trace.roots) == 3
+    assert len(trace._data.roots) == 3
     for number in range(3):
         assert kinds(trace, number) == kinds(single_trace)
     inputs = [plain(step.after) for step in steps_of(trace, "call", "Net")] + [
         plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (call")
     ]
     assert inputs == [1, 4, 7]
-    assert find_fault(trace) == ""
+    assert find_fault(trace._data) == ""
 
 
 def test_a_note_states_how_many_passes_were_skipped() -> None:
@@ -53,7 +53,7 @@ def test_nested_passes_are_sampled_with_their_outer_pass() -> None:
     with hv.record(net, every=2) as trace:
         for _ in range(4):
             run()
-    assert len(trace.roots) == 6 and len(steps_of(trace, "seed")) >= 2
+    assert len(trace._data.roots) == 6 and len(steps_of(trace, "seed")) >= 2
     calls = [step.on for step in steps_of(trace, "call")]
     assert len(calls) == 2 * 4, calls  # forward, and again in backward
 
@@ -72,7 +72,7 @@ def test_a_pass_in_an_optimizer_closure_is_sampled() -> None:
     with hv.record(net, every=2) as trace:
         for _ in range(4):
             opt.step(closure)
-    assert len(trace.roots) == 2 and find_fault(trace) == ""
+    assert len(trace._data.roots) == 2 and find_fault(trace._data) == ""
     assert kinds(trace).count("step_pre_hook") <= 4
 
 
@@ -87,19 +87,19 @@ def test_a_pass_that_raises_counts_as_a_pass() -> None:
                     out.backward()
             else:
                 out.backward()
-    assert len(trace.roots) == 2 and not steps_of(trace, "exception")
+    assert len(trace._data.roots) == 2 and not steps_of(trace, "exception")
 
 
 def test_skipped_passes_add_no_rows_and_no_hooks() -> None:
     net = Doubled()
     with hv.record(net, every=10) as trace:
         net(leaf(1.0)).backward()
-        rows, values = len(trace.rows), len(trace.values)
+        rows, values = len(trace._data.rows), len(trace._data.values)
         out = net(leaf(1.0))
         handle = out.register_hook(lambda grad: grad * 2)
         assert not net._forward_hooks and len(handle.hooks_dict_ref()) == 1
         out.backward()
-    assert (len(trace.rows), len(trace.values)) == (rows, values)
+    assert (len(trace._data.rows), len(trace._data.values)) == (rows, values)
 
 
 def test_sampling_does_not_change_gradients() -> None:

@@ -226,7 +226,7 @@ def test_an_aliased_edit_is_shown_on_the_arrow_before_the_gradient_arrives() -> 
     assert kinds[:2] == ["aliased", "arrive"]
     (aliased_step,) = (step for step in trace.steps if step.kind == "aliased")
     assert "1 → 100" in texts(trace.figure(aliased_step.index), hidden=False)
-    cause = trace.rows[aliased_step.row.cause or 0]
+    cause = trace._data.rows[aliased_step.row.cause or 0]
     assert f"n{cause.node}-p{cause.hook}" in shown_steps(trace.content())[aliased_step.index]["on"]
     assert trace.steps[aliased_step.index + 1].sentence == "The gradient 100 arrives at c."
 

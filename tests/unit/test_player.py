@@ -108,7 +108,7 @@ def layers(player: Player) -> list[list[str]]:
 
 def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(player: Player) -> None:
     trace, view = recorded(), unpack_chunk(player.content, "0/")
-    sent = {(ids.node_id(start), ids.node_id(end)) for (start, _), (end, _) in trace.edges.items()}
+    sent = {(ids.node_id(start), ids.node_id(end)) for (start, _), (end, _) in trace._data.edges.items()}
     assert {*view["arrows"].values()} == sent
     assert {*view["arrows"]} <= ids_in(player.content["svgs"][0])
 

@@ -69,7 +69,7 @@ class Scenes:
             path.write_bytes(b"as it was")
         assert set(self.folder.iterdir()) == set(self.targets.values())
         assert objects_left_on_nodes([*self.work.outs, *self.whatif_work.outs]) == []
-        assert find_fault(self.work.trace) == ""
+        assert find_fault(self.work.trace._data) == ""
 
 
 def children() -> list[int]:

@@ -91,7 +91,7 @@ def test_an_in_place_edit_is_reported_on_the_sibling_that_shares_its_storage() -
     assert firings(trace) == [("hundredfold", "d", 1, 100, "edited")]
     (aliased_step,) = steps_of(trace, "aliased")
     assert (aliased_step.on, plain(aliased_step.before), plain(aliased_step.after)) == ("c", 1, 100)
-    assert trace.rows[aliased_step.index].cause == trace.firings[0].index
+    assert trace._data.rows[aliased_step.index].cause == trace.firings[0].index
     assert "hundredfold on d" in aliased_step.sentence
     assert tensors.grads() == [300, 200, 100, 100, 1]
 
@@ -160,7 +160,7 @@ def test_hooks_on_a_leaf_run_in_the_order_of_their_kinds(order: tuple[str, ...])
         LEAF_HOOKS[name](a)
     with hv.record() as trace:
         c.backward()
-    assert [line(step) for step in trace.steps if step.node == trace.tensors[0].node] == [
+    assert [line(step) for step in trace.steps if step.node == trace._data.tensors[0].node] == [
         ("arrive", "a"),
         ("tensor_hook", "a", "tensor 1"),
         ("tensor_hook", "a", "tensor 2"),
@@ -314,7 +314,7 @@ def test_a_hook_registered_before_an_in_place_operation_stays_on_the_old_version
         c.mul_(5)
         c.backward()
     assert [(name, before, after) for name, _, before, after, _ in firings(trace)] == [("c_hook", 5, 7)]
-    assert trace.ops[trace.firings[0].node] == "MulBackward0"
+    assert trace._data.ops[trace.firings[0].node] == "MulBackward0"
     assert trace.firings[0].node == steps_of(trace, "compute")[-1].node
     assert stored_gradients(trace, "retain_grad") == {"c": (None, 1)}
     assert (c.grad.item(), a.grad.item()) == (1, 21)
@@ -339,8 +339,8 @@ def test_a_node_has_the_same_number_in_every_pass() -> None:
         tensors.e.backward()
     first, second = ([(s.node, line(s)) for s in trace.steps if s.pass_id == i] for i in (0, 1))
     assert first == second
-    assert len(trace.ops) == 5
-    assert len(trace.roots) == 2
+    assert len(trace._data.ops) == 5
+    assert len(trace._data.roots) == 2
 
 
 def test_a_pass_inside_a_hook_has_its_own_pass_id() -> None:
@@ -371,8 +371,8 @@ def test_nan_weights_of_a_model_called_in_a_hook_are_read_in_the_pass_of_a_later
     c.register_hook(lambda grad: outputs.pop().backward())
     with hv.record() as trace:
         e.sum().backward()
-    (row,) = [row for row in trace.tensors if row.name == "model.weight" and row.pass_id == 1]
-    assert trace.value(row.data).nan == 100
+    (row,) = [row for row in trace._data.tensors if row.name == "model.weight" and row.pass_id == 1]
+    assert trace._data.value(row.data).nan == 100
 
 
 def test_a_nested_pass_over_the_same_graph_records_each_hook_once_per_pass() -> None:

@@ -17,7 +17,7 @@ import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.player import trace_content
 from hookviz.player.html_page import page
-from hookviz.trace import Note, StepRow
+from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.redaction import redact
 
 NUMBERS = ["1.28125", "1.71875", "2.84375", "3.46875", "3.15625"]
@@ -49,7 +49,7 @@ def trace() -> hv.Trace:
         (net(x) ** 3.15625).sum().backward()
         with pytest.raises(ValueError, match="secret"):
             broken.backward()
-    trace.remarks.append(Note.verbatim(f"A note of lambda grad: grad + 5.0625 in {SECRET_PATH}, 1.71875."))
+    trace._data.remarks.append(Note.verbatim(f"A note of lambda grad: grad + 5.0625 in {SECRET_PATH}, 1.71875."))
     return trace
 
 
@@ -79,7 +79,7 @@ def small_or_large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_page_contains_source_and_numbers_but_no_local_path(trace: hv.Trace, small_or_large: None) -> None:
-    text = page_and_unpacked_parts(page(trace))
+    text = page_and_unpacked_parts(page(trace._data))
     assert markers_in(text, [*NUMBERS, *NUMBERS_IN_MESSAGES, *SOURCE_MARKERS]) == [
         *NUMBERS,
         *NUMBERS_IN_MESSAGES,
@@ -94,7 +94,7 @@ def test_a_page_contains_source_and_numbers_but_no_local_path(trace: hv.Trace, s
 def test_redacted_content_is_nowhere_in_the_page(
     left_out: dict[str, bool], trace: hv.Trace, small_or_large: None
 ) -> None:
-    text = page_and_unpacked_parts(page(trace, **left_out))
+    text = page_and_unpacked_parts(page(trace._data, **left_out))
     assert markers_in(text, [SECRET_PATH, *NUMBERS_IN_MESSAGES]) == []
     if "source" in left_out:
         assert markers_in(text, SOURCE_MARKERS) == []
@@ -108,27 +108,26 @@ def test_redacted_content_is_nowhere_in_the_page(
 
 
 def test_redaction_keeps_steps_and_effects(trace: hv.Trace) -> None:
-    before = repr(trace.rows), list(trace.values), list(trace.notes)
-    redacted = redact(trace, source=False, values=False)
+    before = repr(trace._data.rows), list(trace._data.values), list(trace.notes)
+    redacted = redact(trace._data, source=False, values=False)
     assert [step.kind for step in redacted.steps] == [step.kind for step in trace.steps]
     assert [step.effect for step in redacted.firings] == [step.effect for step in trace.firings]
     assert redacted.firings[1].sentence == "marked_hook on x replaced the gradient: (left out) → (left out)."
     assert redacted.firings[2].hook is not None and redacted.firings[2].hook.label == "λ"
-    assert [row[:3] for row in redacted.values] == [row[:3] for row in trace.values]
+    assert [row[:3] for row in redacted.values] == [row[:3] for row in trace._data.values]
     assert "fails on " in redacted.steps[-1].sentence and "ValueError" in redacted.steps[-1].sentence
-    assert (repr(trace.rows), trace.values, trace.notes) == before
-    assert redact(trace) is trace
+    assert (repr(trace._data.rows), trace._data.values, trace.notes) == before
+    assert redact(trace._data) is trace._data
 
 
 def test_a_page_without_numbers_does_not_claim_that_nothing_is_wrong(trace: hv.Trace) -> None:
-    text = page_and_unpacked_parts(page(trace, values=False))
+    text = page_and_unpacked_parts(page(trace._data, values=False))
     assert "Nothing was found that is wrong" not in text and "Without the numbers, hookviz cannot check" in text
 
 
 def test_formulas_are_shown_in_symbols_where_numbers_are_redacted(trace: hv.Trace) -> None:
-    redacted = redact(trace, values=False)
-    assert isinstance(redacted, hv.Trace)
-    reasons = [reason for step in range(len(redacted.rows)) for reason in redacted.why(step)]
+    redacted = hv.Trace(redact(trace._data, values=False))
+    reasons = [reason for step in range(len(redacted._data.rows)) for reason in redacted.why(step)]
     found = {(reason.verdict, reason.note) for reason in reasons if reason.note != "the seed"}
     assert found == {("symbols only", "No values: the numbers are left out of this page.")}
 
@@ -155,8 +154,8 @@ def test_the_location_of_a_custom_backward_is_redacted_with_the_source() -> None
     x = torch.tensor(2.0, requires_grad=True)
     with hv.record() as trace:
         Tripled.apply(x).backward()
-    assert "its backward is in your code, at" in page_and_unpacked_parts(page(trace))
-    text = page_and_unpacked_parts(page(trace, source=False))
+    assert "its backward is in your code, at" in page_and_unpacked_parts(page(trace._data))
+    text = page_and_unpacked_parts(page(trace._data, source=False))
     assert "the file and line of its backward are left out of this page" in text
     assert markers_in(text, ["test_redaction"]) == []
 
@@ -168,8 +167,10 @@ def test_redaction_options_must_be_true_or_false(trace: hv.Trace, tmp_path: Path
 
 
 def test_the_error_of_an_unobserved_pass_is_redacted() -> None:
-    trace = hv.Trace(rows=[StepRow(0, "unobserved", note=Note.of("trace.trouble", error=f"ValueError: {SECRET_PATH}"))])
-    (step,) = redact(trace, source=False).steps
+    trace = hv.Trace(
+        TraceData(rows=[StepRow(0, "unobserved", note=Note.of("trace.trouble", error=f"ValueError: {SECRET_PATH}"))])
+    )
+    (step,) = redact(trace._data, source=False).steps
     assert step.sentence and SECRET_PATH not in step.sentence
 
 
@@ -179,5 +180,5 @@ def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:
     x.register_hook(partial(partial(lambda j, k, grad: grad * (j + k), 2), 3))
     with hv.record() as trace:
         (x * x).backward()
-    redacted = redact(trace, source=False)
+    redacted = redact(trace._data, source=False)
     assert [row.name for row in redacted.hook_rows] == ["partial(lambda)"] * 2

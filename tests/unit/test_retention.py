@@ -50,11 +50,25 @@ def trace_facts(trace: hv.Trace) -> list[Any]:
          s.hook and (s.hook.name, without_number(s.hook.kept_in), s.hook.place, s.hook.total), len(s.parts))
         for s in trace.steps
     ]  # fmt: skip
-    owners = sorted((trace.ops[node], trace.module(trace.calls[call].module)) for node, call in trace.owners.items())
-    parents = [call.parent for call in trace.calls]
-    graph = sorted((trace.ops[a], slot, trace.ops[b], output) for (a, slot), (b, output) in trace.edges.items())
-    hooked = [sorted(trace.hook_rows[i].name for i in indices) for indices in trace.hooked]
-    return [steps, owners, parents, graph, hooked, len(trace.roots), len(trace.values), len(trace.hook_rows)]
+    owners = sorted(
+        (trace._data.ops[node], trace._data.module(trace._data.calls[call].module))
+        for node, call in trace._data.owners.items()
+    )
+    parents = [call.parent for call in trace._data.calls]
+    graph = sorted(
+        (trace._data.ops[a], slot, trace._data.ops[b], output) for (a, slot), (b, output) in trace._data.edges.items()
+    )
+    hooked = [sorted(trace._data.hook_rows[i].name for i in indices) for indices in trace._data.hooked]
+    return [
+        steps,
+        owners,
+        parents,
+        graph,
+        hooked,
+        len(trace._data.roots),
+        len(trace._data.values),
+        len(trace._data.hook_rows),
+    ]
 
 
 @pytest.mark.parametrize(("keep", "steps"), [(1, 4), (2, 3), (2, 10), (3, 9)])
@@ -68,14 +82,14 @@ def test_a_trimmed_trace_equals_a_recording_begun_later(keep: int, steps: int) -
         late_loop.run(keep)
     assert trace_facts(trace) == trace_facts(expected)
     assert trace.dropped == steps - keep and expected.dropped == 0
-    assert find_fault(trace) == ""
+    assert find_fault(trace._data) == ""
 
 
 def test_a_note_states_how_many_passes_were_dropped() -> None:
     loop = TrainingLoop()
     with hv.record(loop.net, keep=2) as trace:
         loop.run(20)
-        assert len(trace.roots) <= 4 and len(trace.notes) == 1
+        assert len(trace._data.roots) <= 4 and len(trace.notes) == 1
     assert trace.notes == [
         "record(keep=...) kept the last 2 passes and dropped the 18 before them, with their forward steps."
     ]
@@ -105,7 +119,7 @@ def test_a_graph_of_a_dropped_pass_can_be_used_again() -> None:
             (x * 2).backward()
         tensors.e.backward()
     assert {step.on for step in trace.steps} >= {"a", "b", "c", "d", "e"}
-    assert len(trace.ops) == 5 and find_fault(trace) == ""
+    assert len(trace._data.ops) == 5 and find_fault(trace._data) == ""
 
 
 def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
@@ -121,10 +135,10 @@ def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
     with hv.record(keep=1) as trace:
         for _ in range(4):
             y.backward(retain_graph=True)
-    assert len(trace.roots) == 6 and trace.dropped == 18
+    assert len(trace._data.roots) == 6 and trace.dropped == 18
     assert steps_of(trace, "seed")[0].on == "y"
     assert trace.notes == [say("note.dropped", dropped=3, kept=1)]
-    assert find_fault(trace) == ""
+    assert find_fault(trace._data) == ""
 
 
 @pytest.mark.parametrize("keep", [0, 1.5, True])
@@ -150,7 +164,7 @@ def test_memory_stays_flat_over_two_thousand_steps() -> None:
                 gc.collect()
                 sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert trace.dropped == 1997 and len(trace.rows) < 200
+    assert trace.dropped == 1997 and len(trace._data.rows) < 200
     assert sizes[-1] - sizes[-3] < 12_000, sizes  # 60 bytes a step; one row alone takes more
 
 

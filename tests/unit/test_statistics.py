@@ -74,17 +74,17 @@ def test_a_norm_only_trace_has_the_same_steps_and_a_note() -> None:
     assert (full.statistics, norm.statistics) == (None, "norm")
     assert [step.kind for step in norm.steps] == [step.kind for step in full.steps]
     assert [step.sentence for step in norm.steps] == [step.sentence for step in full.steps]
-    statistics_rows = [row[4] for row in norm.values if row[4] is not None]
+    statistics_rows = [row[4] for row in norm._data.values if row[4] is not None]
     assert statistics_rows and all(row[:3] == (None, None, None) and row[6] is None for row in statistics_rows)
     assert NOTE in norm.notes[-1] and not full.notes
-    assert find_fault(norm) == ""
+    assert find_fault(norm._data) == ""
 
 
 def test_files_and_pages_state_that_only_the_norm_was_read(tmp_path: Any) -> None:
     trace = record_perceptron(statistics="norm")
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
-    assert (loaded.statistics, loaded.values, loaded.rows) == ("norm", trace.values, trace.rows)
+    assert (loaded.statistics, loaded._data.values, loaded._data.rows) == ("norm", trace._data.values, trace._data.rows)
     content = loaded.content()
     assert NOTE in " ".join(shown_notes(content))
     assert any("(only the norm was read)" in (step["after"] or "") for step in shown_steps(content))

@@ -106,15 +106,15 @@ def test_of_a_long_file_the_function_is_kept(tmp_path: Path) -> None:
     padding = "# padding\n" * MAX_LINES
     trace = run_script(tmp_path, padding + NET)["trace"]
 
-    assert [(source.line - MAX_LINES, source.whole) for source in trace.sources] == [(14, False), (10, False)]
-    assert trace.sources[0].text.startswith("def run():")
+    assert [(source.line - MAX_LINES, source.whole) for source in trace._data.sources] == [(14, False), (10, False)]
+    assert trace._data.sources[0].text.startswith("def run():")
     assert lines_by_step(trace)["forward net.first"] == {f"h = self.first(x) | Line {MAX_LINES + 11} called net.first."}
 
 
 def test_of_a_long_program_without_functions_a_part_is_kept_and_nothing_claimed(tmp_path: Path) -> None:
     padding = "# padding\n" * MAX_LINES
     trace = run_script(tmp_path, padding + SCRIPT)["trace"]
-    (source,) = trace.sources
+    (source,) = trace._data.sources
 
     assert len(source.text.splitlines()) <= PART_LINES + 1 and not source.whole
     lines = lines_by_step(trace)
@@ -127,7 +127,7 @@ def test_code_without_a_text_has_no_lines() -> None:
     exec(SCRIPT, variables)
     trace = variables["trace"]
 
-    assert trace.sources == [] == trace.lines and source_titles(trace) == []
+    assert trace._data.sources == [] == trace._data.lines and source_titles(trace) == []
     assert set().union(*lines_by_step(trace).values()) == {""}
 
 
@@ -193,7 +193,7 @@ def test_an_assignment_in_an_earlier_cell_is_found(notebook: Notebook) -> None:
 
     assert notebook.lines()["compute MulBackward0 (c)"] == {"c = a * 3 | Line 2 assigned c."}
     trace: Any = notebook.variables["trace"]
-    assert [source.file for source in trace.sources] == ["In [3]", "In [1]", "In [2]"]
+    assert [source.file for source in trace._data.sources] == ["In [3]", "In [1]", "In [2]"]
 
 
 def test_the_cell_that_ran_last_counts(notebook: Notebook) -> None:
@@ -239,22 +239,22 @@ def trace(tmp_path: Path) -> hv.Trace:
 def test_a_file_keeps_the_lines(trace: hv.Trace, tmp_path: Path) -> None:
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
-    assert (loaded.sources, loaded.lines) == (trace.sources, trace.lines)
+    assert (loaded._data.sources, loaded._data.lines) == (trace._data.sources, trace._data.lines)
     assert lines_by_step(loaded) == lines_by_step(trace)
 
 
 @pytest.mark.parametrize("change", [{"source": 9}, {"call": 99}, {"pass_id": 5}, {"names": (("c", 9),)}])
 def test_a_line_that_refers_to_nothing_is_a_fault(trace: hv.Trace, change: dict[str, Any]) -> None:
-    assert find_fault(trace) == ""
-    trace.lines[0] = trace.lines[0]._replace(**change)
-    assert find_fault(trace) == "row 0 of lines points to something that is not in the file"
+    assert find_fault(trace._data) == ""
+    trace._data.lines[0] = trace._data.lines[0]._replace(**change)
+    assert find_fault(trace._data) == "row 0 of lines points to something that is not in the file"
 
 
 @pytest.mark.parametrize("left_out", ["source", "values"])
 def test_redaction_leaves_the_program_out(trace: hv.Trace, left_out: str) -> None:
-    redacted = redact(trace, **{left_out: False})
+    redacted = redact(trace._data, **{left_out: False})
     assert redacted.sources == [] == redacted.lines
-    assert trace.sources and trace.lines
+    assert trace._data.sources and trace._data.lines
 
 
 # -- what a player gets

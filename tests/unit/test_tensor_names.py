@@ -58,7 +58,7 @@ def test_a_leaf_keeps_its_number_when_torch_recreates_its_node() -> None:
         gc.collect()
         (a * 3).backward()
     first, second = steps_of(trace, "accumulate")
-    assert first.node == second.node and len(trace.ops) == 3
+    assert first.node == second.node and len(trace._data.ops) == 3
 
 
 def test_a_leaf_that_reuses_a_memory_address_gets_a_new_number() -> None:

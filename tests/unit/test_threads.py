@@ -69,7 +69,7 @@ def test_eight_threads_record_only_their_own_models() -> None:
         assert [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps] == [
             (s.kind, s.on, plain(s.before), plain(s.after)) for s in single_trace.steps
         ]
-        assert trace.notes == [] and len(trace.roots) == 20
+        assert trace.notes == [] and len(trace._data.roots) == 20
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -121,5 +121,5 @@ def test_what_runs_in_a_thread_of_the_engine_belongs_to_the_recording_of_the_pas
     with hv.record(net) as trace:
         run_inside_passes(70, work)
     assert isinstance(threads[0], threading._DummyThread)
-    assert len(trace.roots) == 71 and trace.notes == []
-    assert [trace.module(row.module) for row in trace.calls] == ["net", "net.l1", "net.l2"]
+    assert len(trace._data.roots) == 71 and trace.notes == []
+    assert [trace._data.module(row.module) for row in trace._data.calls] == ["net", "net.l1", "net.l2"]

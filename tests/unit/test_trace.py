@@ -25,7 +25,7 @@ def test_steps_are_counted_from_0_and_can_be_sliced(trace: hv.Trace) -> None:
 
 @pytest.mark.parametrize(("step", "index"), [(15, 15), (-16, 0)])
 def test_a_step_may_be_counted_from_the_end(trace: hv.Trace, step: int, index: int) -> None:
-    assert trace.at(step) == index
+    assert trace._data.at(step) == index
 
 
 def test_firings_are_the_steps_in_which_a_users_hook_ran(trace: hv.Trace) -> None:
@@ -118,7 +118,10 @@ def test_a_trace_can_be_read_while_it_grows() -> None:
         assert lines(trace)[-1] == ("accumulate", "a")
         z = (a * 5).sin()
         z.backward()
-        assert dataclasses.replace(trace, rows=list(trace.rows), values=list(trace.values)) == trace
+        assert (
+            dataclasses.replace(trace._data, rows=list(trace._data.rows), values=list(trace._data.values))
+            == trace._data
+        )
         assert lines(trace)[-1] == ("accumulate", "a")
         assert [step.on for step in steps_of(trace, "seed")] == ["y", "z"]
     assert [plain(step.before) for step in steps_of(trace, "accumulate")] == [None, 3]
@@ -136,4 +139,4 @@ def test_a_trace_is_plain_data() -> None:
 
     trace = recorded()
     for name in ("ops", "edges", "tensors", "hook_rows", "values", "rows", "remarks", "roots"):
-        assert kinds(getattr(trace, name)) <= plain_types
+        assert kinds(getattr(trace._data, name)) <= plain_types

@@ -42,7 +42,7 @@ def test_a_loaded_trace_says_the_same(tmp_path: Path) -> None:
     trace = cut_trace()
     trace.save(tmp_path / "cut.json")
     loaded = hv.load(tmp_path / "cut.json")
-    assert loaded.unfired_rows == trace.unfired_rows != []
+    assert loaded._data.unfired_rows == trace._data.unfired_rows != []
     assert list(loaded.unfired) == list(trace.unfired)
     assert list(loaded.missing_gradients) == list(trace.missing_gradients)
     assert list(loaded.findings) == list(trace.findings)
@@ -68,9 +68,9 @@ def test_redaction_of_the_source_leaves_no_place_of_a_hook() -> None:
         net.register_forward_hook(lambda *_: None)
         net(torch.ones(1, 2))
         net.register_forward_hook(lambda *_: None)
-    assert {row.removed_at is None for row in trace.unfired_rows} == {True, False}
-    assert all(row.registered_at for row in trace.unfired_rows)
-    rows = redact(trace, source=False).unfired_rows  # type: ignore[attr-defined]
+    assert {row.removed_at is None for row in trace._data.unfired_rows} == {True, False}
+    assert all(row.registered_at for row in trace._data.unfired_rows)
+    rows = redact(trace._data, source=False).unfired_rows  # type: ignore[attr-defined]
     assert {(row.file, row.line, row.text) for row in rows} == {(None, None, None)}
     assert {(row.removed_at, row.registered_at) for row in rows} == {(None, None)}
     assert {row.name for row in rows} == {"never", "lambda"}
@@ -138,7 +138,7 @@ def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
 
 def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing_parameters, "MAX_PARAMETERS", 1)
-    assert len(cut_trace().missing_rows) == 1
+    assert len(cut_trace()._data.missing_rows) == 1
 
 
 def test_empty_tables_say_what_was_looked_at() -> None:
@@ -165,7 +165,7 @@ def test_modules_of_more_hooks_than_a_recording_remembers_are_counted(monkeypatc
         for module in unused:
             module.register_forward_hook(never)
     assert [row.cause for row in trace.unfired if row.on != "used"] == ["never_called"] * 3
-    assert len([note for note in trace.remarks if note.key == "note.module_hooks"]) == 1
+    assert len([note for note in trace._data.remarks if note.key == "note.module_hooks"]) == 1
 
 
 def test_removed_hook_is_a_warning_if_it_was_registered_in_the_recording() -> None:

@@ -87,7 +87,7 @@ def test_a_hook_that_is_off_is_not_registered() -> None:
     without = whatif(run).without("look")
     # The hook was removed from the dict of the first and of the last run.
     assert [hooks for hooks, _ in hook_dicts] == [{}, None, {}]
-    assert not without.hook_rows
+    assert not without._data.hook_rows
 
 
 MODEL_HOOKS: dict[str, Callable[[nn.Module], Any]] = {

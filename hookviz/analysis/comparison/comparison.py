@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import match_graphs
 from hookviz.support.messages import say
-from hookviz.support.printable import describe_type
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.rows import renumber
@@ -63,11 +62,8 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
     """Compare the gradients and the firings of two traces of the same program.
 
     Raises:
-        TypeError: ``other`` is not a TraceData.
         ValueError: the graphs of the two traces differ.
     """
-    if not isinstance(other, TraceData):
-        raise TypeError(say("error.diff.type", kind=describe_type(other)))
     numbers = match_graphs(this, other)
     own_numbers = [{node: node for node in in_pass.values()} for in_pass in numbers]
     this_steps, other_steps = _KeyedSteps(this, own_numbers), _KeyedSteps(other, numbers)

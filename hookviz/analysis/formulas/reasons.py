@@ -1,7 +1,8 @@
 """Explain a gradient: its formula, the values in it, and whether their result equals the recorded gradient."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final, Literal
 
 from hookviz.analysis.formulas.derivatives import find_formula
@@ -10,7 +11,7 @@ from hookviz.analysis.formulas.formula_writer import SUMMAND, FormulaWriter, Not
 from hookviz.analysis.formulas.inputs import FormulaInputs
 from hookviz.support.messages import join, say
 from hookviz.support.table import Table
-from hookviz.trace import Step, StepRow, TraceData
+from hookviz.trace import Note, Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value
@@ -19,6 +20,9 @@ Verdict = Literal["explained", "symbols only", "not explained"]
 EXPLAINED: Final = "explained"
 SYMBOLS: Final = "symbols only"
 UNEXPLAINED: Final = "not explained"
+FormulaVerifier = Callable[[str, Mapping[str, Any], Any], list[Note] | None]
+"""Takes a formula, the values of its names and a gradient; returns notes, or None if the formula gives another one."""
+
 MAX_FORMULA_LENGTH = 140
 """If a formula with its values has more characters than this, it is shown without them."""
 
@@ -119,10 +123,11 @@ class Explainer:
 
     def _verify(self, formula: str, names: Mapping[str, Any], value: Any, text: str) -> tuple[Verdict, str]:
         """Whether a formula, whose ``text`` is for people, gives the recorded gradient ``value``, and a remark."""
-        if self._is_redacted or self.trace.verify_formula is None:
+        verify = load_verifier()
+        if self._is_redacted or verify is None:
             return SYMBOLS, say("why.redacted" if self._is_redacted else "why.no_torch")
         try:
-            notes = self.trace.verify_formula(formula, names, value)
+            notes = verify(formula, names, value)
         except Missing as missing:
             return SYMBOLS, say(f"why.{missing}")
         except Exception as error:  # torch cannot compute with such values
@@ -193,3 +198,13 @@ def _write_sum(terms: Sequence[Any]) -> str:
     if not all(piece.fits for piece in pieces):
         return ""
     return " + ".join(piece.within(SUMMAND) for piece in pieces) if len(pieces) > 1 else pieces[0].text
+
+
+@cache
+def load_verifier() -> FormulaVerifier | None:
+    """Return the function that computes formulas with torch; None if torch cannot be imported."""
+    try:  # the only import of torch in a part that works without torch
+        from hookviz.autograd.formulas.verifier import verify_formula
+    except (ImportError, OSError):  # torch is not installed, or a library of its own is missing
+        return None
+    return verify_formula

@@ -26,12 +26,13 @@ def ask_about_switched_off(
 
     >>> import torch, hookviz
     >>> from hookviz.analysis.comparison.alignment import align
+    >>> from hookviz.api.trace import data_of
     >>> def run():
     ...     x = torch.tensor(3.0, requires_grad=True)
     ...     x.register_hook(lambda grad: grad * 10)
     ...     (x * x).backward()
     >>> experiment = hookviz.whatif(run)
-    >>> on, off = align(list(experiment.traces.values()))
+    >>> on, off = align([data_of(trace) for trace in experiment.traces.values()])
     >>> [[question]] = ask_about_switched_off(off.steps, on.steps, ["the hook"]).values()
     >>> question["text"], question["answer"], question["reasons"][0]
     ('the hook is off. What is x.grad now?', '6', ['60', '60 is x.grad with the hook on.'])
