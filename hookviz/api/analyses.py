@@ -1,4 +1,4 @@
-"""The analyses of a trace: ``findings``, ``troubles``, ``hooks``, ``unfired``, ``diff`` and ``why``."""
+"""The analyses of a trace: ``findings``, ``troubles``, ``hooks``, ``unfired``, ``missing_gradients`` and ``why``."""
 
 from typing import TYPE_CHECKING
 
@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from hookviz.analysis.hook_counts import HookCount
     from hookviz.analysis.missing_gradients import MissingGradient
     from hookviz.analysis.unfired import UnfiredHook
-    from hookviz.api.comparison import Comparison
-    from hookviz.api.trace import Trace
     from hookviz.support.table import Table
     from hookviz.trace import TraceData
 
@@ -131,36 +129,6 @@ class TraceAnalyses:
         from hookviz.analysis.missing_gradients import list_missing_gradients
 
         return list_missing_gradients(self._data)
-
-    def diff(self, other: "Trace") -> "Comparison":
-        """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.
-
-        Both are traces of the same program, recorded twice, for example with and without a hook. Nodes are matched by
-        their places in the graph; NaN equals NaN. Gradients whose numbers were not kept are compared by their
-        statistics.
-
-        Returns:
-            A table of the gradients that differ; ``first`` is the first firing that differs, ``sentence`` a summary.
-
-        Raises:
-            TypeError: ``other`` is not a Trace.
-            ValueError: the graphs of the two traces differ; the message says where.
-
-        >>> import torch, hookviz
-        >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> with hookviz.record() as plain:
-        ...     (x * x).backward()
-        >>> x.grad = None
-        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as hooked:
-        ...     (x * x).backward()
-        >>> print(plain.diff(hooked))
-        Gradients that differ: 1. The difference begins with λ grad * 10 on x, step 4 of the other trace.
-        on  gradient  this trace  the other  difference  step
-        x   .grad     6           60         54          4 → 5
-        """
-        from hookviz.api.comparison import compare
-
-        return compare(self, other)  # type: ignore[arg-type]
 
     def why(self, step: int) -> "Table[Reason]":
         """Explain the gradients of ``step`` (counted from 0) with PyTorch's formulas and the values in them.

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from hookviz.api.analyses import TraceAnalyses
 from hookviz.api.display import Displayable
 from hookviz.api.listings import TraceListings
+from hookviz.api.passes import TracePasses
 from hookviz.support.atomic_files import write_atomically
-from hookviz.support.table import Table
-from hookviz.trace import Step, Steps, TraceData
-from hookviz.trace.value_rows import StatisticsMode
+from hookviz.trace import TraceData
 
 if TYPE_CHECKING:
+    from hookviz.api.comparison import Comparison
     from hookviz.picture import Figure
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
 
 
-class Trace(TraceAnalyses, TraceListings, Displayable):
+class Trace(TracePasses, TraceAnalyses, TraceListings, Displayable):
     """The events that ``record()`` recorded, with methods to show, save and analyse them.
 
     ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.
@@ -42,66 +42,6 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
         self._tables.expand()
         return self._tables
 
-    @property
-    def steps(self) -> Steps:
-        """All steps, in order."""
-        return self._data.steps
-
-    @property
-    def firings(self) -> Table[Step]:
-        """The steps in which a user's hook ran without an exception, in order: a table in Jupyter, a list in Python.
-
-        If a hook raised, there is a step of kind ``exception`` instead; if an unknown hook changed a gradient, one of
-        kind ``unknown_hook``. If the trace lacks passes (``keep``, ``every``), the table begins with the number of the
-        pass.
-        """
-        return self._data.firings
-
-    @property
-    def notes(self) -> list[str]:
-        """What could not be observed, and why, in sentences."""
-        return self._data.notes
-
-    @property
-    def pass_numbers(self) -> list[int]:
-        """The number of each pass among all that ran during the recording, from 1."""
-        return self._data.pass_numbers
-
-    def pass_number(self, pass_id: int) -> int:
-        """Return the number of a pass among all that ran during the recording, counted from 1.
-
-        ``record(keep=...)`` drops passes and ``record(every=...)`` skips them; the others keep their numbers.
-        """
-        return self._data.pass_number(pass_id)
-
-    @property
-    def lacks_passes(self) -> bool:
-        """Whether passes ran, before or between those of the trace, that the trace does not hold."""
-        return self._data.lacks_passes
-
-    @property
-    def dropped(self) -> int:
-        """The number of earlier passes, nested ones included, that ``record(keep=...)`` has dropped."""
-        return self._data.dropped
-
-    @property
-    def rank(self) -> int | None:
-        """The rank of this process among ``ranks`` processes of ``torch.distributed``; None without it."""
-        return self._data.rank
-
-    @property
-    def ranks(self) -> int | None:
-        """The number of these processes; None without ``torch.distributed``."""
-        return self._data.ranks
-
-    @property
-    def statistics(self) -> StatisticsMode | None:
-        """Which statistics were read of tensors with more than 64 numbers: all, or only the norm while it is finite.
-
-        None for the rule: the norm of very large ones, and all statistics of the others.
-        """
-        return self._data.statistics
-
     def figure(self, step: int | None = None, *, tensors: bool = False) -> "Figure":
         """Draw the picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
 
@@ -111,6 +51,36 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
         from hookviz.picture import build_trace_figure
 
         return build_trace_figure(self._data, None if step is None else self._data.at(step), tensors=tensors)
+
+    def diff(self, other: "Trace") -> "Comparison":
+        """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.
+
+        Both are traces of the same program, recorded twice, for example with and without a hook. Nodes are matched by
+        their places in the graph; NaN equals NaN. Gradients whose numbers were not kept are compared by their
+        statistics.
+
+        Returns:
+            A table of the gradients that differ; ``first`` is the first firing that differs, ``sentence`` a summary.
+
+        Raises:
+            TypeError: ``other`` is not a Trace.
+            ValueError: the graphs of the two traces differ; the message says where.
+
+        >>> import torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with hookviz.record() as plain:
+        ...     (x * x).backward()
+        >>> x.grad = None
+        >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as hooked:
+        ...     (x * x).backward()
+        >>> print(plain.diff(hooked))
+        Gradients that differ: 1. The difference begins with λ grad * 10 on x, step 4 of the other trace.
+        on  gradient  this trace  the other  difference  step
+        x   .grad     6           60         54          4 → 5
+        """
+        from hookviz.api.comparison import compare
+
+        return compare(self, other)
 
     def content(self) -> "Content":
         """Everything that the player shows, as plain data."""

@@ -18,7 +18,6 @@ from hookviz.autograd.torch_internals import (
     profiler_is_on,
     switch_profiler,
 )
-from hookviz.support.messages import say
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import (
     MAX_KEPT_NUMBERS,
@@ -29,21 +28,6 @@ from hookviz.trace.value_rows import (
     ValueRow,
     get_stored_rows,
 )
-
-
-def validate_statistics(choice: object) -> StatisticsMode | None:
-    """Check that ``choice`` is a choice of statistics, and return it.
-
-    Raises:
-        TypeError: ``choice`` is neither a str nor None.
-        ValueError: there is no such choice.
-    """
-    choices: dict[object, StatisticsMode | None] = {"all": "all", "norm": "norm", None: None}
-    if choice is not None and not isinstance(choice, str):
-        raise TypeError(say("error.statistics", which=repr(choice)))
-    if choice not in choices:
-        raise ValueError(say("error.statistics", which=repr(choice)))
-    return choices[choice]
 
 
 class _ShortNames(dict[Any, str]):

@@ -3,7 +3,7 @@
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,10 +32,10 @@ _ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
 class CallTracker:
     """Follows module calls from begin to end. None of its methods may raise into the user's forward."""
 
-    def __init__(self, session: Session, models: Sequence[Module]) -> None:
+    def __init__(self, session: Session, models: Sequence[Module], names: Container[str] = ()) -> None:
         self.session, self.trace = session, session.trace
         self.followed = FollowedModules(models)
-        self.code = UserCode(session.trace)
+        self.code = UserCode(session.trace, names)
         self.modules = ModuleRegistry(session.trace, models)
         self.owners = GraphOwners(session.trace, self.modules, self.followed)
         self.probe = ArgumentProbe(session.trace)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import DisableTorchFunction, push_function_mode
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.recorder.cut_code import GRAPH_MAY_FOLLOW, OpCode, find_mode, read_code
 from hookviz.recorder.flow_marks import FlowMarks
+from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.leaf_search import MAX_NODES, NO_LEAVES, LeafSearch, Leaves
 from hookviz.recorder.op_arguments import (
     DESCRIBING,
@@ -31,8 +31,6 @@ from hookviz.recorder.op_arguments import (
 )
 from hookviz.recorder.op_mode import OpMode, insert_mode, remove_mode
 from hookviz.recorder.session import Session
-from hookviz.support.messages import say
-from hookviz.support.printable import describe_type
 from hookviz.trace.missing_rows import CutKind, CutRow
 
 MAX_CUTS = 2_000
@@ -41,17 +39,6 @@ MAX_OTHER_LEAVES = 100
 """Of leaves that are not parameters, a cut remembers the last ones that it has cut off."""
 _CutKey = tuple[int, int, str, CutKind, frozenset[int]]
 """Code, instruction, op, kind and parameters: what a loop repeats is one cut."""
-
-
-def checked_cuts(cuts: bool) -> bool:
-    """Return ``cuts`` if it is a boolean.
-
-    Raises:
-        TypeError: it is not a boolean.
-    """
-    if not isinstance(cuts, bool):
-        raise TypeError(say("error.flag", name="cuts", kind=describe_type(cuts)))
-    return cuts
 
 
 class Cut(NamedTuple):
@@ -91,7 +78,7 @@ class Op(NamedTuple):
     """The leaves below the inputs, if they have to be found before it runs."""
 
 
-class CutTracker:
+class CutTracker(Follower):
     """Follows the ops of one thread. None of its methods may raise into the user's program."""
 
     def __init__(self, session: Session) -> None:
@@ -112,11 +99,11 @@ class CutTracker:
 
     # -- the mode
 
-    def start(self) -> None:
+    def recording_begins(self) -> None:
         """Follow the ops of this thread from now on."""
         push_function_mode(self._mode)
 
-    def end(self) -> None:
+    def recording_ends(self) -> None:
         """Follow nothing any more. Calling it twice is safe.
 
         Another thread cannot remove the mode: there it stays, and only passes on.
@@ -125,11 +112,11 @@ class CutTracker:
         if self.session.is_own_thread():
             remove_mode(self._mode)
 
-    def pause(self) -> None:
+    def region_begins(self) -> None:
         """Take the mode away before a compiled region: the compiler would look into it, and compile anew for it."""
         self._paused_at.append(remove_mode(self._mode) if self.session.is_own_thread() else None)
 
-    def resume(self) -> None:
+    def region_ended(self) -> None:
         """Put the mode back after a compiled region."""
         position = self._paused_at.pop() if self._paused_at else None
         if position is not None:
@@ -235,17 +222,17 @@ class CutTracker:
 
     # -- passes
 
-    def pass_begins(self, roots: Sequence[Any], snapshot: GraphSnapshot) -> None:
+    def pass_begins(self, start: PassStart) -> None:
         """Note which cuts led to the roots of a pass, and which leaves belong to its graph."""
-        leaves = [leaf for reference in snapshot.leaves.values() if (leaf := reference()) is not None]
-        for tensor in (*roots, *leaves):
+        leaves = [leaf for reference in start.snapshot.leaves.values() if (leaf := reference()) is not None]
+        for tensor in (*start.roots, *leaves):
             if isinstance(tensor, torch.Tensor):
                 self._guilty |= self.marks.cuts_of_tensor(tensor)
         numbers = (self.leaves.find_number(leaf) for leaf in leaves)
         self._used.update(number for number in numbers if number is not None)
         self.leaves.forget_nodes()
 
-    def passes_dropped(self, count: int) -> None:
+    def dropped(self, count: int) -> None:
         """Note that the steps of the first ``count`` passes are about to be dropped."""
         self._dropped_steps += sum(row.pass_id < count for row in self.trace.rows)
 

@@ -18,8 +18,8 @@ from hookviz.autograd.torch_internals import (
     UNSHARDED_PARAMETER,
 )
 from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.trace import StepRow
 from hookviz.trace.rows import Synchroniser
@@ -40,7 +40,7 @@ class JoinedGradient(NamedTuple):
     """The module that owns the parameter for which such a leaf stands."""
 
 
-class RankTracker:
+class RankTracker(Follower):
     """Distinguishes the local gradients of this rank from synchronised ones, in the passes of a recording."""
 
     def __init__(self, session: Session, calls: CallTracker) -> None:
@@ -57,7 +57,7 @@ class RankTracker:
         """Return whether this process is one of several that compute together."""
         return dist.is_available() and dist.is_initialized()
 
-    def module_called(self) -> None:
+    def call_begins(self) -> None:
         """Remember the DDP module, if any, in whose forward a module is called."""
         active_ddp = DistributedDataParallel._active_ddp_module
         if active_ddp is not None and all(reference() is not active_ddp for reference in self._enclosing_ddps):
@@ -72,7 +72,7 @@ class RankTracker:
                 self.calls.owners.add_stand_in(joined.holder, joined.leaf)
         return leaves
 
-    def forget_values(self, running_pass: RunningPass) -> None:
+    def pass_begins(self, start: PassStart) -> None:
         """Note the rank and the leaves of a pass that begins.
 
         Gradients that arrive in a pass which checkpointing starts inside another one are synchronised at the end of the
@@ -84,12 +84,12 @@ class RankTracker:
         if is_outermost():
             self._leaves.clear()
             self._first_row = len(self.trace.rows)
-        self._leaves |= running_pass.snapshot.leaf_numbers
+        self._leaves |= start.snapshot.leaf_numbers
         # A thread of torch's own writes to these as soon as a gradient was accumulated, so they are not read then.
         views = (p for ddp in self._ddp_modules() if ddp.gradient_as_bucket_view for p in ddp.module.parameters())
-        running_pass.observer.unreadable_grads = {self._leaves[id(p)] for p in views if id(p) in self._leaves}
+        start.running.observer.unreadable_grads = {self._leaves[id(p)] for p in views if id(p) in self._leaves}
 
-    def pass_ended(self) -> None:
+    def pass_returned(self) -> None:
         """Add a step for each gradient that was synchronised in a pass that has ended without an exception."""
         if not (self._leaves and is_outermost() and self.is_distributed()):
             return
@@ -108,7 +108,7 @@ class RankTracker:
         row = StepRow(pass_id, "synchronise", node, 0, before=local, after=len(values) - 1)
         self.trace.rows.append(row._replace(synchroniser=joined.synchroniser, ranks=joined.ranks))
 
-    def add_note(self) -> None:
+    def close(self) -> None:
         """Add a note with the number of this rank."""
         if self.trace.rank is not None:
             self.session.notes.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)

@@ -9,13 +9,14 @@ from torch.amp.grad_scaler import GradScaler
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.function_replacement import Here, Replacement, make_notifier
 from hookviz.recorder.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
 from hookviz.trace import ScaleRow, StepKind, StepRow
 
 
-class ScaleTracker:
+class ScaleTracker(Follower):
     """Remembers the scales of a recording."""
 
     def __init__(self, session: Session, optimizers: OptimizerTracker) -> None:
@@ -32,8 +33,9 @@ class ScaleTracker:
             if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
                 self._scales_by_node.put(loss.grad_fn, scale)
 
-    def mark_pass(self, snapshot: GraphSnapshot) -> None:
-        """Note which nodes of a pass that begins get scaled gradients."""
+    def pass_begins(self, start: PassStart) -> None:
+        """Note which nodes of the pass get scaled gradients."""
+        snapshot = start.snapshot
         if not self._scales_by_node:
             return
         scaled = {

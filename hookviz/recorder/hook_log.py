@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -10,9 +10,9 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import variable_names
-from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import MODULE_HOOKS
 from hookviz.recorder.call_tracker import CallTracker
+from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.hook_dicts import user_hook_entries
 from hookviz.recorder.hook_owners import ModuleEvidence, TensorEvidence
 from hookviz.recorder.multi_grad_rows import MultiGradGroup
@@ -78,7 +78,7 @@ class ModuleRegistration(NamedTuple):
     source: Source
 
 
-class HookLog:
+class HookLog(Follower):
     """Notes what happens to hooks during a recording; none of it may take long.
 
     torch numbers hooks in the order in which they are registered: that tells which are older than the recording.
@@ -195,11 +195,12 @@ class HookLog:
         reference = self._unfollowed.get(id(hooks))
         return reference is not None and reference() is hooks
 
-    def pass_begins(self, snapshot: GraphSnapshot, names: Mapping[str, torch.Tensor], inputs: Sequence[Any]) -> None:
+    def pass_begins(self, start: PassStart) -> None:
         """Note which tensors with hooks are not in the graph of a pass, and which modules without a call are used."""
-        self.modules.pass_begins(snapshot, is_partial=bool(inputs))
+        is_partial = bool(start.inputs)
+        self.modules.pass_begins(start.snapshot, is_partial=is_partial)
         if self.has_hooks:
-            self.tensors.pass_begins(snapshot, names.values(), is_partial=bool(inputs))
+            self.tensors.pass_begins(start.snapshot, start.names.values(), is_partial=is_partial)
 
     @property
     def has_hooks(self) -> bool:
@@ -214,7 +215,7 @@ class HookLog:
             if registration.tensor is not None and registration.tensor() is tensor:
                 self.on_tensors[key] = registration._replace(tensor=None)
 
-    def passes_dropped(self, count: int) -> None:
+    def dropped(self, count: int) -> None:
         """Note what fired in the first ``count`` passes, which are about to be dropped."""
         dropped = [row for row in self.trace.rows if row.pass_id < count]
         self._dropped_steps += len(dropped)

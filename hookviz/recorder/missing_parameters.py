@@ -7,6 +7,7 @@ import torch
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.cut_tracker import CutTracker
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.hook_owners import ModuleEvidence
 from hookviz.trace import MissingRow, TraceData
 
@@ -14,7 +15,7 @@ MAX_PARAMETERS = 2_000
 """A trace names up to this many parameters without a gradient."""
 
 
-class MissingParameters:
+class MissingParameters(Follower):
     """Writes at the end a row for each parameter, of the given models and of what was called, without a gradient.
 
     If the ops were followed, also for each tensor without a module that a cut is known to have cut off.

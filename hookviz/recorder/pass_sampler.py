@@ -2,21 +2,6 @@
 
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.notes import Notes
-from hookviz.support.messages import say
-
-
-def checked_every(every: int) -> int:
-    """Return ``every`` if it is a valid number of passes.
-
-    Raises:
-        TypeError: it is not a whole number.
-        ValueError: it is less than 1.
-    """
-    if isinstance(every, bool) or not isinstance(every, int):
-        raise TypeError(say("error.every", every=repr(every)))
-    if every < 1:
-        raise ValueError(say("error.every", every=every))
-    return every
 
 
 def is_outermost() -> bool:

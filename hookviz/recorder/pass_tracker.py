@@ -15,11 +15,9 @@ from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
 from hookviz.recorder.call_tracker import CallTracker
-from hookviz.recorder.cut_tracker import CutTracker
 from hookviz.recorder.distributed import RankTracker
 from hookviz.recorder.fingerprint import Gradients
-from hookviz.recorder.grad_scaler import ScaleTracker
-from hookviz.recorder.hook_log import HookLog
+from hookviz.recorder.follower import Followers, PassStart
 from hookviz.recorder.late_hooks import LateHooks
 from hookviz.recorder.node_observers import NodeObservers
 from hookviz.recorder.notes import saved_tensors_are_packed
@@ -31,7 +29,6 @@ from hookviz.recorder.retention import Retention
 from hookviz.recorder.running_pass import RunningPass
 from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.recorder.session import Session
-from hookviz.recorder.stop_condition import StopCondition
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note
@@ -52,17 +49,13 @@ class PassTracker:
         session: Session,
         names: Mapping[str, torch.Tensor],
         calls: CallTracker,
-        scales: ScaleTracker,
         ranks: RankTracker,
         retention: Retention,
-        hook_log: HookLog,
-        stop_condition: StopCondition,
-        cuts: CutTracker | None,
+        followers: Followers,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.followed = calls, calls.owners, calls.followed
-        self.scales, self.ranks, self.retention = scales, ranks, retention
-        self.hook_log, self.stop_condition, self.cuts = hook_log, stop_condition, cuts
+        self.ranks, self.retention, self.followers = ranks, retention, followers
         self.numbering, self.saved_tensors = NodeNumbers(session.trace), SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
@@ -111,7 +104,7 @@ class PassTracker:
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
-        self.retention.forget_values(running_pass.snapshot.pass_id)
+        self.retention.count_pass(running_pass.snapshot.pass_id)
         try:
             with DisableTorchFunction(), hidden_from_tools(), self._gc_paused_if_large(running_pass):
                 self._observe_graph(running_pass, roots, gradients, inputs)
@@ -139,16 +132,11 @@ class PassTracker:
         names = self._tensor_names()
         select = self.owners.followed_nodes if self.followed.are_part else None
         places = snapshot.capture(roots, names, select)
-        self.session.attempt(self.hook_log.pass_begins, snapshot, names, inputs)
-        if self.cuts is not None:
-            self.session.attempt(self.cuts.pass_begins, roots, snapshot)
-        self.session.attempt(self.calls.code.add_pass, snapshot.pass_id, snapshot.tensors.first_row, self.names)
+        self.followers.tell("pass_begins", PassStart(running_pass, roots, names, inputs))
         self.followed.node_count, self.followed.observed_count = snapshot.node_counts
         self.late_hooks.mark_retained(snapshot)
         observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)
-        self.session.attempt(self.scales.mark_pass, snapshot)
-        self.session.attempt(self.ranks.forget_values, running_pass)
         self.owners.write_owners(snapshot)
         self._observe_hooks(running_pass)
         self.session.passes.add(running_pass)
@@ -200,7 +188,7 @@ class PassTracker:
     def pass_returned(self, running_pass: RunningPass, gradients: Any) -> None:
         """Record that the pass has returned; the result of ``autograd.grad`` is ``gradients``."""
         self.session.exceptions.leave(running_pass.earlier_exception)
-        self.session.guard(self.ranks.pass_ended)
+        self.session.guard(self.followers.tell, "pass_returned")
         inputs = running_pass.inputs
         if inputs and isinstance(gradients, tuple) and len(gradients) == len(inputs):
             self.session.guard(running_pass.observer.log_returned, inputs, gradients)
@@ -226,7 +214,7 @@ class PassTracker:
     def _after_pass(self, snapshot: GraphSnapshot) -> None:
         self.session.attempt(self.fetch_values)
         self.session.attempt(measure_unread_leaves, self.trace, snapshot)
-        self.session.attempt(self.stop_condition.inspect, snapshot)
+        self.followers.tell("pass_ended", snapshot)
         self.session.attempt(self.retention.trim_if_needed)
 
     def fetch_values(self) -> None:
@@ -244,4 +232,3 @@ class PassTracker:
         for running_pass in reversed(list(self.session.passes)):
             self.end(running_pass)
         self.late_hooks.close()
-        self.scales.close()

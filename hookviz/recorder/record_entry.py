@@ -3,25 +3,16 @@
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from hookviz.autograd import variable_names
-from hookviz.autograd.tensor_statistics import validate_statistics
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
-from hookviz.recorder.cut_tracker import checked_cuts
-from hookviz.recorder.pass_sampler import checked_every
+from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
-from hookviz.recorder.retention import checked_keep
-from hookviz.recorder.stop_condition import Until, checked_until
-from hookviz.recorder.trouble_file import checked_file
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
-from hookviz.support.printable import describe_type
-from hookviz.trace import TraceData
 from hookviz.trace.value_rows import StatisticsMode
 
 
@@ -105,21 +96,11 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    options: dict[str, Any] = {"every": every, "keep": keep, "until": until, "on_trouble": on_trouble}
-    make = partial(new_recording, *models, names=names, statistics=statistics, cuts=cuts, **options)
-    return RecordBlock(make, begin, end)
+    options = RecordOptions(models, names, every, keep, until, on_trouble, statistics, cuts)
+    return RecordBlock(partial(new_recording, options), begin, end)
 
 
-def new_recording(
-    *models: torch.nn.Module,
-    names: Mapping[str, torch.Tensor] | None = None,
-    every: int = 1,
-    keep: int | None = None,
-    until: Until | None = None,
-    on_trouble: str | Path | None = None,
-    statistics: StatisticsMode | None = None,
-    cuts: bool = False,
-) -> Recording:
+def new_recording(options: RecordOptions) -> Recording:
     """Create a recording that has not begun.
 
     Raises:
@@ -128,19 +109,8 @@ def new_recording(
     require_internals()
     if torch_patches.own_recording() is not None:
         raise RuntimeError(say("error.nested"))
-    for model in models:
-        if not isinstance(model, torch.nn.Module):
-            raise TypeError(say("error.record.type", kind=describe_type(model)))
-    return Recording(
-        TraceData(statistics=validate_statistics(statistics)),
-        variable_names.validate_names(names),
-        models,
-        checked_keep(keep),
-        checked_every(every),
-        checked_until(until),
-        checked_file(on_trouble),
-        checked_cuts(cuts),
-    )
+    options.check()
+    return Recording(options)
 
 
 def begin(recording: Recording) -> None:
@@ -150,14 +120,12 @@ def begin(recording: Recording) -> None:
     """
     with Uninterrupted():
         torch_patches.start_observing(recording)
-        if recording.cuts is not None:
-            recording.cuts.start()
+        recording.followers.tell("recording_begins")
 
 
 def end(recording: Recording) -> None:
     """End ``recording`` and restore torch as it was before. Calling it twice is safe."""
     with Uninterrupted():
-        if recording.cuts is not None:
-            recording.cuts.end()
+        recording.followers.tell("recording_ends")
         torch_patches.stop_observing(recording)
         recording.close()

@@ -1,26 +1,28 @@
 """One recording: its components, and the order in which they begin and end."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
+from hookviz.autograd.variable_names import validate_names
 from hookviz.recorder.call_tracker import CallTracker
 from hookviz.recorder.cut_tracker import CutTracker
 from hookviz.recorder.distributed import RankTracker
+from hookviz.recorder.follower import Followers
 from hookviz.recorder.grad_scaler import ScaleTracker
 from hookviz.recorder.hook_log import HookLog
 from hookviz.recorder.missing_parameters import MissingParameters
 from hookviz.recorder.module_call import ModuleCall
 from hookviz.recorder.optimizer_steps import OptimizerTracker
+from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pass_tracker import PassTracker
 from hookviz.recorder.retention import Retention
 from hookviz.recorder.session import Session
-from hookviz.recorder.stop_condition import StopCondition, Until
+from hookviz.recorder.stop_condition import StopCondition
 from hookviz.recorder.training_tracker import TrainingTracker
 from hookviz.recorder.trouble_file import TroubleFile
 from hookviz.recorder.unfired_hooks import UnfiredHookWriter
@@ -32,18 +34,9 @@ from hookviz.trace.dropped_passes import NewNumbers
 class Recording:
     """Records the module calls, backward passes and optimizer steps of one thread into one trace."""
 
-    def __init__(
-        self,
-        trace: TraceData,
-        names: Mapping[str, torch.Tensor],
-        models: Sequence[torch.nn.Module] = (),
-        keep: int | None = None,
-        every: int = 1,
-        until: Until | None = None,
-        on_trouble: Path | None = None,
-        cuts: bool = False,
-    ) -> None:
-        self.trace, self.session = trace, Session(trace, every)
+    def __init__(self, options: RecordOptions) -> None:
+        trace, names, models = TraceData(statistics=options.statistics), validate_names(options.names), options.models
+        self.trace, self.session = trace, Session(trace, options.every)
         self._reads_norms = trace.statistics == "norm"
         """Whether the user chose so."""
         self.thread, self.sampler = self.session.thread, self.session.sampler
@@ -51,28 +44,29 @@ class Recording:
         """Whether a pass ran in a thread that no recording follows."""
         self.missed_calls = False
         """Whether a module was called in such a thread, if the recording follows all modules."""
-        self.calls = CallTracker(self.session, models)
+        followers = self.followers = Followers(self.session)
+        self.calls = CallTracker(self.session, models, names)
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
-        self.scales = ScaleTracker(self.session, self.optimizers)
-        self.ranks = RankTracker(self.session, self.calls)
-        self.cuts = CutTracker(self.session) if cuts else None
-        """Follows the ops of the thread; None if the user did not ask for it."""
-        self.hook_log = HookLog(self.session, self.calls)
-        self.missing = MissingParameters(trace, self.calls, self.hook_log.modules, self.cuts, names)
         self.retention = Retention(
             trace,
-            keep,
+            options.keep,
             self.session.notes,
             is_idle=self._is_idle,
             on_drop=self._passes_dropped,
             on_renumber=self._renumber,
         )
-        self.condition = StopCondition(self.session, until)
-        self.trouble_file = None if on_trouble is None else TroubleFile(trace, self.session.notes, on_trouble)
-        followers = (self.calls, self.scales, self.ranks, self.retention, self.hook_log, self.condition)
-        self.passes = PassTracker(self.session, names, *followers, self.cuts)
-        self.unfired = UnfiredHookWriter(self.passes, self.optimizers)
-        self._unobserved = UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers)
+        path = options.find_trouble_file()
+        self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)
+        self.hook_log = followers.add(HookLog(self.session, self.calls))
+        cuts = followers.add(CutTracker(self.session)) if options.cuts else None
+        followers.add(self.calls.code)
+        self.scales = followers.add(ScaleTracker(self.session, self.optimizers))
+        ranks = followers.add(RankTracker(self.session, self.calls))
+        self.condition = followers.add(StopCondition(self.session, options.until))
+        self.passes = PassTracker(self.session, names, self.calls, ranks, self.retention, followers)
+        followers.add(UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers))
+        followers.add(MissingParameters(trace, self.calls, self.hook_log.modules, cuts, names))
+        followers.add(UnfiredHookWriter(self.passes, self.hook_log, self.optimizers))
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions, and report its exceptions instead of raising them to the user."""
@@ -88,7 +82,7 @@ class Recording:
         try:
             with session.lock, DisableTorchFunction(), hidden_from_tools():
                 session.notes.add_saved_tensor_hooks()
-                self.ranks.module_called()
+                self.followers.tell("call_begins")
                 return self.calls.begin(module, args, kwargs)
         except Exception as error:
             session.report_internal_error(error, self.calls.modules.label(module))
@@ -113,8 +107,7 @@ class Recording:
         if reason is None:
             return
         self.sampler.stop()
-        if self.cuts is not None:
-            self.cuts.stop()
+        self.followers.tell("stop")
         with self.session.lock:
             self.session.notes.add(reason)
             self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
@@ -133,16 +126,12 @@ class Recording:
         for tensor in tensors:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
-            self.hook_log.forget(tensor)
-            if self.cuts is not None:
-                self.cuts.forget(tensor)
+            self.followers.tell("forget", tensor)
 
     def _passes_dropped(self, count: int) -> None:
         """Note what is known from the first ``count`` passes, which are about to be dropped."""
         self.session.last_pass = max(self.session.last_pass - count, 0)
-        self.hook_log.passes_dropped(count)
-        if self.cuts is not None:
-            self.cuts.passes_dropped(count)
+        self.followers.tell("dropped", count)
 
     def _is_idle(self) -> bool:
         """Return whether neither a pass nor a module call is running in any thread."""
@@ -172,10 +161,7 @@ class Recording:
         self.trace.close()
 
     def _close_components(self) -> None:
-        for act in (self.ranks.add_note, self.calls.close, self._unobserved.add_notes, self.passes.fetch_values):
-            self.session.attempt(act)
+        self.session.attempt(self.calls.close)
+        self.session.attempt(self.passes.fetch_values)
         self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
-        self.session.attempt(self.missing.close)
-        if self.cuts is not None:
-            self.session.attempt(self.cuts.close)
-        self.session.attempt(self.unfired.write)
+        self.followers.tell("close")

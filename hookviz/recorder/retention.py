@@ -5,7 +5,6 @@ from collections.abc import Callable
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.messages import say
 from hookviz.trace import TraceData
 from hookviz.trace.dropped_passes import NewNumbers, drop_passes
 from hookviz.trace.notes import Note
@@ -14,20 +13,6 @@ MANY_STEPS = 20_000
 """A step takes about 1 KB. A recording with more steps than this, which keeps growing, warns once."""
 MIN_REPEATS = 20
 """With fewer passes or model calls than this, the steps are large rather than many."""
-
-
-def checked_keep(keep: int | None) -> int | None:
-    """Return ``keep`` if it is a valid number of passes, or None for all passes.
-
-    Raises:
-        TypeError: it is not a whole number.
-        ValueError: it is less than 1.
-    """
-    if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int)):
-        raise TypeError(say("error.keep", keep=repr(keep)))
-    if keep is not None and keep < 1:
-        raise ValueError(say("error.keep", keep=keep))
-    return keep
 
 
 class Retention:
@@ -53,7 +38,7 @@ class Retention:
         """How many outermost module calls have ended."""
         self._warned = False
 
-    def forget_values(self, number: int) -> None:
+    def count_pass(self, number: int) -> None:
         """Count a pass that begins. A pass inside another is dropped with that one."""
         if is_outermost():
             self._pass_numbers.append(number)

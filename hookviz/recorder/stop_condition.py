@@ -1,49 +1,35 @@
 """Decides after each pass whether the recording stops: on NaN or Inf, or when a function of the user's says so."""
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any
 
 from hookviz.api.trace import Trace
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.notes import warn_user
+from hookviz.recorder.options import Until
 from hookviz.recorder.session import Session
-from hookviz.support.messages import say
 from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.value_rows import get_stored_rows
 from hookviz.trace.values import holds_nonfinite
 
-Until = Literal["nan"] | Callable[[Trace], object]
-"""When to stop: ``"nan"``, or a function that takes the trace and returns whether to stop."""
 
-
-def checked_until(until: Any) -> Until | None:
-    """Return ``until`` if it is a condition, or None for no condition.
-
-    Raises:
-        TypeError: it is neither a str nor a function.
-        ValueError: it is another str than ``"nan"``.
-    """
-    if until is None or callable(until) or until == "nan":
-        return until  # type: ignore[no-any-return]
-    raise (ValueError if isinstance(until, str) else TypeError)(say("error.until", until=repr(until)))
-
-
-class StopCondition:
+class StopCondition(Follower):
     """The condition of ``record(until=...)``."""
 
     def __init__(self, session: Session, until: Until | None) -> None:
         self.session, self.trace = session, session.trace
         self._until = until
         self._found: Note | None = None
-        """Where the passes of ``inspect`` have NaN or Inf."""
+        """Where the passes of ``pass_ended`` have NaN or Inf."""
         self._number = ""
         """The number of the last pass."""
         self._is_met = False
         self._is_asking = False
 
-    def inspect(self, snapshot: GraphSnapshot) -> None:
+    def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """Look at a pass that has ended, before older passes are dropped and its rows move."""
         if self._until is None or self._is_met:
             return

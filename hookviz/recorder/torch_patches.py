@@ -61,7 +61,9 @@ def recording_here() -> "Recording | None":
     if thread in _recordings_by_thread:
         return _recordings_by_thread[thread]
     is_in_pass = bool(_open_recordings) and is_engine_thread() and not is_outermost()
-    return next((one for one in _open_recordings if is_in_pass and one.session.passes.current() is not None), None)
+    return next(
+        (one for one in tuple(_open_recordings) if is_in_pass and one.session.passes.current() is not None), None
+    )
 
 
 def start_observing(recording: "Recording") -> None:
@@ -385,8 +387,7 @@ def _switch_region(region: RegionSwitch) -> None:
                 _instrument_functions()
         if outer_recording is not None and _pause_or_resume(outer_recording, compiled=False):
             outer_recording.guard(outer_recording.calls.observers.resume_shared)
-            if outer_recording.cuts is not None:
-                outer_recording.guard(outer_recording.cuts.resume)
+            outer_recording.guard(outer_recording.followers.tell, "region_ended")
         return
     recording = _recordings_by_thread.get(thread)
     with _lock:
@@ -398,8 +399,7 @@ def _switch_region(region: RegionSwitch) -> None:
     if recording is not None:
         if recording.sampler.is_recording():
             recording.guard(recording.calls.compiled_region_begins, region)
-        if recording.cuts is not None:
-            recording.guard(recording.cuts.pause)
+        recording.guard(recording.followers.tell, "region_begins")
         _pause_or_resume(recording, compiled=True)
 
 

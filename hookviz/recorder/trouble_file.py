@@ -8,30 +8,8 @@ from hookviz.api.trace import Trace
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.notes import Notes, warn_user
-from hookviz.support.atomic_files import to_path
 from hookviz.support.messages import say
 from hookviz.trace import Note, TraceData
-
-SUFFIXES = (".html", ".json")
-"""The suffixes of the files that can be written: a page, and the saved trace."""
-
-
-def checked_file(path: str | Path | None) -> Path | None:
-    """Return ``path`` as an absolute path if a file of a known kind can be written there, or None for no file.
-
-    Raises:
-        TypeError: it is not a path.
-        ValueError: its suffix is unknown.
-        FileNotFoundError: its folder does not exist.
-    """
-    if path is None:
-        return None
-    file = to_path(path).absolute()  # the program may change its working folder
-    if file.suffix.lower() not in SUFFIXES:
-        raise ValueError(say("error.on_trouble", path=str(path)))
-    if not file.parent.is_dir():
-        raise FileNotFoundError(say("error.on_trouble.folder", path=str(path), folder=str(file.parent)))
-    return file
 
 
 class TroubleFile:

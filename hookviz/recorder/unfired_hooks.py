@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from hookviz.autograd import module_tree, variable_names
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.hook_dicts import global_module_hook_dicts, global_optimizer_hook_dicts, user_hook_entries
-from hookviz.recorder.hook_log import MAX_MODULE_HOOKS, MAX_REMOVALS, Removal, find_user_source
+from hookviz.recorder.hook_log import MAX_MODULE_HOOKS, MAX_REMOVALS, HookLog, Removal, find_user_source
 from hookviz.recorder.hook_owners import SEEN_BY_PASSES, Facts
 from hookviz.recorder.hooked_objects import (
     OwnedDict,
@@ -30,16 +31,16 @@ MAX_HOOKS = 2_000
 """A trace holds up to this many hooks that did not fire; a note says that there are more."""
 
 
-class UnfiredHookWriter:
+class UnfiredHookWriter(Follower):
     """Writes at the end of a recording a row for each hook that did not fire.
 
     The hooks are those of the given models, of modules, tensors and optimizers in the caller's variables, of what was
     called, and those that were registered during the recording, wherever they are.
     """
 
-    def __init__(self, passes: PassTracker, optimizers: OptimizerTracker) -> None:
+    def __init__(self, passes: PassTracker, log: HookLog, optimizers: OptimizerTracker) -> None:
         self.session, self.trace, self.calls, self.optimizers = passes.session, passes.trace, passes.calls, optimizers
-        self.numbering, self.log = passes.numbering, passes.hook_log
+        self.numbering, self.log = passes.numbering, log
         self.tensors, self.modules = self.log.tensors, self.log.modules
         self._removed_from: set[int] = set()
         """``id`` of the dicts from which hooks were removed."""
@@ -51,7 +52,7 @@ class UnfiredHookWriter:
         self._variables: Mapping[str, Any] = {}
         """The variables of the caller, while the rows are written."""
 
-    def write(self) -> None:
+    def close(self) -> None:
         """Write a row for each hook that did not fire."""
         if not self.log.has_hooks:
             return

@@ -2,6 +2,7 @@
 
 from itertools import chain
 
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.hook_dicts import (
     CENSUS_KINDS,
     global_module_hook_dicts,
@@ -19,13 +20,13 @@ MAX_NAMED = 3
 """How many modules or optimizers one note names."""
 
 
-class UnobservedHooks:
+class UnobservedHooks(Follower):
     """Notes at the end which modules and optimizers have such hooks; whether they ran is unknown."""
 
     def __init__(self, notes: Notes, modules: ModuleRegistry, optimizers: OptimizerTracker) -> None:
         self.notes, self.modules, self.optimizers = notes, modules, optimizers
 
-    def add_notes(self) -> None:
+    def close(self) -> None:
         """Add a note for each kind of hook."""
         owners_by_kind: dict[str, list[str]] = {}
         optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive_optimizers()]

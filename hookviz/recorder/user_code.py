@@ -11,6 +11,7 @@ from types import CodeType, FrameType
 
 from hookviz.analysis.source_lines.assignments import read_program
 from hookviz.autograd.variable_names import is_library_file
+from hookviz.recorder.follower import Follower, PassStart
 from hookviz.support.source_code import list_notebook_cells, shorten_filename
 from hookviz.trace import LineRow, SourceRow, TraceData
 
@@ -22,11 +23,11 @@ PART_LINES = 60
 _PYTHON_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
 
 
-class UserCode:
+class UserCode(Follower):
     """Fills ``TraceData.sources`` and ``TraceData.lines``."""
 
-    def __init__(self, trace: TraceData) -> None:
-        self._trace = trace
+    def __init__(self, trace: TraceData, given_names: Container[str] = ()) -> None:
+        self._trace, self._given_names = trace, given_names
         self._by_code: dict[int, tuple[CodeType, int | None]] = {}
         """``id`` of the code of a function → the code, so that no other gets its ``id``, and its source."""
         self._by_row: dict[SourceRow, int] = {}
@@ -38,17 +39,18 @@ class UserCode:
         if frame is not None and source is not None:
             self._trace.lines.append(LineRow(source, frame.f_lineno, call=call))
 
-    def add_pass(self, pass_id: int, first_tensor: int, given_names: Container[str]) -> None:
+    def pass_begins(self, start: PassStart) -> None:
         """Note the line that starts a pass, and which notebook cells assigned its tensors.
 
-        Their rows begin at ``first_tensor``. A name that the user has given says nothing about a variable.
+        A name that the user has given says nothing about a variable.
         """
+        pass_id, first_tensor = start.snapshot.pass_id, start.snapshot.tensors.first_row
         frame = _calling_frame(sys._getframe(1))
         source = None if frame is None else self._source_of(frame)
         if frame is None or source is None:
             return
         names = sorted({row.name for row in self._trace.tensors[first_tensor:] if row.name.isidentifier()})
-        given: dict[str, int | None] = {name: None for name in names if name in given_names}
+        given: dict[str, int | None] = {name: None for name in names if name in self._given_names}
         assigned = {**self._cells_of(names), **given}
         self._trace.lines.append(LineRow(source, frame.f_lineno, pass_id=pass_id, names=tuple(assigned.items())))
 

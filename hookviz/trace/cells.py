@@ -169,7 +169,7 @@ def make_renumbering(row_type: type, numbers: Numbers) -> Change:
 
 
 def _choose_number(numbers: Numbers, declared: Any) -> Change | None:
-    mark = next((mark for mark in marks_of(declared) if isinstance(mark, Refers)), None)
+    mark = _reference_of(declared)
     if mark is None or mark.table not in numbers:
         return None
     new = numbers[mark.table].get
@@ -178,24 +178,11 @@ def _choose_number(numbers: Numbers, declared: Any) -> Change | None:
 
 def find_broken_references(trace: TraceTables) -> Iterator[tuple[str, int]]:
     """Yield (table, index) of each row with an index that the table it refers to does not have."""
-
-    def choose(declared: Any) -> Change | None:
-        mark = next((mark for mark in marks_of(declared) if isinstance(mark, Refers)), None)
-        if mark is None:
-            return None
-        size = len(getattr(trace, mark.table)) + mark.or_end
-
-        def check_index(index: int) -> int:
-            if not 0 <= index < size:
-                raise IndexError(index)
-            return index
-
-        return check_index
-
     for name, declared in declared_tables().items():
         table: Any = getattr(trace, name)
         parts = get_args(declared)
-        check = make_change(_pair_of(parts) if isinstance(table, dict) else parts[0], choose) if parts else None
+        row_type = _pair_of(parts) if isinstance(table, dict) else parts[0] if parts else None
+        check = make_change(row_type, partial(_choose_check, trace))
         if check is None or not isinstance(table, list | set | dict):
             continue
         for index, row in enumerate(table.items() if isinstance(table, dict) else table):
@@ -203,6 +190,22 @@ def find_broken_references(trace: TraceTables) -> Iterator[tuple[str, int]]:
                 check(row)
             except IndexError:
                 yield name, index
+
+
+def _choose_check(trace: TraceTables, declared: Any) -> Change | None:
+    mark = _reference_of(declared)
+    return None if mark is None else partial(_check_index, len(getattr(trace, mark.table)) + mark.or_end)
+
+
+def _check_index(size: int, index: int) -> int:
+    if not 0 <= index < size:
+        raise IndexError(index)
+    return index
+
+
+def _reference_of(declared: Any) -> Refers | None:
+    """Return what an index refers to; None for anything else."""
+    return next((mark for mark in marks_of(declared) if isinstance(mark, Refers)), None)
 
 
 def _pair_of(parts: tuple[Any, ...]) -> Any:

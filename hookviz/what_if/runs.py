@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.record_entry import begin, end, new_recording
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
@@ -37,7 +38,7 @@ class RecordedRun:
 
 def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Collection[HookId] = ()) -> RecordedRun:
     """Record ``function`` without the hooks in ``off``. If it raises, keep the error as text, and the trace so far."""
-    recording, switches = new_recording(), Switches(off)
+    recording, switches = new_recording(RecordOptions()), Switches(off)
     exception: Exception | None = None
     # Not a ``with``: an interrupt may come between the end of its block and the first line of ``__exit__``.
     try:

@@ -1,0 +1,94 @@
+"""What follows a recording: each feature that notes something beside the calls and passes listens to its events."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.recorder.running_pass import RunningPass
+from hookviz.recorder.session import Session
+
+
+class PassStart(NamedTuple):
+    """A pass whose graph was read and that is about to run."""
+
+    running: RunningPass
+    roots: Sequence[Any]
+    """What the user called backward on."""
+    names: Mapping[str, torch.Tensor]
+    """The names of tensors that were found where it was called."""
+    inputs: Sequence[Any]
+    """The tensors that the pass is limited to; empty if it is not."""
+
+    @property
+    def snapshot(self) -> GraphSnapshot:
+        """The graph of the pass."""
+        return self.running.snapshot
+
+
+class Follower:
+    """Listens to a recording. Each method is called at its event; one that a follower does not define costs nothing.
+
+    An exception in one of them is reported in the trace, and does not reach the user's program.
+    """
+
+    def recording_begins(self) -> None:
+        """Torch is observed from now on, in the thread of the recording."""
+
+    def recording_ends(self) -> None:
+        """Torch is about to be restored; this may be called twice, and from another thread."""
+
+    def region_begins(self) -> None:
+        """Compiled code is about to run."""
+
+    def region_ended(self) -> None:
+        """Compiled code has run."""
+
+    def call_begins(self) -> None:
+        """A module is called."""
+
+    def pass_begins(self, start: PassStart) -> None:
+        """A pass is about to run, and has no observers yet."""
+
+    def pass_returned(self) -> None:
+        """A pass has returned without an exception."""
+
+    def pass_ended(self, snapshot: GraphSnapshot) -> None:
+        """A pass has ended, and its rows are still where it wrote them."""
+
+    def forget(self, tensor: torch.Tensor) -> None:
+        """A tensor is about to get other contents; torch swaps it only if nothing refers to it weakly."""
+
+    def dropped(self, count: int) -> None:
+        """The first ``count`` passes are about to be dropped."""
+
+    def stop(self) -> None:
+        """The recording stops before its block ends; what is running is recorded to its end."""
+
+    def close(self) -> None:
+        """The recording is over: write what is known only now."""
+
+
+EVENTS = tuple(name for name, event in vars(Follower).items() if callable(event))
+FollowerT = TypeVar("FollowerT", bound=Follower)
+
+
+class Followers:
+    """The followers of a recording, in the order in which they are told of an event."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._listeners: dict[str, list[Callable[..., None]]] = {event: [] for event in EVENTS}
+
+    def add(self, follower: FollowerT) -> FollowerT:
+        """Add a follower, and return it."""
+        for event in EVENTS:
+            if getattr(type(follower), event) is not getattr(Follower, event):
+                self._listeners[event].append(getattr(follower, event))
+        return follower
+
+    def tell(self, event: str, *arguments: Any) -> None:
+        """Tell all followers of an event, the name of a method of ``Follower``; report what one of them raises."""
+        for listener in self._listeners[event]:
+            self._session.attempt(listener, *arguments)

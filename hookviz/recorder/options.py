@@ -1,0 +1,90 @@
+"""The options of ``record``, which check themselves."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from hookviz.api.trace import Trace
+from hookviz.autograd.variable_names import validate_names
+from hookviz.support.atomic_files import to_path
+from hookviz.support.messages import say
+from hookviz.support.printable import describe_type
+from hookviz.trace.value_rows import StatisticsMode
+
+Until = Literal["nan"] | Callable[[Trace], object]
+"""When to stop: ``"nan"``, or a function that takes the trace and returns whether to stop."""
+
+TROUBLE_SUFFIXES = (".html", ".json")
+"""The suffixes of the file that ``on_trouble`` names: a page, and the saved trace."""
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """What the user asks of a recording; ``record`` describes each option.
+
+    >>> RecordOptions(every=0).check()
+    Traceback (most recent call last):
+    ValueError: every=n records one of every n passes: n is a whole number of at least 1, not 0.
+    """
+
+    models: tuple[torch.nn.Module, ...] = ()
+    names: Mapping[str, torch.Tensor] | None = None
+    every: int = 1
+    keep: int | None = None
+    until: Until | None = None
+    on_trouble: str | Path | None = None
+    statistics: StatisticsMode | None = None
+    cuts: bool = False
+
+    def check(self) -> None:
+        """Check all options.
+
+        Raises:
+            TypeError, ValueError, FileNotFoundError: as ``record`` does.
+        """
+        for model in self.models:
+            if not isinstance(model, torch.nn.Module):
+                raise TypeError(say("error.record.type", kind=describe_type(model)))
+        validate_names(self.names)
+        _check_count("every", self.every)
+        if self.keep is not None:
+            _check_count("keep", self.keep)
+        if self.until is not None and self.until != "nan" and not callable(self.until):
+            raise _wrong_kind(self.until)(say("error.until", until=repr(self.until)))
+        if self.statistics not in ("all", "norm", None):
+            raise _wrong_kind(self.statistics)(say("error.statistics", which=repr(self.statistics)))
+        if not isinstance(self.cuts, bool):
+            raise TypeError(say("error.flag", name="cuts", kind=describe_type(self.cuts)))
+        self.find_trouble_file()
+
+    def find_trouble_file(self) -> Path | None:
+        """Return the absolute path of the file of ``on_trouble``: the program may change its working folder.
+
+        Raises:
+            TypeError: it is not a path.
+            ValueError: its suffix is unknown.
+            FileNotFoundError: its folder does not exist.
+        """
+        if self.on_trouble is None:
+            return None
+        file = to_path(self.on_trouble).absolute()
+        if file.suffix.lower() not in TROUBLE_SUFFIXES:
+            raise ValueError(say("error.on_trouble", path=str(self.on_trouble)))
+        if not file.parent.is_dir():
+            raise FileNotFoundError(say("error.on_trouble.folder", path=str(self.on_trouble), folder=str(file.parent)))
+        return file
+
+
+def _check_count(name: str, count: Any) -> None:
+    """Check a number of passes."""
+    is_number = isinstance(count, int) and not isinstance(count, bool)
+    if not is_number or count < 1:
+        raise (ValueError if is_number else TypeError)(say(f"error.{name}", **{name: repr(count)}))
+
+
+def _wrong_kind(choice: object) -> type[Exception]:
+    """Return the type of the exception for a choice that there is not: it may be a text, but not this one."""
+    return ValueError if isinstance(choice, str) else TypeError
