@@ -12,10 +12,10 @@ import hookviz as hv
 from benchmarks.cases import CASES, Case
 from benchmarks.tables import format_spread, table_row
 from benchmarks.timing import seconds_per_pass
-from hookviz.recorder.hook_log import HookLog
-from hookviz.recorder.missing_parameters import MissingParameters
-from hookviz.recorder.training_tracker import TrainingTracker
-from hookviz.recorder.unfired_hooks import UnfiredHookWriter
+from hookviz.recorder.followers.hook_log import HookLog
+from hookviz.recorder.followers.missing_parameters import MissingParameters
+from hookviz.recorder.followers.training_tracker import TrainingTracker
+from hookviz.recorder.followers.unfired_hooks import UnfiredHookWriter
 
 ROUNDS = 15
 MEASURED = ("scalars", "mlp", "resnet", "encoder")

@@ -12,7 +12,7 @@ One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earl
 ``_function_or`` declares a function that an older torch has elsewhere, or lacks without harm to the user's program:
 what stands in for it then loses a feature, and a note, or the text in the feature's place, says so.
 
-``python -m hookviz check`` compares this list with the installed torch; ``recorder/compatibility.py`` does that.
+``python -m hookviz check`` compares this list with the installed torch; ``recorder/torch/compatibility.py`` does that.
 """
 
 import importlib
@@ -164,8 +164,8 @@ next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "pass
 """The number of the node that this thread makes next: shows which module call made a node."""
 _attribute(
     "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
-    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/engine_order.py",
-    "recorder/leaf_search.py", "recorder/node_owners.py",
+    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/torch/engine_order.py",
+    "recorder/followers/leaf_search.py", "recorder/modules/node_owners.py",
 )  # fmt: skip
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
 """Both ``backward`` and ``autograd.grad`` call it, with the roots as first argument: instrumented."""
@@ -178,7 +178,7 @@ NODE_REGISTRATION = _class("torch.autograd.function._HookMixin", "2.0", "node_ho
 """Registers a node's hooks: it gets the dict that keeps them, which torch exposes nowhere else."""
 _attribute(
     "torch.autograd.function._HookMixin", "_register_hook", "2.0", "node_hooks",
-    "recorder/torch_patches.py", "what_if/switches.py",
+    "recorder/torch/torch_patches.py", "what_if/switches.py",
 )  # fmt: skip
 _attribute("torch.utils.hooks.RemovableHandle", "hooks_dict_ref", "2.0", "node_hooks")
 _attribute("torch.utils.hooks.RemovableHandle", "next_id", "2.0", "node_hooks")
@@ -187,18 +187,19 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "course/lesson02.py", "picture/tensor_layer.py", "recorder/hooked_objects.py", "recorder/torch_patches.py",
+    "course/lesson02.py", "picture/tensor_layer.py", "recorder/followers/hooked_objects.py",
+    "recorder/torch/torch_patches.py",
 )  # fmt: skip
 _attribute(
     "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
-    "autograd/graph_snapshot.py", "recorder/hooked_objects.py", "recorder/torch_patches.py",
+    "autograd/graph_snapshot.py", "recorder/followers/hooked_objects.py", "recorder/torch/torch_patches.py",
 )  # fmt: skip
-_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/op_arguments.py")
+_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/op_arguments.py")
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
-           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/hook_log.py",
-           "recorder/parameter_values.py")  # fmt: skip
+           "autograd/graph_tensors.py", "recorder/passes/fingerprint.py", "recorder/followers/hook_log.py",
+           "recorder/passes/parameter_values.py")  # fmt: skip
 
 # -- hooks that torch registers on behalf of the user
 
@@ -241,7 +242,7 @@ MODULE_HOOKS = {
         "course/lesson09.py",
         "course/lesson12.py",
         "course/lesson13.py",
-        "recorder/module_hooks.py",
+        "recorder/modules/module_hooks.py",
     ),
     "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),
     "full_backward_hook": _attribute(
@@ -395,8 +396,8 @@ fx_is_tracing = _function_or(
     "torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled", older="torch.fx._symbolic_trace.is_fx_tracing"
 )
 """Whether ``torch.fx`` traces in this thread, outside of the compiler."""
-_attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/module_hooks.py",
-                           "recorder/compiled_regions.py")  # fmt: skip
+_attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/modules/module_hooks.py",
+                           "recorder/torch/compiled_regions.py")  # fmt: skip
 DYNAMO = "torch._dynamo.eval_frame"
 """The module that runs compiled functions; torch loads it when it is first needed."""
 COMPILE_SWITCH = _lazy(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
@@ -408,7 +409,7 @@ COMPILE_WRAPPER = f"{_COMPILED_CALL}.<locals>.{_attribute(f'{DYNAMO}.{_COMPILED_
 COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
-_attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/compiled_regions.py")
+_attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/torch/compiled_regions.py")
 TRACE_RULES = "torch._dynamo.trace_rules"
 _lazy(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
 _lazy(f"{TRACE_RULES}.add", "2.3", "compiled")
@@ -427,29 +428,32 @@ RECOMPUTING_FRAMES = (
 # -- several ranks
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
-_attribute(DDP, "_active_ddp_module", "2.0", "ranks", "recorder/distributed.py")
-_attribute(DDP, "_comm_hooks", "2.0", "ranks", "recorder/distributed.py")
+_RANKS = "recorder/followers/distributed.py"
+_attribute(DDP, "_active_ddp_module", "2.0", "ranks", _RANKS)
+_attribute(DDP, "_comm_hooks", "2.0", "ranks", _RANKS)
 FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
 """The module of torch with ``fully_shard``; if it is not loaded, the program does not use that."""
 _lazy(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
 _SHARD = "torch.distributed.fsdp._fully_shard"
-_attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", "recorder/distributed.py")
-_attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", "recorder/distributed.py")
+_attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", _RANKS)
+_attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", _RANKS)
 for _dtype in ("_orig_dtype", "_reduce_dtype"):
-    _attribute(f"{_SHARD}._fsdp_param_group.FSDPParamGroup", _dtype, "2.6", "ranks", "recorder/distributed.py")
+    _attribute(f"{_SHARD}._fsdp_param_group.FSDPParamGroup", _dtype, "2.6", "ranks", _RANKS)
 UNSHARDED_PARAMETER = _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_unsharded_param", "2.6", "ranks")
 """The gathered parameter; it does not exist before the first forward pass."""
-_attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks", "recorder/distributed.py")
+_attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks", _RANKS)
 FSDP_PARAM_GROUPS = "_fsdp_param_groups"
 """Since torch 2.12: several groups of parameters instead of one."""
 GLOO_AVERAGES = torch.__version__ >= "2.9"
 """Whether gloo averages the gradients of ``fully_shard``; before, it adds them up, though it is asked for the mean."""
-_attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks", "recorder/distributed.py")
+_attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks", _RANKS)
 FSDP = "torch.distributed.fsdp"
 """The module of torch with ``FullyShardedDataParallel``."""
-_attribute(f"{FSDP}._common_utils._FSDPState", "_handle", "2.1", "ranks", "recorder/distributed.py")
-_attribute(f"{FSDP}._init_utils._init_runtime_state", "_sync_gradients", "2.0", "ranks", "recorder/distributed.py")
+_attribute(f"{FSDP}._common_utils._FSDPState", "_handle", "2.1", "ranks", _RANKS)
+_attribute(f"{FSDP}._init_utils._init_runtime_state", "_sync_gradients", "2.0", "ranks", _RANKS)
 
 # -- scaled losses
 
-_attribute("torch.amp.grad_scaler.GradScaler", "_per_optimizer_states", "2.3", "scaler", "recorder/grad_scaler.py")
+_attribute(
+    "torch.amp.grad_scaler.GradScaler", "_per_optimizer_states", "2.3", "scaler", "recorder/followers/grad_scaler.py"
+)

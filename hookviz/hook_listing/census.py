@@ -15,7 +15,8 @@ from hookviz.api.trace import Trace, data_of
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.hook_listing.graph_hooks import UnplacedHook, capture_with_hook_dicts
-from hookviz.recorder.hook_dicts import (
+from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.recorder.torch.hook_dicts import (
     Dict,
     HookDict,
     global_module_hook_dicts,
@@ -24,8 +25,7 @@ from hookviz.recorder.hook_dicts import (
     optimizer_hook_dicts,
     user_hook_entries,
 )
-from hookviz.recorder.module_registry import ModuleRegistry
-from hookviz.recorder.unwrapped_hooks import is_multi_grad_part, user_function
+from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function

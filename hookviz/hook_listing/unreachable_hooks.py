@@ -14,8 +14,8 @@ import torch
 from torch.nn import Module
 
 from hookviz.autograd import variable_names
-from hookviz.recorder.hook_dicts import Dict, user_hook_entries
-from hookviz.recorder.unwrapped_hooks import unwrap_hook
+from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
+from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 
 FEW_DICTS = 50
 """Up to this many dicts, comparing each reference with each dict is faster than looking it up in a set."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.recorder.running_pass import RunningPass
+from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import Module, MultiheadAttention
 
 from hookviz.autograd import module_tree
-from hookviz.recorder.compiled_regions import is_compile_wrapper
+from hookviz.recorder.torch.compiled_regions import is_compile_wrapper
 from hookviz.static_checks.late_binding import find_late_binding
 from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding

@@ -8,9 +8,9 @@ import torch
 from torch.nn import Module
 
 from hookviz.autograd import module_tree
-from hookviz.recorder.hook_dicts import module_hook_dicts, user_hook_entries
-from hookviz.recorder.module_registry import ModuleRegistry
-from hookviz.recorder.unwrapped_hooks import is_multi_grad_part, user_function
+from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.recorder.torch.hook_dicts import module_hook_dicts, user_hook_entries
+from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.source_code import describe_function
 from hookviz.trace import TraceData
 

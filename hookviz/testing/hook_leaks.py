@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.autograd import module_tree
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing import hooks_in_dicts
-from hookviz.recorder.hook_dicts import (
+from hookviz.recorder.torch.hook_dicts import (
     HookDict,
     global_module_hook_dicts,
     global_optimizer_hook_dicts,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookviz.recorder import pass_tracker
+from hookviz.recorder.passes import pass_tracker
 
 from .faults import KINDS, run_recorded, run_unrecorded
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import hookviz as hv
-from hookviz.recorder import pass_tracker
+from hookviz.recorder.passes import pass_tracker
 
 from .compare import Watch, same
 from .machine import run_program

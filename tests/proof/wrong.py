@@ -12,7 +12,7 @@ from torch.autograd import graph as autograd_graph
 from torch.autograd.graph import Node, get_gradient_edge
 
 import hookviz as hv
-from hookviz.recorder.hook_log import HookLog, Registration
+from hookviz.recorder.followers.hook_log import HookLog, Registration
 
 Engine = Callable[..., Any]
 Register = Callable[[Node], Any]

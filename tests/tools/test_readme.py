@@ -21,7 +21,7 @@ from hookviz.player.html_page import page, render_page
 from hookviz.player.payload import CHUNK_SIZE
 from hookviz.player.trace_content import MAX_UNSPLIT_STEPS, OUTPUT_BOXES, OUTPUT_CHUNKS, TraceContent
 from hookviz.player.widget import Player
-from hookviz.recorder import pass_observer, saved_tensors
+from hookviz.recorder.passes import pass_observer, saved_tensors
 from hookviz.support import progress
 from hookviz.support.messages import languages, select_texts
 from hookviz.what_if import combinations

@@ -8,7 +8,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.recorder.follower import EVENTS, Follower, Followers, PassStart
-from hookviz.recorder.hook_log import HookLog
+from hookviz.recorder.followers.hook_log import HookLog
 from hookviz.recorder.session import Session
 from hookviz.trace import TraceData
 

@@ -11,7 +11,7 @@ from scenes import Doubled, leaf, plain, silent, steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.recorder import call_tracker, module_hooks
+from hookviz.recorder.modules import call_tracker, module_hooks
 
 
 class CallsInner(nn.Module):

@@ -13,8 +13,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import hookviz as hv
-from hookviz.recorder import cut_tracker, leaf_search
-from hookviz.recorder.leaf_search import LeafSearch
+from hookviz.recorder.followers import cut_tracker, leaf_search
+from hookviz.recorder.followers.leaf_search import LeafSearch
 from hookviz.trace.redaction import redact
 
 

@@ -14,7 +14,7 @@ from scenes import leaf, silent, steps_of
 from torch.optim import SGD, Optimizer
 
 import hookviz as hv
-from hookviz.recorder.optimizer_steps import MAX_COMPARED
+from hookviz.recorder.followers.optimizer_steps import MAX_COMPARED
 
 ParameterAndOptimizer = tuple[torch.Tensor, Optimizer]
 

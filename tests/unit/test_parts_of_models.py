@@ -146,7 +146,7 @@ def test_retained_passes_keep_their_outside_nodes() -> None:
 
 
 def test_values_of_unrecorded_modules_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hookviz.recorder import argument_probe
+    from hookviz.recorder.modules import argument_probe
 
     shapes_read: list[Any] = []
     measure_or_defer = argument_probe.measure_or_defer

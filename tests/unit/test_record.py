@@ -24,7 +24,7 @@ from scenes import (
 
 import hookviz as hv
 from hookviz.autograd import graph
-from hookviz.recorder import pass_observer
+from hookviz.recorder.passes import pass_observer
 from tests.requirements import needs_saved_tensors
 
 

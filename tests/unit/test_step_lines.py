@@ -9,7 +9,7 @@ import pytest
 from shown import all_words, in_english
 
 import hookviz as hv
-from hookviz.recorder.user_code import MAX_LINES, PART_LINES
+from hookviz.recorder.followers.user_code import MAX_LINES, PART_LINES
 from hookviz.storage.integrity import find_fault
 from hookviz.trace.redaction import redact
 

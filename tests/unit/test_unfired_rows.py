@@ -10,7 +10,7 @@ from scenes import count_calls
 from torch import nn
 
 import hookviz as hv
-from hookviz.recorder import hook_log, missing_parameters, unfired_hooks
+from hookviz.recorder.followers import hook_log, missing_parameters, unfired_hooks
 from hookviz.trace.redaction import redact
 
 

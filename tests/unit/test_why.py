@@ -21,7 +21,7 @@ from hookviz.analysis.formulas.reasons import Reason
 from hookviz.autograd.formulas.functions import FUNCTIONS
 from hookviz.autograd.formulas.verifier import ROUNDING_FACTOR
 from hookviz.autograd.tensor_statistics import measure
-from hookviz.recorder.saved_tensors import MAX_SAVED_NUMBERS
+from hookviz.recorder.passes.saved_tensors import MAX_SAVED_NUMBERS
 from hookviz.trace import SavedRow, TraceData
 from tests.requirements import needs_saved_tensors
 

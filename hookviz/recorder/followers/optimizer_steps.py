@@ -1,0 +1,249 @@
+"""Records optimizer steps, and the hooks that torch runs before and after each step."""
+
+import sys
+import weakref
+from collections import Counter, UserDict
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+
+from hookviz.autograd import variable_names
+from hookviz.autograd.graph_snapshot import add_hook_row
+from hookviz.autograd.tensor_statistics import hidden_from_tools
+from hookviz.autograd.torch_internals import profile_step
+from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.followers.training_tracker import TrainingTracker
+from hookviz.recorder.modules.pytree import object_row
+from hookviz.recorder.passes.fingerprint import fingerprint_of
+from hookviz.recorder.session import Session
+from hookviz.trace import HookPlace, ModuleRow, StepKind, StepRow
+
+Hook = Callable[..., Any]
+
+MAX_COMPARED = 4096
+"""Up to this many parameters and gradients in all are compared number by number around each hook."""
+
+STEP_CODE = profile_step(print).__code__ if profile_step else None
+"""The code that torch wraps around the step of every optimizer, and that runs the hooks."""
+
+
+def is_called_by_step() -> bool:
+    """Return whether the caller's caller is torch's code around an optimizer's step."""
+    return sys._getframe(2).f_code is STEP_CODE and not torch.compiler.is_compiling()
+
+
+class OptimizerStep:
+    """One step of an optimizer, while it runs."""
+
+    def __init__(self, number: int, earlier_exception: int | None) -> None:
+        self.number, self.earlier_exception = number, earlier_exception
+        self.entry: tuple[Any, ...] | None = None
+        """(kind, whether it is a global hook, key, function, place) of the hook that is running."""
+        self.seen_before: tuple[Any, ...] = ()
+        """The snapshot from before that hook."""
+
+
+class OptimizerTracker:
+    """Follows the optimizer steps in the thread of a recording."""
+
+    def __init__(self, session: Session, training: TrainingTracker) -> None:
+        self.session, self.trace, self.training = session, session.trace, training
+        self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
+        self._running: list[OptimizerStep] = []
+        self._counts: Counter[int] = Counter()
+        """Number of an optimizer → how many steps it took."""
+
+    def is_following(self) -> bool:
+        """Return whether the step that is running or about to run in this thread is recorded."""
+        return bool(self._running) or self.session.sampler.was_recorded()
+
+    def begin(self, optimizer: Optimizer) -> None:
+        """Begin a step, before its hooks run."""
+        self._running.append(OptimizerStep(self.number(optimizer), self.session.exceptions.enter()))
+
+    def step_done(self, optimizer: Optimizer) -> None:
+        """Record that the step itself is done, before torch runs the hooks after it."""
+        if not self._running:  # the recording began inside this step
+            return
+        self._counts[self._running[-1].number] += 1
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        self.trace.values.append(object_row(count))
+        step = self._running[-1]
+        self._log("optimizer_step", step, after=len(self.trace.values) - 1)
+        self.session.attempt(self.training.add_update, optimizer, step.number, len(self.trace.rows) - 1)
+
+    def end(self, error: BaseException | None) -> None:
+        """End a step: its hooks have run, or ``error`` ended it."""
+        if not self._running:
+            return
+        step = self._running.pop()
+        if error is None:
+            self.session.exceptions.leave(step.earlier_exception)
+        elif self.session.exceptions.is_new(error):
+            hook = None if step.entry is None else self._hook(step)
+            self._log("exception", step, hook=hook, error=exception_text(error))
+
+    def before_hook(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
+        """Take a snapshot before a hook is called."""
+        if self._running:
+            self._running[-1].entry, self._running[-1].seen_before = entry, _snapshot_optimizer(*given)
+
+    def after_hook(self, given: tuple[Any, ...]) -> None:
+        """Record what the hook that just ran has changed."""
+        if not self._running:
+            return
+        step = self._running[-1]
+        (kind, *_, place), now = step.entry or (), _snapshot_optimizer(*given)
+        arguments, marks, settings, numbers = (old != new for old, new in zip(step.seen_before, now, strict=True))
+        unchanged = "kept" if now[-1] is not None else "ran"
+        effect = "replaced" if arguments else "edited" if marks or settings or numbers else unchanged
+        subject = "settings" if settings and not (marks or numbers) else "gradient"
+        fields = {"hook": self._hook(step), "place": place, "effect": effect, "subject": subject}
+        self._log(kind, step, is_early=kind == "step_pre_hook" and _has_closure(given), before=(), after=(), **fields)
+        step.entry = None
+
+    def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
+        """Yield (name, optimizer) for every optimizer that was stepped and still exists."""
+        for reference, number in self._numbers.values():
+            optimizer = reference()
+            if optimizer is not None:
+                yield self.trace.optimizers[number].name, optimizer
+
+    def steps_of(self, optimizer: Optimizer) -> int:
+        """Return how many steps an optimizer took in the whole recording."""
+        reference, number = self._numbers.get(id(optimizer), (None, 0))
+        return self._counts[number] if reference is not None and reference() is optimizer else 0
+
+    def _hook(self, step: OptimizerStep) -> int:
+        kind, shared, key, function, _ = step.entry or ()
+        owner, flags = (None, ("global",)) if shared else (step.number, ())
+        return add_hook_row(self.trace, None, kind, None, None, key, function, optimizer=owner, flags=flags)
+
+    def number(self, optimizer: Optimizer) -> int:
+        """Return the number of an optimizer in the trace."""
+        reference, number = self._numbers.get(id(optimizer), (None, 0))
+        if reference is None or reference() is not optimizer:
+            kind, number = type(optimizer).__name__, len(self.trace.optimizers)
+            name = variable_names.variable_name(optimizer, variable_names.caller_frame()) or kind
+            self.trace.optimizers.append(ModuleRow(name, kind))
+            self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
+        return number
+
+    def _log(self, kind: StepKind, step: OptimizerStep, *, is_early: bool = False, **fields: Any) -> None:
+        """Add a step. It belongs to the last pass; if it is early, to the next one, which a closure will run."""
+        number = len(self.trace.roots) if is_early else self.session.last_pass
+        self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **fields))
+
+
+def _has_closure(given: tuple[Any, ...]) -> bool:
+    """Whether the arguments of a step hook show that the step got a function that runs the passes."""
+    _, args, kwargs = given
+    return any(map(callable, args[1:])) or callable(kwargs.get("closure"))
+
+
+def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
+    """Snapshot what hooks may replace (the arguments) and edit (parameters and gradients, settings).
+
+    A write through ``.data`` leaves the version as it is. So the last item holds the numbers themselves, or None if
+    there are too many.
+    """
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    tensors = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
+    marks = [
+        (fingerprint_of(p).mark, p.grad is not None and (id(p.grad), fingerprint_of(p.grad).mark)) for p in parameters
+    ]
+    groups = [{name: group[name] for name in group if name != "params"} for group in optimizer.param_groups]
+    settings = [{name: _setting_fingerprint(value) for name, value in group.items()} for group in groups]
+    return (id(args), id(kwargs)), marks, settings, _read_numbers(tensors)
+
+
+def _setting_fingerprint(value: Any) -> Any:
+    """Return what identifies the value of a setting, without running the user's code."""
+    if isinstance(value, torch.Tensor):
+        return id(value), fingerprint_of(value).mark, _read_numbers([value])
+    if isinstance(value, (tuple, list)):
+        return id(value) if isinstance(value, list) else None, [_setting_fingerprint(part) for part in value]
+    return repr(value) if type(value) in (bool, int, float, complex, str) else id(value)
+
+
+def _read_numbers(tensors: list[torch.Tensor]) -> str | None:
+    """Return all numbers in ``tensors`` as text; None if there are too many, or they cannot be read at once."""
+    readable = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
+    if not readable or sum(tensor.numel() for tensor in tensors) > MAX_COMPARED:
+        return None
+    try:
+        with hidden_from_tools():
+            return repr([tensor.detach().tolist() for tensor in tensors])
+    except Exception:  # a kind of tensor that torch itself cannot read
+        return None
+
+
+class ObservedStepHooks(UserDict[Any, Hook]):
+    """A dict of step hooks with observers between them while torch runs them in a recorded step.
+
+    Nothing is put into the dict itself. torch iterates over it directly, so a hook that changes the dict meanwhile gets
+    the usual error, and steps of other threads never see it half changed.
+    """
+
+    def __init__(
+        self, kind: str, hooks: Any, tracker_here: Callable[[], OptimizerTracker | None], *, shared: bool
+    ) -> None:
+        self.data, self.kind, self.shared, self.tracker_here = hooks, kind, shared, tracker_here
+
+    def values(self) -> Any:
+        """Return the hooks; in an observed step, with an observer before and after each."""
+        tracker = self.tracker_here() if is_called_by_step() else None
+        if tracker is None:
+            return self.data.values()
+        # C functions iterate over the dict, so that no frame of ours gets into a traceback.
+        watcher = _StepHookWatcher(self, tracker)
+        return chain.from_iterable(map(watcher.around, chain(self.data.items())))
+
+
+class _StepHookWatcher:
+    """Observes before and after each hook of one dict in one step."""
+
+    def __init__(self, hooks: ObservedStepHooks, tracker: OptimizerTracker) -> None:
+        self.kind, self.shared, self.tracker = hooks.kind, hooks.shared, tracker
+        self.places, self.total = iter(range(len(hooks.data))), hooks.data
+
+    def around(self, item: tuple[Any, Hook]) -> Iterator[Hook]:
+        place = HookPlace(next(self.places, 0), len(self.total))
+        entry = (self.kind, self.shared, *item, place)
+        return iter((self._before(entry), item[1], self._after))
+
+    def _before(self, entry: tuple[Any, ...]) -> Hook:
+        def look(*given: Any) -> None:
+            self.tracker.session.guard(self.tracker.before_hook, entry, given)
+
+        return look
+
+    def _after(self, *given: Any) -> None:
+        self.tracker.session.guard(self.tracker.after_hook, given)
+
+
+class StepHooksDescriptor:
+    """A descriptor on the Optimizer class for the attribute that holds an optimizer's own step hooks."""
+
+    def __init__(self, name: str, kind: str, tracker_here: Callable[[], OptimizerTracker | None]) -> None:
+        self.name, self.kind, self.tracker_here = name, kind, tracker_here
+
+    def __get__(self, optimizer: Optimizer | None, owner: type) -> Any:
+        """Return the hook dict; to torch in a recorded step, return it with observers between the hooks."""
+        hooks = None if optimizer is None else vars(optimizer).get(self.name)
+        if hooks is None or optimizer is None:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        tracker = self.tracker_here() if is_called_by_step() else None
+        if tracker is None:
+            return hooks
+        tracker.session.guard(tracker.begin if self.kind == "step_pre_hook" else tracker.step_done, optimizer)
+        return ObservedStepHooks(self.kind, hooks, self.tracker_here, shared=False)
+
+    def __set__(self, optimizer: Optimizer, hooks: Any) -> None:
+        vars(optimizer)[self.name] = hooks
+
+    def __delete__(self, optimizer: Optimizer) -> None:
+        del vars(optimizer)[self.name]

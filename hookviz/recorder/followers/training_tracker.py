@@ -1,0 +1,139 @@
+"""Writes down what each optimizer step is given: its parameters, learning rates, and which gradients are missing."""
+
+import weakref
+from collections.abc import Iterator, Mapping
+from operator import is_
+from typing import Any
+
+import torch
+from torch.nn.parameter import is_lazy
+from torch.optim import Optimizer
+
+from hookviz.autograd import module_tree, tensor_statistics
+from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.trace import TraceData
+from hookviz.trace.training_rows import ParameterRow, UpdateRow
+
+_NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
+
+
+class TrainingTracker:
+    """Follows the parameters of models and optimizers from step to step, without holding them."""
+
+    def __init__(self, trace: TraceData, modules: ModuleRegistry, names: Mapping[str, torch.Tensor]) -> None:
+        self.trace, self.modules = trace, modules
+        self._own_names = {id(tensor): name for name, tensor in names.items()}
+        """``id`` of each tensor that the user named; ``record`` holds these tensors."""
+        self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._held_numbers: dict[int, tuple[list[weakref.ref[torch.Tensor]], list[int]]] = {}
+        """Optimizer → the parameters that it held at its last step, and their indexes."""
+        self._seen: list[Any] = []
+        """What the last scan of the modules has found; a scan that finds the same has nothing to do."""
+        self._norms: list[weakref.ref[Any]] = []
+
+    def add_update(self, optimizer: Optimizer, number: int, step: int) -> None:
+        """Add a row for the step of optimizer ``number`` that is row ``step`` of the trace."""
+        self._scan_modules()
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        numbers = self._number_held(parameters, number)
+        gradients = [p.grad for p in parameters]
+        missing = tuple([n for n, grad in zip(numbers, gradients, strict=True) if grad is None])
+        rates = tuple([_read_rate(group.get("lr")) for group in optimizer.param_groups])
+        known_gradients = [grad for grad in gradients if grad is not None]
+        is_zero = bool(known_gradients) and all(map(_is_zero, known_gradients))
+        self.trace.updates.append(UpdateRow(step, rates, missing, is_zero, tuple(self._list_eval_norms(number))))
+
+    def _number_held(self, parameters: list[torch.Tensor], optimizer: int) -> list[int]:
+        """Return the indexes of the parameters that an optimizer holds; most often they are those of its last step."""
+        references, numbers = self._held_numbers.get(optimizer, ([], []))
+        is_known = len(references) == len(parameters)
+        if not (is_known and all(map(is_, [reference() for reference in references], parameters))):
+            references, numbers = [weakref.ref(p) for p in parameters], [self._number(p) for p in parameters]
+            self._held_numbers[optimizer] = references, numbers
+            for number in numbers:
+                self._note_holder(number, optimizer)
+        return numbers
+
+    def _number(self, tensor: torch.Tensor) -> int:
+        """Return the index of a tensor in ``trace.parameters``; a new one gets a row."""
+        reference, number = self._numbers.get(id(tensor), (None, 0))
+        if reference is None or reference() is not tensor:
+            number = len(self.trace.parameters)
+            self.trace.parameters.append(ParameterRow((), _read_shape(tensor), tensor.requires_grad, False, False))
+            self._numbers[id(tensor)] = weakref.ref(tensor), number
+        return number
+
+    def _note_holder(self, number: int, optimizer: int) -> None:
+        row = self.trace.parameters[number]
+        if optimizer not in row.optimizers:
+            self.trace.parameters[number] = row._replace(optimizers=(*row.optimizers, optimizer))
+
+    def _scan_modules(self) -> None:
+        """Update the rows of the parameters of all known modules, if any of these has changed since the last scan."""
+        modules = list(self.modules.known_modules())
+        parameters = module_tree.list_own_parameters([module for _, module in modules])
+        seen = [len(modules), self.modules.called_count(), *map(id, parameters), *[p.requires_grad for p in parameters]]
+        if seen == self._seen:
+            return
+        self._seen = seen
+        held = [(name, p, module) for name, module in modules for p in module_tree.own_parameters(module)]
+        self._norms = [weakref.ref(module) for _, module in modules if isinstance(module, _NORMS)]
+        self.trace.parameters[:] = [row._replace(held=False) for row in self.trace.parameters]
+        for module_name, (name, parameter), module in held:
+            is_called = self.modules.find_number(module) is not None
+            self._note_place(f"{module_name}.{name}", parameter, is_called)
+
+    def _note_place(self, name: str, parameter: torch.Tensor, is_called: bool) -> None:
+        """Update the row of a parameter that a module holds under ``name``."""
+        number = self._number(parameter)
+        row = self.trace.parameters[number]
+        own_name = self._own_names.get(id(parameter))
+        names = row.names if row.held else ()
+        names = (*names, own_name if own_name is not None and not names else name)
+        is_called = is_called or (row.held and row.called)
+        self.trace.parameters[number] = row._replace(
+            names=names,
+            shape=_read_shape(parameter),
+            requires_grad=parameter.requires_grad,
+            called=is_called,
+            held=True,
+            model=(row.model if row.held else "") or name.partition(".")[0],
+        )
+
+    def _list_eval_norms(self, optimizer: int) -> Iterator[int]:
+        """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same."""
+        for module in (module for reference in self._norms if (module := reference()) is not None):
+            number, weight = self.modules.find_number(module), module.weight
+            if number is None or module.training or weight is None or weight.grad is None:
+                continue
+            if optimizer in self.trace.parameters[self._number(weight)].optimizers:
+                yield number
+
+
+def _read_shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the shape of a tensor; that of a parameter of a lazy module is not known before its first call."""
+    return () if is_lazy(tensor) else tuple(tensor.shape)
+
+
+def _read_rate(rate: Any) -> float | None:
+    """Read a learning rate; None if it is not there, or on a device, whose work would have to be waited for."""
+    if isinstance(rate, torch.Tensor):
+        return float(rate) if rate.numel() == 1 and not tensor_statistics.reading_waits(rate) else None
+    return float(rate) if isinstance(rate, (int, float)) else None
+
+
+def _is_zero(gradient: torch.Tensor) -> bool:
+    """Whether all numbers of a gradient are 0; False for one that cannot be read at once, such as one on a device.
+
+    The first number of most gradients is not 0, and then the others need not be read.
+    """
+    if type(gradient) is not torch.Tensor or gradient.layout is not torch.strided or gradient.is_meta:
+        return False
+    if tensor_statistics.reading_waits(gradient):
+        return False
+    if not gradient.numel():
+        return True
+    try:
+        return not gradient[(0,) * gradient.dim()].item() and not gradient.any().item()
+    except (RuntimeError, NotImplementedError):  # a dtype that torch can store but not compare
+        return False

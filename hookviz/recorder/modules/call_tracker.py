@@ -1,0 +1,215 @@
+"""Tracks the module calls of a recording: which ones run in each thread, their arguments and outputs."""
+
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from hookviz.autograd import module_tree
+from hookviz.recorder.followers.user_code import UserCode
+from hookviz.recorder.modules.argument_probe import ArgumentProbe
+from hookviz.recorder.modules.call_log import CallLog
+from hookviz.recorder.modules.followed_modules import FollowedModules
+from hookviz.recorder.modules.graph_owners import GraphOwners
+from hookviz.recorder.modules.module_call import Module, ModuleCall
+from hookviz.recorder.modules.module_hooks import ModuleObserverRegistry
+from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.recorder.modules.nonfinite_parameters import NonfiniteParameters
+from hookviz.recorder.modules.pytree import labelled_arguments, labelled_leaves
+from hookviz.recorder.pass_sampler import is_outermost
+from hookviz.recorder.session import Session
+from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
+from hookviz.recorder.torch.grad_modes import grad_mode, requires_grad
+from hookviz.trace import CallRow
+
+_ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
+"""This ``forward`` calls other modules unless it takes the fast path."""
+
+
+class CallTracker:
+    """Follows module calls from begin to end. None of its methods may raise into the user's forward."""
+
+    def __init__(self, session: Session, models: Sequence[Module], names: Container[str] = ()) -> None:
+        self.session, self.trace = session, session.trace
+        self.followed = FollowedModules(models)
+        self.code = UserCode(session.trace, names)
+        self.modules = ModuleRegistry(session.trace, models)
+        self.owners = GraphOwners(session.trace, self.modules, self.followed)
+        self.probe = ArgumentProbe(session.trace)
+        self.nonfinite = NonfiniteParameters(session.trace, self.modules)
+        self.log = CallLog(session, self.modules, self.probe)
+        self.observers = ModuleObserverRegistry(session, self.innermost)
+        self._counts: Counter[int] = Counter()
+        self._running: dict[int, list[ModuleCall]] = {}
+        """The running calls of each thread, the innermost last."""
+        self.ran_compiled = False
+        """Whether compiled code has run; hookviz cannot observe the calls in it."""
+        self._compiled: dict[int, weakref.ref[Module]] = {}
+        """``id`` → each module whose compiled call has run: nothing in the module itself says so."""
+        self._models = [
+            (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
+            for model in models
+        ]
+
+    # -- a call begins and ends
+
+    def begin(self, module: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModuleCall:
+        """Begin a call of ``module``: put observers around its hooks, until ``end`` removes them.
+
+        If this raises, it leaves nothing behind.
+        """
+        stack = self._running.setdefault(threading.get_ident(), [])
+        number, depth = self.modules.number(module), len(stack)
+        if not depth:
+            self.session.limit_statistics()
+        labelled = list(labelled_arguments(module, args, kwargs))
+        measured = self.probe.measure(labelled)
+        parameters = [parameter for _, parameter in module_tree.own_parameters(module)]
+        call = ModuleCall(self.log, self.observers, module, len(self.trace.calls))
+        call.inputs = [leaf.value for leaf in measured]
+        try:
+            self.observers.observe(module, call.dict_observers)
+            self._push(call, stack, number, labelled)
+            self.owners.add_parameters(parameters, call.index)
+            self.log.add_step("call", call.index, after=measured, in_backward=call.in_backward)
+        except BaseException:
+            self.end(call, depth)
+            raise
+        return call
+
+    def _push(self, call: ModuleCall, stack: list[ModuleCall], number: int, labelled: list[tuple[str, Any]]) -> None:
+        """Make ``call`` the innermost call of its thread."""
+        call.earlier_exception = self.session.exceptions.enter()
+        self._counts[number] += 1
+        parent = stack[-1].index if stack else None
+        if stack:
+            stack[-1].has_children = True
+        call.in_backward = not is_outermost()
+        recomputed = call.in_backward and is_recomputing()
+        takes_grad = requires_grad([item for _, item in labelled])
+        self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad))
+        self.session.attempt(self.code.add_call, call.index)
+        stack.append(call)
+        self.owners.node_owners.note_call(call.index)
+
+    def call_returned(self, call: ModuleCall, result: Any) -> None:
+        """Record that ``call`` returns ``result``."""
+        if getattr(type(call.module), "forward", None) is _ENCODER_LAYER and not call.has_children:
+            self.log.add_step("fast_path", call.index)
+        in_hooks = bool(call.running)
+        outputs = (
+            self.probe.measure(labelled_leaves("output", result), again=in_hooks)
+            if in_hooks or not call.forward_logged
+            else []
+        )
+        if not call.forward_logged:
+            call.log_forward(outputs)
+            if self.depth() == 1:
+                self.session.attempt(self.nonfinite.check, call.module, call.index, call.inputs, outputs)
+        call.finish_hooks(outputs)
+        items = [item for _, item in labelled_leaves("output", result)]
+        self._note_result(call.index, result, items)
+        self.session.exceptions.leave(call.earlier_exception)
+
+    def _note_result(self, index: int, result: Any, items: Sequence[Any]) -> None:
+        """Note whether what a call returned requires grad, and its class if torch runs no backward hooks there."""
+        returned = None if isinstance(result, (torch.Tensor, tuple)) else type(result).__name__
+        row = self.trace.calls[index]
+        self.trace.calls[index] = row._replace(gives_grad=requires_grad(items), returned=returned)
+
+    def calls_of(self, module: Module) -> int:
+        """Return how often a module was called in the whole recording."""
+        number = self.modules.find_number(module)
+        return 0 if number is None else self._counts[number]
+
+    def count_calls(self, number: int) -> int:
+        """Return how often the module with this number was called in the whole recording."""
+        return self._counts[number]
+
+    def call_raised(self, call: ModuleCall, error: BaseException) -> None:
+        """Record that an exception leaves the call. Hooks with ``always_call=True`` have run by now."""
+        call.log_exception(error)
+        if call.is_failing:
+            call.finish_always_called()
+
+    def end(self, call: ModuleCall | None, depth: int) -> None:
+        """End a call, however it ended: remove its observers. ``depth`` is the number of calls around it.
+
+        ``call`` is None if an interrupt came before it was returned; it may have begun all the same.
+        """
+        stack = self._running.get(threading.get_ident(), [])
+        ended_calls = stack[depth:]
+        if call is None and not ended_calls:
+            return
+        for ended in (*ended_calls, *(() if call is None or call in ended_calls else (call,))):
+            self.observers.release(ended.dict_observers)
+        del stack[depth:]
+        self.owners.node_owners.note_call(stack[-1].index if stack else -1)
+
+    # -- which calls are running
+
+    def innermost(self) -> ModuleCall | None:
+        """Return the innermost running call of this thread, or None."""
+        stack = self._running.get(threading.get_ident())
+        return stack[-1] if stack else None
+
+    def depth(self) -> int:
+        """Return the number of running calls in this thread."""
+        return len(self._running.get(threading.get_ident(), ()))
+
+    def is_busy(self) -> bool:
+        """Return whether a call is running in any thread."""
+        return any(self._running.values())
+
+    # -- what happens while calls run
+
+    def hook_registered(self, module: Module | None) -> None:
+        """Observe a forward hook that was just added to ``module``, or to all modules (None).
+
+        A call that is running may be about to run it.
+        """
+        for call in self._running.get(threading.get_ident(), ()):
+            if module is None or call.module is module:
+                self.observers.observe(call.module, call.dict_observers, "forward_hook")
+
+    def compiled_region_begins(self, region: RegionSwitch) -> None:
+        """Record that a compiled region begins.
+
+        The step gets the name of the compiled module, or else of the compiled function.
+        """
+        self.ran_compiled = True
+        call, module = self.innermost(), region.module
+        name = region.name if module is None else self.modules.known_name(module) or region.name
+        if module is not None:
+            self._compiled[id(module)] = weakref.ref(module)
+        if call is not None and runs_compiled(call.module):
+            name = self.trace.call(call.index)
+        self.log.add_step("compiled", None if call is None else call.index, region=name)
+        self.observers.suspend_shared()
+
+    def ran_compiled_code_of(self, module: Module) -> bool:
+        """Return whether the call of ``module`` was compiled, and ran so in the recording."""
+        if not self.ran_compiled:
+            return False
+        reference = self._compiled.get(id(module))
+        return runs_compiled(module) or (reference is not None and reference() is module)
+
+    def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
+        """Renumber calls and hooks (old → new), and forget those that are not in the mappings."""
+        self.probe.forget_all()
+        self.owners.renumber(calls)
+        self.modules.renumber(hooks)
+
+    def close(self) -> None:
+        """Remove all observers, and note models that were never called."""
+        called = self.modules.called_ids()
+        for name, modules in self._models:
+            if not modules & called:
+                key = "note.uncalled.compiled" if self.ran_compiled else "note.uncalled"
+                self.session.notes.say(key, model=name)
+        self.followed.add_notes(self.session.notes)
+        self.observers.close()
+        self._running.clear()

@@ -1,0 +1,237 @@
+"""Follows the gradients of one backward pass: sent by a node, arriving at a tensor, accumulated into ``.grad``."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.recorder.passes.fingerprint import (
+    Fingerprint,
+    Gradients,
+    SentGradient,
+    fingerprint_of,
+    mark_of,
+    value_numbers,
+)
+from hookviz.recorder.passes.gradient_probe import GradientProbe
+from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
+from hookviz.trace.compact_rows import StepRows
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
+
+Parts = tuple[tuple[int | None, int, int | None], ...]
+
+
+class GradientFlow:
+    """Writes the steps of gradients between hooks, holding only numbers.
+
+    No gradient outlives the call that passes it.
+    """
+
+    def __init__(self, trace: TraceData, snapshot: GraphSnapshot) -> None:
+        self.trace, self.number = trace, snapshot.pass_id
+        self._rows = cast("StepRows", trace.rows)
+        self._probe = GradientProbe(trace)
+        self.checks_each_gradient = True
+        """Whether each small gradient is measured where it is sent and again where it arrives.
+
+        If no code of the user's runs, nothing can change a gradient on its way, so the second measurement is left out;
+        likewise in a large graph without known hooks, where a change by an unknown hook shows in the version or the
+        address.
+        """
+        self.observed_in_front: set[int] = set()
+        """The nodes with an observer in front of them, which sees their inputs."""
+        self.unreadable_grads: set[int] = set()
+        """The leaves whose ``.grad`` other threads write to while the pass runs, so that it cannot be read."""
+        self._leaves, self._retained, self._grads = (
+            snapshot.leaves,
+            snapshot.tensors.retained,
+            snapshot.tensors.grads_before,
+        )
+        self._out_edges, self._partly_observed = snapshot.out_edges, snapshot.partly_observed
+        self._sent: dict[NodeOutput, list[SentGradient]] = {}
+        """Place at which a gradient will arrive → the gradients that were sent there."""
+        self._arrived: dict[NodeOutput, Fingerprint | None] = {}
+        """Place at which a gradient has arrived → its fingerprint at the last observer of its tensor's hooks."""
+        self._incoming: dict[int, list[Fingerprint | None]] = {}
+        """Node → its input gradients, until it has computed."""
+        self._grad_before: dict[int, int | None] = {}
+        """Leaf → the value of its ``.grad`` before accumulation."""
+        self._edits: list[tuple[int, int]] = []
+        """(storage that a hook wrote to in place, the step of that hook)."""
+        self._computing: int | None = None
+        """The node that is computing now, as far as an observer in front of it shows."""
+
+    def seed(self, place: NodeOutput, gradient: torch.Tensor | None) -> None:
+        """Record the seed: ``gradient`` enters the graph at ``place``."""
+        if gradient is None:
+            return
+        fingerprint = fingerprint_of(gradient, self._probe.measure(gradient))
+        self._log("seed", *place, after=fingerprint.value)
+        self._sent.setdefault(place, []).append((None, 0, fingerprint))
+
+    def _arrive(self, place: NodeOutput, gradient: torch.Tensor | None) -> Fingerprint | None:
+        """Record a gradient that is complete at ``place``: its parts, and a change since they were sent."""
+        sent = self._sent.pop(place, [])
+        if gradient is None:
+            return None
+        if len(sent) == 1 and place not in self._partly_observed:
+            node, slot, before = sent[0]
+            if node is not None and self._is_untouched(before, gradient):
+                self._rows.append_compact((self.number, *place, before.value, node, slot, before.value))
+                return before
+            now, expected = self._compare_with_last(before, gradient)
+            parts: Parts = ((node, slot, expected),)
+        else:
+            now = fingerprint_of(gradient, self._probe.measure(gradient))
+            expected = now.value
+            # If some parts come from unobserved nodes, the observed parts do not add up to the gradient.
+            parts = (
+                ()
+                if place in self._partly_observed
+                else tuple((node, slot, fingerprint.value) for node, slot, fingerprint in sent)
+            )
+        if now.value != expected:  # it was changed after it was sent
+            self._log_change(place, expected, now)
+        if len(parts) != 1:
+            self._log("arrive", *place, after=now.value, parts=parts)
+        elif parts[0][0] is not None:  # a seed that arrives alone has its step already
+            self._rows.append_compact((self.number, *place, now.value, *parts[0]))
+        return now
+
+    def _is_untouched(self, before: Fingerprint, gradient: torch.Tensor) -> bool:
+        """Return whether this is clearly the gradient that was fingerprinted, and nobody has written to it."""
+        if self.checks_each_gradient or self._edits or before.identity != id(gradient):
+            return False
+        return before.mark == mark_of(gradient)
+
+    def _compare_with_last(self, before: Fingerprint, gradient: torch.Tensor) -> tuple[Fingerprint, int | None]:
+        """Return the fingerprint of the gradient now, and its value number when it was last seen.
+
+        The two have the same value number unless the gradient has changed.
+        """
+        if self._is_untouched(before, gradient):
+            return before, before.value
+        now = fingerprint_of(gradient)
+        seems_unchanged = now.mark == before.mark and not any(storage == now.storage for storage, _ in self._edits)
+        if seems_unchanged and not (self.checks_each_gradient and gradient.numel() <= MAX_KEPT_NUMBERS):
+            now.value = before.value
+            return now, before.value
+        now.value = self._probe.measure(gradient)
+        if now.mark[0] == before.mark[0] and self._probe.have_same_numbers(before, now):
+            self.trace.values.pop()  # the measurement only showed that nothing changed
+            now.value = before.value
+            return now, before.value
+        return now, before.value
+
+    def _log_change(self, place: NodeOutput, expected: int | None, now: Fingerprint) -> None:
+        """Record that a gradient has changed since it was last seen, and the in-place edit that caused it if known."""
+        cause = next((step for storage, step in reversed(self._edits) if storage == now.storage), None)
+        kind: StepKind = "aliased" if cause is not None else "unknown_hook"
+        self._log(kind, *place, before=expected, after=now.value, cause=cause)
+
+    def _collect_inputs(self, node: int, gradients: Gradients) -> list[Fingerprint | None]:
+        """Fingerprint the input gradients of a node. Its tensors' hooks have run, and ``retain_grad`` has stored."""
+        if not (self._arrived or self._retained):
+            if len(gradients) == 1:
+                return [self._arrive((node, 0), gradients[0])]
+            return [self._arrive((node, output), gradient) for output, gradient in enumerate(gradients)]
+        inputs: list[Fingerprint | None] = []
+        for output, gradient in enumerate(gradients):
+            place = (node, output)
+            if place in self._arrived:
+                fingerprint = self._after_tensor_hooks(place, self._arrived.pop(place), gradient)
+            else:
+                fingerprint = self._arrive(place, gradient)
+            if place in self._retained:
+                self._retain(place, fingerprint)
+            inputs.append(fingerprint)
+        return inputs
+
+    def _after_tensor_hooks(
+        self, place: NodeOutput, before: Fingerprint | None, gradient: torch.Tensor | None
+    ) -> Fingerprint | None:
+        """Fingerprint a gradient after its tensor's hooks; compare it with what the last observer among them saw."""
+        if gradient is None or before is None:
+            return self._probe.fingerprint(gradient)
+        now, expected = self._compare_with_last(before, gradient)
+        if now.value != expected:
+            self._log_change(place, expected, now)
+        return now
+
+    def _retain(self, place: NodeOutput, fingerprint: Fingerprint | None) -> None:
+        reference, before = self._retained.pop(place)
+        tensor = reference()
+        if tensor is None or fingerprint is None:
+            return
+        stored = None if before is None else tensor.grad  # with an old gradient, the sum is stored
+        after = fingerprint.value if stored is None else self._probe.measure(stored)
+        self._log("retain_grad", *place, before=before, after=after)
+
+    def _log_compute(
+        self, node: int, gradients: Gradients, incoming: list[Fingerprint | None]
+    ) -> list[Fingerprint | None]:
+        """Record that a node has computed. Its outputs are measured now, since the nodes that get them may fail."""
+        self._computing = None
+        fingerprints: list[Fingerprint | None] = []
+        for gradient in gradients:
+            fingerprint = None if gradient is None else fingerprint_of(gradient)
+            if gradient is not None and fingerprint is not None:
+                if fingerprint.layout is not None:
+                    fingerprint.value = self._value_if_view(gradient, fingerprint, incoming)
+                if fingerprint.value is None:
+                    fingerprint.value = self._probe.measure(gradient)
+            fingerprints.append(fingerprint)
+        self._rows.append_compact((self.number, node, value_numbers(incoming), value_numbers(fingerprints)))
+        return fingerprints
+
+    def _value_if_view(
+        self, gradient: torch.Tensor, fingerprint: Fingerprint, incoming: Sequence[Fingerprint | None]
+    ) -> int | None:
+        """Return the value number of a large gradient that is the incoming one with other strides, else None."""
+        origin = incoming[0] if len(incoming) == 1 else None
+        if (
+            origin is None
+            or origin.value is None
+            or (origin.mark, origin.layout) != (fingerprint.mark, fingerprint.layout)
+        ):
+            return None
+        row, shape = self.trace.values[origin.value], tuple(gradient.shape)
+        self.trace.values.append(row.reshaped(shape) if isinstance(row, DeferredRow) else (shape, *row[1:]))
+        return len(self.trace.values) - 1
+
+    def _send(self, node: int, fingerprints: list[Fingerprint | None]) -> None:
+        for slot, (fingerprint, place) in enumerate(zip(fingerprints, self._out_edges.get(node, ()), strict=False)):
+            if place is not None and fingerprint is not None:
+                self._sent.setdefault(place, []).append((node, slot, fingerprint))
+
+    def _log_accumulate(self, node: int) -> None:
+        """Record once that AccumulateGrad has written ``.grad``, though several observers may call this."""
+        if node not in self._grad_before:
+            return
+        before = self._grad_before.pop(node)
+        incoming = self._incoming.pop(node, [None])[0]
+        leaf = self._leaves[node]()
+        self._computing = None
+        if incoming is None or leaf is None or leaf.grad is None:
+            return
+        if before is None:
+            after = incoming.value
+        else:
+            after = None if node in self.unreadable_grads else self._probe.measure(leaf.grad)
+        self._log("accumulate", node, 0, before=before, after=after)
+
+    def _fingerprint_grad(self, node: int) -> Fingerprint | None:
+        leaf = self._leaves[node]()
+        return None if leaf is None else self._probe.fingerprint(leaf.grad)
+
+    def _note_inputs(self, node: int, gradients: Gradients) -> None:
+        """Note the inputs of a node, unless an observer in front of it did so."""
+        if node not in self.observed_in_front:
+            self._incoming[node] = self._collect_inputs(node, gradients)
+            if node in self._leaves:  # no user code runs in this pass, so ``.grad`` is as it was at the start
+                self._grad_before[node] = self._grads.get(node)
+
+    def _log(self, kind: StepKind, node: int | None, output: int | None = None, **fields: Any) -> int:
+        self._rows.append(StepRow(self.number, kind, node, output, **fields))
+        return len(self._rows) - 1

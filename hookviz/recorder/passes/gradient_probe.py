@@ -1,0 +1,57 @@
+"""Measures gradients, and tells what a hook did to them."""
+
+import torch
+
+from hookviz.autograd.tensor_statistics import append_value
+from hookviz.recorder.passes.fingerprint import Fingerprint, Gradients, fingerprint_of
+from hookviz.trace import TraceData
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import is_same_value
+
+
+class GradientProbe:
+    """Measures gradients into the values of a trace, and compares their fingerprints."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self.trace = trace
+
+    def measure(self, tensor: torch.Tensor) -> int:
+        """Measure ``tensor`` and return the number of its value in the trace."""
+        return append_value(self.trace.values, tensor, self.trace.statistics)
+
+    def fingerprint(self, tensor: torch.Tensor | None) -> Fingerprint | None:
+        """Return the fingerprint of ``tensor``, with its measured value."""
+        return None if tensor is None else fingerprint_of(tensor, self.measure(tensor))
+
+    def have_same_numbers(self, one: Fingerprint, other: Fingerprint) -> bool:
+        """Return whether two gradients have the same numbers.
+
+        For values that are still on a device, which are not waited for, the tensors' versions decide.
+        """
+        rows = [
+            None if fingerprint.value is None else self.trace.values[fingerprint.value] for fingerprint in (one, other)
+        ]
+        return one.mark == other.mark if any(isinstance(row, DeferredRow) for row in rows) else is_same_value(*rows)
+
+    def compare(self, last: list[Fingerprint | None], gradients: Gradients) -> tuple[list[Fingerprint | None], str]:
+        """Return the fingerprints of ``gradients`` now, and what a hook did to them: "kept", "edited" or "replaced"."""
+        if len(last) != len(gradients):
+            return [self.fingerprint(g) for g in gradients], "replaced"
+        now, effects = [], {"kept"}
+        for before, gradient in zip(last, gradients, strict=True):
+            fingerprint, effect = self.compare_one(before, gradient)
+            now.append(fingerprint)
+            effects.add(effect)
+        return now, next(effect for effect in ("replaced", "edited", "kept") if effect in effects)
+
+    def compare_one(self, before: Fingerprint | None, gradient: torch.Tensor | None) -> tuple[Fingerprint | None, str]:
+        """Do the same as ``compare`` for one gradient."""
+        if gradient is None or before is None:
+            return self.fingerprint(gradient), "kept" if gradient is None and before is None else "replaced"
+        now = fingerprint_of(gradient, self.measure(gradient))
+        if now.identity != before.identity:
+            return now, "replaced"
+        if now.mark == before.mark and self.have_same_numbers(before, now):
+            self.trace.values.pop()  # the measurement only showed that nothing changed
+            return before, "kept"
+        return now, "edited"

@@ -1,0 +1,152 @@
+"""Gives the hooks on the graph of a pass their rows in the trace."""
+
+from typing import Any
+
+from hookviz.autograd.graph_snapshot import add_hook_row
+from hookviz.autograd.torch_internals import current_task
+from hookviz.recorder.modules.graph_owners import GraphOwners
+from hookviz.recorder.passes.hook_observer import Hook, HookDictObserver, HookListObserver
+from hookviz.recorder.torch.multi_grad_hooks import tensor_index
+from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
+from hookviz.support.messages import say
+from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
+
+Entry = tuple[Any, Hook]
+"""(key, function) of a hook in its dict."""
+
+_Identity = tuple[str, int, int | None, Any]
+"""(kind of the dict, node, output, key) of a hook."""
+
+
+class HookRegistry:
+    """Gives each hook of one pass its row in the trace."""
+
+    def __init__(self, trace: TraceData, pass_id: int, owners: GraphOwners) -> None:
+        self.trace, self.pass_id, self.owners = trace, pass_id, owners
+        self._rows: dict[_Identity, int] = {}
+        self._calls: dict[_Identity, int | None] = {}
+        """The module call that each module hook belongs to."""
+        self._fired_any_hooks: set[int] = set()
+        """The multi-grad hooks of mode "any" that have fired in this pass."""
+        self._part_places: dict[tuple[int, int], NodeOutput] = {}
+        """(``id`` of the state that a multi-grad hook's parts share, index of a part) → place of its tensor."""
+
+    def add(self, dict_observer: HookDictObserver, entry: Entry) -> None:
+        """Add a hook of this pass's graph, unless it is torch's own hook that calls a module's full backward hooks."""
+        unwrapped = unwrap_hook(entry[1])
+        if unwrapped is not None and unwrapped.waits:
+            self._part_places[id(unwrapped.state), tensor_index(entry[1]) or 0] = dict_observer.place
+        if unwrapped is None or unwrapped.kind != "module":
+            self.hook_number(dict_observer, entry)
+
+    def tensor_names(self, hook: Hook, count: int) -> tuple[str, ...]:
+        """Return the names of a multi-grad hook's tensors; a tensor outside this graph is named by its index."""
+        unwrapped = unwrap_hook(hook)
+        places = [self._part_places.get((id(unwrapped and unwrapped.state), part)) for part in range(count)]
+        return tuple(
+            say("name.tensor", number=part + 1) if place is None else self.trace.name(*place)
+            for part, place in enumerate(places)
+        )
+
+    def hook_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:
+        """Return the number of a hook in the trace; a new hook gets a row."""
+        identity = _hook_identity(dict_observer, entry)
+        if identity not in self._rows:
+            self._rows[identity] = self._add_row(dict_observer, *entry)
+        return self._rows[identity]
+
+    def _add_row(self, dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
+        unwrapped = unwrap_hook(hook)
+        kind, function = (dict_observer.kind, hook) if unwrapped is None else (unwrapped.kind, unwrapped.function)
+        if kind not in MODULE_HOOK_KINDS:
+            return add_hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
+        call: int | None
+        if isinstance(dict_observer, HookListObserver):
+            call = dict_observer.call
+        elif unwrapped is not None and unwrapped.module is not None:
+            call = self._legacy_hook_call(unwrapped.module, dict_observer.node)
+        else:
+            call = self.trace.owners.get(dict_observer.node)
+        self._calls[_hook_identity(dict_observer, (key, hook))] = call
+        module = None if call is None else self.trace.calls[call].module
+        return self.owners.modules.backward_hook(
+            self.pass_id, kind, module, function, _count_same_before(dict_observer, key, hook)
+        )
+
+    def find_place(self, dict_observer: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
+        """Return the position of a hook among the hooks of its kind that torch is calling."""
+        kind = _step_kind(dict_observer, entry[1])
+        peers = [
+            other
+            for other in hooks
+            if not dict_observer.is_observer(other[1]) and _step_kind(dict_observer, other[1]) == kind
+        ]
+        return HookPlace(peers.index(entry), len(peers))
+
+    def find_culprit(self, dict_observer: HookDictObserver, entry: Entry) -> tuple[int | None, int | None]:
+        """Return the hook to blame and its call, if torch raised while ``entry`` ran or refused its result.
+
+        If ``entry`` is torch's own hook for a module, the culprit is the last of the module's hooks that replaced
+        something.
+        """
+        if _step_kind(dict_observer, entry[1]) != "module":
+            hook = self.hook_number(dict_observer, entry)
+            return hook, self.call_number(dict_observer, entry)
+        rows = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
+        replacing = (row for row in rows if row.kind in MODULE_HOOK_KINDS and row.effect == "replaced")
+        return next(((row.hook, row.call) for row in replacing), (None, None))
+
+    def has_run(self, hook: Hook) -> bool:
+        """Return whether the user's function has run, now that torch has called ``hook``.
+
+        A part of a multi-grad hook may only have counted, and torch's hook for a module runs functions that have
+        observers of their own.
+        """
+        unwrapped = unwrap_hook(hook)
+        if unwrapped is None or unwrapped.kind == "backward_hook":
+            return True
+        if unwrapped.kind == "module":  # observers in its lists report each function
+            return False
+        if unwrapped.waits:
+            return current_task() not in unwrapped.state  # torch drops the count after the last gradient
+        first = id(unwrapped.state) not in self._fired_any_hooks
+        self._fired_any_hooks.add(id(unwrapped.state))
+        return first
+
+    def call_number(self, dict_observer: HookDictObserver, entry: Entry) -> int | None:
+        """Return the module call that a hook's step belongs to, if any. ``hook_number`` must be called first."""
+        if isinstance(dict_observer, HookListObserver):
+            return dict_observer.call
+        return self._calls.get(_hook_identity(dict_observer, entry))
+
+    def _legacy_hook_call(self, module: Any, node: int) -> int:
+        """Return the call of ``module`` whose legacy hooks are on ``node``, the node of its first output tensor.
+
+        An inner module may have made that node, and a module that returns its input has not made it at all.
+        """
+        number = self.owners.modules.number(module)
+        for call in iter_enclosing_calls(self.trace, self.trace.owners.get(node)):
+            if self.trace.calls[call].module == number:
+                return call
+        calls = [index for index, row in enumerate(self.trace.calls) if row.module == number]
+        return calls[0] if len(calls) == 1 else self.owners.call_at_node(module, node)
+
+
+def _hook_identity(dict_observer: HookDictObserver, entry: Entry) -> _Identity:
+    return dict_observer.kind, dict_observer.node, dict_observer.output, entry[0]
+
+
+def _count_same_before(dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
+    """Count the hooks before this one that run the same function."""
+    function, count = user_function(hook), 0
+    for other_key, other_hook in dict_observer.user_hooks():
+        if other_key == key:
+            break
+        count += user_function(other_hook) is function
+    return count
+
+
+def _step_kind(dict_observer: HookDictObserver, hook: Hook) -> str:
+    unwrapped = unwrap_hook(hook)
+    return dict_observer.kind if unwrapped is None else unwrapped.kind

@@ -1,0 +1,153 @@
+"""Compares the installed torch with what hookviz relies on."""
+
+import inspect
+import platform
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple, get_args
+
+import torch
+
+from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
+from hookviz.recorder.torch.torch_behaviour import BEHAVIOURS, Behaviour
+from hookviz.support.columns import count_columns, pad
+from hookviz.support.messages import say
+from hookviz.support.version import VERSION
+
+
+class Mismatch(NamedTuple):
+    """A point in which the installed torch differs from what hookviz expects."""
+
+    use: Use
+    text: str
+
+
+@dataclass
+class Report:
+    """The result of comparing the installed torch with what hookviz relies on."""
+
+    checked: Counter[Use] = field(default_factory=Counter)
+    """Number of internals and behaviours that were checked, by use."""
+    mismatches: list[Mismatch] = field(default_factory=list)
+    gaps: list[Mismatch] = field(default_factory=list)
+    """What a newer torch has and this one lacks, so that one feature is left out; all else works."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report as text for a person."""
+        yield _versions_line()
+        yield ""
+        rows = [(say(f"torch.use.{use}"), self._format_use(use)) for use in get_args(Use)]
+        width = max(count_columns(label) for label, _ in rows)
+        yield from (f"  {pad(label, width)}  {state}" for label, state in rows)
+        yield ""
+        total, found = self.checked.total(), [*self.gaps, *self.mismatches]
+        yield from (mismatch.text for mismatch in found)
+        yield from [""] * bool(found)
+        if self.mismatches:
+            yield say("torch.bad", count=len(self.mismatches), total=total)
+        elif self.gaps:
+            yield say("torch.good.gaps", count=len(self.gaps), total=total)
+        else:
+            yield say("torch.good", total=total)
+
+    def _format_use(self, use: Use) -> str:
+        """Return how many points of a use were checked, and how many of them differ or are missing."""
+        total = self.checked[use]
+        differing, missing = (sum(found.use == use for found in list_) for list_ in (self.mismatches, self.gaps))
+        if differing:
+            return say("torch.differs", count=differing, total=total)
+        return say("torch.gaps", count=missing, total=total) if missing else say("torch.as_expected", total=total)
+
+
+def _versions_line() -> str:
+    first, last = TESTED
+    return say(
+        "torch.versions",
+        torch=torch.__version__,
+        python=platform.python_version(),
+        hookviz=VERSION,
+        first=first,
+        last=last,
+    )
+
+
+def check_torch() -> Report:
+    """Compare the installed torch with what hookviz relies on.
+
+    This takes a few seconds, most of them to load the compiler.
+    """
+    report = Report()
+    for internal in INTERNALS:
+        if internal.use != "ranks" or torch.distributed.is_available():
+            report.checked[internal.use] += 1
+            found = report.gaps if _needs_newer_torch(internal) else report.mismatches
+            found += _internal_mismatches(internal)
+    for behaviour in BEHAVIOURS:
+        report.checked[behaviour.use] += 1
+        report.mismatches += _behaviour_mismatches(behaviour)
+    return report
+
+
+def _needs_newer_torch(internal: Internal) -> bool:
+    """Return whether hookviz is made to do without this internal in a torch as old as the installed one."""
+    return internal.optional and torch.__version__ < internal.since
+
+
+def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
+    """Yield the mismatch of one internal, if there is one."""
+    owner, _, name = internal.path.rpartition(".")
+    is_attribute, loss = internal.kind == "attribute", say(f"torch.loss.{internal.use}")
+    if _needs_newer_torch(internal):
+        missing = say(f"torch.gap.{name}", since=internal.since)
+    else:
+        missing = say("torch.missing", path=internal.path, since=internal.since, loss=loss)
+    try:
+        resolved = resolve(owner if is_attribute else internal.path)
+    except LookupError:
+        yield Mismatch(internal.use, missing)
+        return
+    except Exception as error:  # importing this module of torch fails here
+        yield Mismatch(internal.use, say("torch.unloadable", path=internal.path, error=repr(error), loss=loss))
+        return
+    if is_attribute and not _mentions(resolved, name):
+        yield Mismatch(internal.use, missing)
+    elif not matches_kind(internal.kind, resolved):
+        kinds = {"kind": internal.kind, "found": type(resolved).__name__}
+        yield Mismatch(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))
+
+
+def _behaviour_mismatches(behaviour: Behaviour) -> Iterator[Mismatch]:
+    """Yield the mismatch of one behaviour, if there is one."""
+    relies, loss = say(f"torch.relies.{behaviour.name}"), say(f"torch.loss.{behaviour.use}")
+    try:
+        if not behaviour.holds():
+            yield Mismatch(behaviour.use, say("torch.untrue", relies=relies, loss=loss))
+    except Exception as error:
+        raised = f"{type(error).__name__}: {error}"
+        yield Mismatch(behaviour.use, say("torch.raised", relies=relies, error=raised, loss=loss))
+
+
+def _mentions(owner: Any, name: str) -> bool:
+    """Return whether ``owner``, a class or a function, has an attribute or a variable called ``name``.
+
+    A name that only occurs in the code of ``owner`` counts, too.
+
+    >>> _mentions(Internal, "since"), _mentions(resolve, "path"), _mentions(resolve, "nothing")
+    (True, True, False)
+    >>> _mentions(int, "since")
+    False
+    """
+    bases = owner.__mro__ if isinstance(owner, type) else ()
+    if hasattr(owner, name) or any(name in vars(base).get("__annotations__", ()) for base in bases):
+        return True
+    members = [member for base in bases for member in vars(base).values()] or [owner]
+    functions = (inspect.unwrap(member) for member in members if isinstance(member, FunctionType))
+    return any(name in _names_in_code(function.__code__) for function in functions)
+
+
+def _names_in_code(code: CodeType) -> set[str]:
+    """Return every name in the code of a function and of the functions inside it."""
+    names = {code.co_name, *code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    return names.union(*(_names_in_code(constant) for constant in code.co_consts if isinstance(constant, CodeType)))

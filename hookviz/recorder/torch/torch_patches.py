@@ -1,0 +1,485 @@
+"""Replaces or instruments a few functions of torch while a recording is open, and restores them afterwards."""
+
+import sys
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+import torch.autograd.graph
+import torch.autograd.profiler as profiler
+import torch.nn.modules.module as torch_modules
+import torch.optim.optimizer as torch_optimizer
+from torch.nn.modules.module import Module
+from torch.utils.hooks import RemovableHandle
+
+from hookviz.autograd.torch_internals import (
+    COMPILE_SWITCH,
+    DYNAMO,
+    GLOBAL_STEP_HOOKS,
+    NODE_REGISTRATION,
+    OPTIMIZER_HOOKS,
+    begin_saving,
+    call_module,
+    global_step_post_hooks,
+    global_step_pre_hooks,
+    remove_handle,
+    run_engine,
+    swap_tensors,
+)
+from hookviz.recorder.followers import grad_scaler
+from hookviz.recorder.followers.optimizer_steps import (
+    ObservedStepHooks,
+    OptimizerTracker,
+    StepHooksDescriptor,
+    is_called_by_step,
+)
+from hookviz.recorder.pass_sampler import is_outermost
+from hookviz.recorder.passes.hook_observer import Observer
+from hookviz.recorder.passes.node_observers import PROBE, NodeHookDict, ProbeResult
+from hookviz.recorder.passes.pass_stack import is_engine_thread
+from hookviz.recorder.torch import pickling
+from hookviz.recorder.torch.compiled_regions import (
+    RegionSwitch,
+    is_compiled,
+    is_compiling,
+    read_region_switch,
+    skip_package,
+)
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
+from hookviz.recorder.torch.instrumentation import Instrumented
+
+if TYPE_CHECKING:
+    from hookviz.recorder.modules.module_call import ModuleCall
+    from hookviz.recorder.passes.running_pass import RunningPass
+    from hookviz.recorder.recording import Recording
+
+_recordings_by_thread: dict[int, "Recording | None"] = {}
+"""Thread → the recording that it began; None in a compiled region."""
+_open_recordings: set["Recording"] = set()
+"""Recordings that have begun and not ended. While there is one, torch's functions are replaced."""
+_lock = threading.Lock()
+
+_ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
+"""A module call: its recording, the call (None if it could not be observed), and the number of calls around it."""
+_ObservedPass: TypeAlias = "tuple[Recording, RunningPass] | None"
+"""A backward pass and its recording; None if it is not recorded."""
+
+
+def recording_here() -> "Recording | None":
+    """Return the recording that the calling thread began, or in a thread of the engine that of the pass in it."""
+    thread = threading.get_ident()
+    if thread in _recordings_by_thread:
+        return _recordings_by_thread[thread]
+    is_in_pass = bool(_open_recordings) and is_engine_thread() and not is_outermost()
+    return next(
+        (one for one in tuple(_open_recordings) if is_in_pass and one.session.passes.current() is not None), None
+    )
+
+
+def start_observing(recording: "Recording") -> None:
+    """Start observing the thread of ``recording``. The first recording replaces torch's functions."""
+    with _lock:
+        if not _open_recordings:
+            _replace_functions()
+        _open_recordings.add(recording)
+        _recordings_by_thread[recording.thread] = recording
+
+
+def stop_observing(recording: "Recording") -> None:
+    """Stop observing for ``recording``. The last recording restores torch's functions."""
+    with _lock:
+        _recordings_by_thread.pop(recording.thread, None)
+        _open_recordings.discard(recording)
+        if not _open_recordings:
+            _recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
+            _recordings_before_regions.clear()
+            _restore_functions()
+            pickling.clear_cache()
+
+
+def _pause_or_resume(recording: "Recording", *, compiled: bool) -> bool:
+    """Pause ``recording`` in a ``compiled`` region, or resume it; return False if it has ended."""
+    with _lock:
+        if recording in _open_recordings:
+            _recordings_by_thread[recording.thread] = None if compiled else recording
+        return recording in _open_recordings
+
+
+def own_recording() -> "Recording | None":
+    """Return the recording that the calling thread began."""
+    recording = recording_here()
+    return recording if recording is not None and recording.thread == threading.get_ident() else None
+
+
+def optimizer_tracker_here() -> OptimizerTracker | None:
+    """Return the tracker of the calling thread's optimizer steps, or None if they are not recorded."""
+    recording = own_recording()
+    return recording.optimizers if recording is not None and recording.optimizers.is_following() else None
+
+
+# These live forever, since a handle made during a recording refers to them. Outside of steps they act as torch's dicts.
+_global_pre_hooks = ObservedStepHooks("step_pre_hook", global_step_pre_hooks, optimizer_tracker_here, shared=True)
+_global_post_hooks = ObservedStepHooks("step_post_hook", global_step_post_hooks, optimizer_tracker_here, shared=True)
+_own_pre_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", optimizer_tracker_here)
+_own_post_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_post_hook"], "step_post_hook", optimizer_tracker_here)
+
+
+def _observing_exit(leave: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+    @wraps(leave)
+    def observed_exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+        tracker = optimizer_tracker_here() if active.on and is_called_by_step() else None
+        if tracker is not None:
+            tracker.session.guard(tracker.end, error)
+        return leave(self, kind, error, traceback)
+
+    return observed_exit
+
+
+def _recording_of(module: Module) -> "Recording | None":
+    """Return the recording that follows ``module`` in the calling thread."""
+    recording = recording_here()
+    if recording is None or module not in recording.calls.followed:
+        return None
+    return recording if recording.sampler.is_recording() else None
+
+
+def _note_missed_call(module: Module) -> None:
+    """Note a call that no recording follows: of a module that was not given, or in another thread."""
+    recording = recording_here()
+    if recording is not None:
+        recording.calls.followed.other_called(module)
+        recording.hook_log.unfollowed_call(module)
+    elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
+        for other in tuple(_open_recordings):
+            other.missed_calls |= module in other.calls.followed
+            if other.hook_log.on_modules:
+                other.guard(other.hook_log.unfollowed_call, module)
+
+
+class _CallWatcher:
+    """Notifies the recording of a module of each call: its arguments, its result, its exception."""
+
+    def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ObservedCall:
+        """Begin a call of ``module``; return None if no recording follows it."""
+        recording = _recording_of(module)
+        if recording is None:
+            _note_missed_call(module)
+        if recording is None or is_compiling() or is_compiled(module):
+            return None
+        depth = recording.calls.depth()
+        return recording, recording.begin_call(module, args, kwargs), depth
+
+    def returning(self, observed_call: _ObservedCall, result: Any) -> Any:
+        """Record that the call returns ``result``."""
+        if observed_call is not None and observed_call[1] is not None:
+            recording, call, _ = observed_call
+            recording.guard(recording.calls.call_returned, call, result)
+        return result
+
+    def fail(self, observed_call: _ObservedCall, error: BaseException) -> None:
+        """Record that an exception leaves the call."""
+        if observed_call is not None and observed_call[1] is not None:
+            recording, call, _ = observed_call
+            recording.guard(recording.calls.call_raised, call, error)
+
+    def leave(self, observed_call: _ObservedCall) -> None:
+        """End the call."""
+        if observed_call is not None:
+            recording, call, depth = observed_call
+            recording.end_call(call, depth)
+
+
+class _PassWatcher:
+    """Notifies the recording of a thread of each backward pass."""
+
+    def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
+        """Begin a pass, before the engine runs; return None if the pass is not recorded."""
+        recording = None if is_compiling() else self._recording()
+        running_pass = None if recording is None else recording.passes.begin(roots, *arguments, **named)
+        return None if recording is None or running_pass is None else (recording, running_pass)
+
+    def _recording(self) -> "Recording | None":
+        """Return the recording of this thread. If there is none, the open recordings note that they missed a pass."""
+        recording = recording_here()
+        if recording is None and threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
+            for other in tuple(_open_recordings):
+                other.missed_passes = True
+        return recording
+
+    def returning(self, observed_pass: _ObservedPass, result: Any) -> Any:
+        """Record that the pass has run; the result of ``autograd.grad`` is ``result``."""
+        if observed_pass is not None:
+            recording, running_pass = observed_pass
+            recording.passes.pass_returned(running_pass, result)
+        return result
+
+    def fail(self, observed_pass: _ObservedPass, error: BaseException) -> None:
+        """Record that the pass has raised."""
+        if observed_pass is not None:
+            recording, running_pass = observed_pass
+            recording.passes.pass_raised(running_pass, error)
+
+    def leave(self, observed_pass: _ObservedPass) -> None:
+        """End the pass."""
+        if observed_pass is not None:
+            recording, running_pass = observed_pass
+            recording.passes.end(running_pass)
+            recording.stop_if_needed()
+
+
+class _PassiveWatcher:
+    """A watcher that does nothing, for subclasses to override what they need."""
+
+    def returning(self, _: Any, result: Any) -> Any:
+        """Return ``result``."""
+        return result
+
+    def fail(self, _: Any, error: BaseException) -> None:
+        """Ignore the exception."""
+
+    def leave(self, _: Any) -> None:
+        """Ignore the end."""
+
+
+class _SavingWatcher(_PassiveWatcher):
+    """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
+
+    def enter(self, hooks: Any) -> None:
+        """Handle the begin of ``saved_tensors_hooks``."""
+        for recording in tuple(_open_recordings):
+            recording.passes.packs_saved_tensors = True
+            recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
+
+
+class _RemovalWatcher(_PassiveWatcher):
+    """Notifies all recordings that a hook was removed from a dict."""
+
+    def enter(self, handle: RemovableHandle) -> Any:
+        """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
+        for recording in tuple(_open_recordings):
+            recording.guard(recording.hook_log.removed, handle)
+        return handle.hooks_dict_ref()
+
+    def leave(self, hooks: Any) -> None:
+        """Notify the recordings after the removal."""
+        for recording in tuple(_open_recordings) if hooks else ():
+            recording.guard(recording.calls.observers.hook_removed, hooks)
+
+
+class _SwapWatcher(_PassiveWatcher):
+    """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
+
+    def enter(self, first: torch.Tensor, second: torch.Tensor) -> None:
+        """Handle a call of ``swap_tensors``, as ``module.to`` makes it for parameters of a subclass."""
+        for recording in tuple(_open_recordings):
+            recording.guard(recording.forget, (first, second))
+
+
+def recording_before_pass() -> "Recording | None":
+    """Return the recording that follows the calling thread before a pass, if it records the next pass."""
+    recording = recording_here()
+    return recording if recording is not None and recording.sampler.is_recording() else None
+
+
+def recording_after_pass() -> "Recording | None":
+    """Return the recording that follows the calling thread after a pass, if it recorded that pass."""
+    recording = recording_here()
+    return recording if recording is not None and recording.sampler.was_recorded() else None
+
+
+def _notify_registration(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
+    """Make a registering function of torch's notify the recording of the object it registers on."""
+    return make_notifier(recording_before_pass, _with_first_argument(notify))
+
+
+def _with_first_argument(notify: Callable[..., None]) -> Notify:
+    return lambda recording, _, *arguments: notify(recording, *arguments[:1])
+
+
+def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable[..., None]:
+    """Wrap the method that makes the handle of a new hook. It also runs in every call with full backward hooks."""
+
+    @wraps(make)
+    def make_handle(self: RemovableHandle, *arguments: Any, **options: Any) -> None:
+        make(self, *arguments, **options)
+        recording = recording_here() if active.on else None
+        if recording is not None:
+            recording.hook_log.registered(self, sys._getframe(1))
+
+    return make_handle
+
+
+def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.hook_log.tensor_hook_added("tensor_hook", tensor, tensor._backward_hooks)
+    recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
+
+
+def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
+    recording.hook_log.tensor_hook_added("post_accumulate_hook", tensor, tensor._post_accumulate_grad_hooks)
+    recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+
+
+def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> Any:
+    def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+        if hook is PROBE:
+            raise ProbeResult(backward_hooks)
+        if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
+            hooks = NodeHookDict() if backward_hooks is None else backward_hooks
+            hooks[hook] = hook
+            return hooks, hooks
+        hooks, handle = register(backward_hooks, hook)
+        recording = recording_here() if active.on else None
+        if recording is not None:
+            recording.passes.late_hooks.node_hook_added(hooks)
+        return hooks, handle
+
+    return staticmethod(register_node_hook)
+
+
+def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
+    """Wrap a method that returns the state to pickle, to leave out our observers."""
+
+    def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
+        @wraps(state)
+        def state_without_observers(self: Any) -> Any:
+            return clean(state(self))
+
+        return state_without_observers
+
+    return make
+
+
+# -- compiled regions, inside which nothing is observed
+
+_recordings_before_regions: dict[int, list["Recording | None"]] = {}
+"""Thread → the recording that it had before each of its nested compiled regions."""
+
+
+def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+    @wraps(compile_)
+    def observed_compile(*arguments: Any, **options: Any) -> Any:
+        result = compile_(*arguments, **options)
+        with _lock:
+            if active.on and _open_recordings:
+                _watch_dynamo()  # ``torch.compile`` may just have loaded dynamo
+        return result
+
+    return observed_compile
+
+
+def _observing_switch(switch: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+    def observed_switch(callback: Any) -> Any:
+        # This has to run before the switch: afterwards torch would compile it.
+        region = read_region_switch(sys._getframe(1)) if active.on else None
+        if region is not None:
+            _switch_region(region)
+        return switch(callback)
+
+    return observed_switch
+
+
+def _watch_dynamo() -> None:
+    dynamo: Any = sys.modules.get(DYNAMO)
+    if not hasattr(dynamo, COMPILE_SWITCH) or any(replacement.owner is dynamo for replacement in _installed):
+        return
+    skip_package(__name__.partition(".")[0])
+    _install(Replacement(dynamo, COMPILE_SWITCH, _observing_switch))
+
+
+def _switch_region(region: RegionSwitch) -> None:
+    """Begin a compiled region, or end it."""
+    thread = threading.get_ident()
+    if not region.name:
+        outer_recordings = _recordings_before_regions.get(thread)  # cleared when the last recording ended
+        outer_recording = outer_recordings.pop() if outer_recordings else None
+        with _lock:
+            if _open_recordings and not any(_recordings_before_regions.values()):
+                _instrument_functions()
+        if outer_recording is not None and _pause_or_resume(outer_recording, compiled=False):
+            outer_recording.guard(outer_recording.calls.observers.resume_shared)
+            outer_recording.guard(outer_recording.followers.tell, "region_ended")
+        return
+    recording = _recordings_by_thread.get(thread)
+    with _lock:
+        _recordings_before_regions.setdefault(thread, []).append(recording)
+        # The compiler reads the code of what it compiles, and recompiles where that has changed.
+        _restore_instrumented()
+        for other in _open_recordings - {recording, *_recordings_before_regions[thread]}:
+            other.session.notes.say("note.compiled.elsewhere")
+    if recording is not None:
+        if recording.sampler.is_recording():
+            recording.guard(recording.calls.compiled_region_begins, region)
+        recording.guard(recording.followers.tell, "region_begins")
+        _pause_or_resume(recording, compiled=True)
+
+
+_INSTRUMENTED = (
+    Instrumented(call_module, _CallWatcher()),
+    Instrumented(run_engine, _PassWatcher()),
+    Instrumented(begin_saving, _SavingWatcher()),
+    Instrumented(remove_handle, _RemovalWatcher()),
+    Instrumented(swap_tensors, _SwapWatcher()),
+)
+"""Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
+_REPLACEMENTS: tuple[Replacement, ...] = (
+    Replacement(torch.Tensor, "register_hook", _notify_registration(_tensor_hook_added)),
+    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notify_registration(_leaf_hook_added)),
+    Replacement(
+        torch.Tensor,
+        "retain_grad",
+        _notify_registration(lambda recording, tensor: recording.passes.late_hooks.retain_grad_called(tensor)),
+    ),
+    Replacement(RemovableHandle, "__init__", _observing_handle),
+    Replacement(NODE_REGISTRATION, "_register_hook", _observing_node_hook),
+    Replacement(Module, "__getstate__", _leaving_observers_out(pickling.clean_module)),
+    Replacement(RemovableHandle, "__getstate__", _leaving_observers_out(pickling.clean_handle)),
+    Replacement(
+        Module,
+        "register_forward_hook",
+        _notify_registration(lambda recording, module: recording.calls.hook_registered(module)),
+    ),
+    Replacement(
+        torch_modules,
+        "register_module_forward_hook",
+        _notify_registration(lambda recording, *_: recording.calls.hook_registered(None)),
+    ),
+    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_pre_hook"], lambda *_: _global_pre_hooks),
+    Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _global_post_hooks),
+    Replacement(torch_optimizer.Optimizer, _own_pre_hooks.name, lambda *_: _own_pre_hooks),
+    Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
+    Replacement(profiler.record_function, "__exit__", _observing_exit),
+    Replacement(torch, "compile", _observing_compile),
+    *grad_scaler.scaler_replacements(recording_before_pass, recording_after_pass),
+)
+_installed: list[Replacement] = []
+"""The replacements that are installed now."""
+
+
+def _replace_functions() -> None:
+    for replacement in _REPLACEMENTS:
+        _install(replacement)
+    _instrument_functions()
+    _watch_dynamo()
+
+
+def _instrument_functions() -> None:
+    for instrumented in _INSTRUMENTED:
+        instrumented.install()
+
+
+def _restore_instrumented() -> None:
+    for instrumented in _INSTRUMENTED:
+        instrumented.restore()
+
+
+def _install(replacement: Replacement) -> None:
+    _installed.append(replacement)
+    replacement.install()
+
+
+def _restore_functions() -> None:
+    _restore_instrumented()
+    while _installed:
+        _installed.pop().restore()
