@@ -12,7 +12,7 @@ One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earl
 ``_function_or`` declares a function that an older torch has elsewhere, or lacks without harm to the user's program:
 what stands in for it then loses a feature, and a note, or the text in the feature's place, says so.
 
-``python -m hookviz check`` compares this list with the installed torch; ``recorder/torch/compatibility.py`` does that.
+``python -m hookviz check`` compares this list with the installed torch; ``recorder/compatibility.py`` does that.
 """
 
 import importlib
@@ -178,7 +178,7 @@ NODE_REGISTRATION = _class("torch.autograd.function._HookMixin", "2.0", "node_ho
 """Registers a node's hooks: it gets the dict that keeps them, which torch exposes nowhere else."""
 _attribute(
     "torch.autograd.function._HookMixin", "_register_hook", "2.0", "node_hooks",
-    "recorder/torch/torch_patches.py", "what_if/switches.py",
+    "recorder/torch_patches.py", "what_if/switches.py",
 )  # fmt: skip
 _attribute("torch.utils.hooks.RemovableHandle", "hooks_dict_ref", "2.0", "node_hooks")
 _attribute("torch.utils.hooks.RemovableHandle", "next_id", "2.0", "node_hooks")
@@ -188,17 +188,17 @@ _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
     "course/lesson02.py", "picture/tensor_layer.py", "recorder/followers/hooked_objects.py",
-    "recorder/torch/torch_patches.py",
+    "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute(
     "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
-    "autograd/graph_snapshot.py", "recorder/followers/hooked_objects.py", "recorder/torch/torch_patches.py",
+    "autograd/graph_snapshot.py", "recorder/followers/hooked_objects.py", "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/op_arguments.py")
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
-           "autograd/graph_tensors.py", "recorder/passes/fingerprint.py", "recorder/followers/hook_log.py",
+           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/hook_log.py",
            "recorder/passes/parameter_values.py")  # fmt: skip
 
 # -- hooks that torch registers on behalf of the user

@@ -59,7 +59,7 @@ def _check_torch(_: argparse.Namespace) -> int:
     except ModuleNotFoundError:
         print(say("torch.not_installed"))
         return ExitStatus.FOUND
-    from hookviz.recorder.torch.compatibility import check_torch
+    from hookviz.recorder.compatibility import check_torch
 
     report = check_torch()
     print("\n".join(report.lines()))

@@ -16,8 +16,8 @@ from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
 from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
-from hookviz.recorder.torch.torch_patches import recording_here
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
+from hookviz.recorder.torch_patches import recording_here
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.support.progress import progress_if_long

@@ -1,19 +1,21 @@
 """What follows a recording: each feature that notes something beside the calls and passes listens to its events."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
+
+if TYPE_CHECKING:
+    from hookviz.recorder.passes.running_pass import RunningPass
 
 
 class PassStart(NamedTuple):
     """A pass whose graph was read and that is about to run."""
 
-    running: RunningPass
+    running: "RunningPass"
     roots: Sequence[Any]
     """What the user called backward on."""
     names: Mapping[str, torch.Tensor]
@@ -47,6 +49,9 @@ class Follower:
 
     def call_begins(self) -> None:
         """A module is called."""
+
+    def call_written(self, call: int) -> None:
+        """A call of a module has its row, an index of ``calls``."""
 
     def pass_begins(self, start: PassStart) -> None:
         """A pass is about to run, and has no observers yet."""

@@ -7,10 +7,10 @@ from pathlib import Path
 import torch
 
 from hookviz.autograd.torch_internals import require_internals
+from hookviz.recorder import torch_patches
 from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
-from hookviz.recorder.torch import torch_patches
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import say
 from hookviz.trace.value_rows import StatisticsMode

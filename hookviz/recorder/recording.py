@@ -19,6 +19,7 @@ from hookviz.recorder.followers.stop_condition import StopCondition
 from hookviz.recorder.followers.training_tracker import TrainingTracker
 from hookviz.recorder.followers.unfired_hooks import UnfiredHookWriter
 from hookviz.recorder.followers.unobserved_hooks import UnobservedHooks
+from hookviz.recorder.followers.user_code import UserCode
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.module_call import ModuleCall
 from hookviz.recorder.options import RecordOptions
@@ -45,7 +46,7 @@ class Recording:
         self.missed_calls = False
         """Whether a module was called in such a thread, if the recording follows all modules."""
         followers = self.followers = Followers(self.session)
-        self.calls = CallTracker(self.session, models, names)
+        self.calls = CallTracker(self.session, models, followers)
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
         self.retention = Retention(
             trace,
@@ -59,7 +60,7 @@ class Recording:
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)
         self.hook_log = followers.add(HookLog(self.session, self.calls))
         cuts = followers.add(CutTracker(self.session)) if options.cuts else None
-        followers.add(self.calls.code)
+        followers.add(UserCode(trace, names))
         self.scales = followers.add(ScaleTracker(self.session, self.optimizers))
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options.until))

@@ -9,7 +9,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
-from hookviz.recorder.passes.pass_stack import PassStack
+from hookviz.recorder.pass_stack import PassStack
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
 

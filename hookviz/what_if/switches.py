@@ -14,7 +14,7 @@ import torch.optim.optimizer as torch_optimizer
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd.torch_internals import NODE_REGISTRATION
-from hookviz.recorder.passes.hook_observer import Observer
+from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.source_code import describe_function

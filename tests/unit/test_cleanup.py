@@ -13,7 +13,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.autograd import deferred_values, graph, tensor_statistics
-from hookviz.recorder.torch import torch_patches
+from hookviz.recorder import torch_patches
 from tests.requirements import needs_threads_that_compile
 from tests.scenes import Blocker, leaf
 from tests.waiting import PATIENCE

@@ -17,7 +17,7 @@ from torch.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
-from hookviz.recorder.torch import torch_patches
+from hookviz.recorder import torch_patches
 
 # -- patches of torch by other code
 

@@ -14,8 +14,8 @@ from torch import nn
 from hookviz import Trace, Value, record
 from hookviz.autograd import tensor_statistics
 from hookviz.autograd.tensor_statistics import measure
+from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.passes import gradient_probe, pass_observer
-from hookviz.recorder.passes.fingerprint import fingerprint_of
 from hookviz.storage.files import encode_trace
 from tests.scenes import hook_everything, scene
 

@@ -40,7 +40,16 @@ def test_a_training_step_tells_its_events_in_order(monkeypatch: pytest.MonkeyPat
     with hv.record(net):
         net(torch.ones(1)).backward()
     assert heard == [
-        *("recording_begins", "call_begins", "pass_begins", "pass_returned", "pass_ended", "recording_ends", "close"),
+        *(
+            "recording_begins",
+            "call_begins",
+            "call_written",
+            "pass_begins",
+            "pass_returned",
+            "pass_ended",
+            "recording_ends",
+            "close",
+        ),
     ]
 
 

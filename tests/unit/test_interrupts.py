@@ -15,10 +15,9 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.recorder import record_entry
-from hookviz.recorder.passes.hook_observer import Observer
+from hookviz.recorder import record_entry, torch_patches
+from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_block import RecordBlock
-from hookviz.recorder.torch import torch_patches
 from hookviz.storage.integrity import find_fault
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.what_if.switches import _FUNCTIONS, _METHODS

@@ -16,8 +16,8 @@ import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.autograd import torch_internals
 from hookviz.autograd.torch_internals import INTERNALS, Internal
-from hookviz.recorder.torch import torch_behaviour
-from hookviz.recorder.torch.compatibility import check_torch
+from hookviz.recorder import torch_behaviour
+from hookviz.recorder.compatibility import check_torch
 from hookviz.support.messages import say
 
 PACKAGE = Path(hv.__file__).parent
@@ -32,7 +32,7 @@ PYTHON_PRIVATE_NAMES = {
     "_getframe",
     "_replace",
 }
-EXEMPT = {"recorder/torch/torch_behaviour.py"}
+EXEMPT = {"recorder/torch_behaviour.py"}
 """This file checks torch's behaviour and reads private attributes directly."""
 
 
@@ -113,8 +113,8 @@ def test_what_only_a_newer_torch_has_is_a_gap_and_no_fault(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gap = Internal("torch._C._autograd.SavedTensor.unpack_hook", "9.9", "passes", "attribute", optional=True)
-    monkeypatch.setattr("hookviz.recorder.torch.compatibility.INTERNALS", [gap])
-    monkeypatch.setattr("hookviz.recorder.torch.compatibility.resolve", lambda path: object)
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", [gap])
+    monkeypatch.setattr("hookviz.recorder.compatibility.resolve", lambda path: object)
     assert main(["check"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("Formulas have no values") and "PyTorch 9.9 or newer" in line for line in lines)
@@ -126,8 +126,8 @@ def only_pass_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check only the entries for passes and tensor hooks: the others take seconds."""
     internals = [entry for entry in INTERNALS if entry.use in ("passes", "tensor_hooks")]
     behaviours = [entry for entry in torch_behaviour.BEHAVIOURS if entry.use in ("passes", "tensor_hooks")]
-    monkeypatch.setattr("hookviz.recorder.torch.compatibility.INTERNALS", internals)
-    monkeypatch.setattr("hookviz.recorder.torch.compatibility.BEHAVIOURS", behaviours)
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", internals)
+    monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", behaviours)
 
 
 @pytest.mark.usefixtures("only_pass_checks")
@@ -154,8 +154,8 @@ def test_a_function_replaced_by_another_type_is_reported(monkeypatch: pytest.Mon
 def test_a_renamed_attribute_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     renamed = [Internal("torch.nn.modules.module.Module._hooks_before", "2.0", "calls", "attribute")]
     unchanged = [entry for entry in INTERNALS if entry.name in ("_forward_hooks", "count", "user_hooks", "_comm_hooks")]
-    monkeypatch.setattr("hookviz.recorder.torch.compatibility.INTERNALS", renamed + unchanged)
-    monkeypatch.setattr("hookviz.recorder.torch.compatibility.BEHAVIOURS", [])
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", renamed + unchanged)
+    monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", [])
     (mismatch,) = check_torch().mismatches
     assert "Module._hooks_before is missing" in mismatch.text
 

@@ -22,7 +22,7 @@ from torch.utils.hooks import RemovableHandle
 
 import hookviz as hv
 from hookviz.autograd.torch_internals import saved_tensor_hooks
-from hookviz.recorder.passes.hook_observer import Observer
+from hookviz.recorder.hook_observer import Observer
 
 # -- copies
 

@@ -15,9 +15,9 @@ from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import profile_step
 from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.followers.training_tracker import TrainingTracker
 from hookviz.recorder.modules.pytree import object_row
-from hookviz.recorder.passes.fingerprint import fingerprint_of
 from hookviz.recorder.session import Session
 from hookviz.trace import HookPlace, ModuleRow, StepKind, StepRow
 

@@ -32,7 +32,7 @@ class UserCode(Follower):
         """``id`` of the code of a function → the code, so that no other gets its ``id``, and its source."""
         self._by_row: dict[SourceRow, int] = {}
 
-    def add_call(self, call: int) -> None:
+    def call_written(self, call: int) -> None:
         """Note the line that calls a module, if the user's code calls it: not a module of torch, or another library."""
         frame = _calling_frame(sys._getframe(1))
         source = None if frame is None else self._source_of(frame)

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import measure_or_defer
+from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.modules.pytree import PytreeLeaf, object_row
-from hookviz.recorder.passes.fingerprint import fingerprint_of
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import DeferredRow
 from hookviz.trace.values import is_same_value

@@ -5,12 +5,12 @@ from typing import Any
 
 from hookviz.autograd.torch_internals import StopRecomputation
 from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.hook_observer import Hook, HookDictObserver
 from hookviz.recorder.modules.argument_probe import ArgumentProbe
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.modules.pytree import PytreeLeaf
 from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.passes.hook_observer import Hook, HookDictObserver
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import is_restoring_saved_tensors
 from hookviz.support.source_code import describe_function

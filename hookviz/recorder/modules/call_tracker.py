@@ -3,13 +3,13 @@
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from hookviz.autograd import module_tree
-from hookviz.recorder.followers.user_code import UserCode
+from hookviz.recorder.follower import Followers
 from hookviz.recorder.modules.argument_probe import ArgumentProbe
 from hookviz.recorder.modules.call_log import CallLog
 from hookviz.recorder.modules.followed_modules import FollowedModules
@@ -32,10 +32,10 @@ _ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
 class CallTracker:
     """Follows module calls from begin to end. None of its methods may raise into the user's forward."""
 
-    def __init__(self, session: Session, models: Sequence[Module], names: Container[str] = ()) -> None:
+    def __init__(self, session: Session, models: Sequence[Module], followers: Followers) -> None:
         self.session, self.trace = session, session.trace
         self.followed = FollowedModules(models)
-        self.code = UserCode(session.trace, names)
+        self.followers = followers
         self.modules = ModuleRegistry(session.trace, models)
         self.owners = GraphOwners(session.trace, self.modules, self.followed)
         self.probe = ArgumentProbe(session.trace)
@@ -91,7 +91,7 @@ class CallTracker:
         recomputed = call.in_backward and is_recomputing()
         takes_grad = requires_grad([item for _, item in labelled])
         self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad))
-        self.session.attempt(self.code.add_call, call.index)
+        self.followers.tell("call_written", call.index)
         stack.append(call)
         self.owners.node_owners.note_call(call.index)
 

@@ -6,10 +6,10 @@ from typing import Any, cast
 import torch
 
 from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.modules.call_log import CallLog
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
 from hookviz.recorder.modules.pytree import PytreeLeaf, labelled_arguments, labelled_leaves
-from hookviz.recorder.passes.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.trace import HookPlace, StepKind
 
 Module = torch.nn.Module

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from hookviz.recorder.passes.fingerprint import Fingerprint
+from hookviz.recorder.fingerprint import Fingerprint
 from hookviz.support.columns import truncate
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import ValueRow

@@ -6,7 +6,7 @@ from typing import Any, cast
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.recorder.passes.fingerprint import (
+from hookviz.recorder.fingerprint import (
     Fingerprint,
     Gradients,
     SentGradient,

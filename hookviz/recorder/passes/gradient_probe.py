@@ -3,7 +3,7 @@
 import torch
 
 from hookviz.autograd.tensor_statistics import append_value
-from hookviz.recorder.passes.fingerprint import Fingerprint, Gradients, fingerprint_of
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, fingerprint_of
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import DeferredRow
 from hookviz.trace.values import is_same_value

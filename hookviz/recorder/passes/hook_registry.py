@@ -4,9 +4,9 @@ from typing import Any
 
 from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import current_task
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
 from hookviz.recorder.modules.graph_owners import GraphOwners
-from hookviz.recorder.passes.hook_observer import Hook, HookDictObserver, HookListObserver
-from hookviz.recorder.torch.multi_grad_hooks import tensor_index
+from hookviz.recorder.passes.multi_grad_hooks import tensor_index
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
 from hookviz.support.messages import say
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData

@@ -8,8 +8,8 @@ import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot, HookDicts
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.recorder.pass_stack import PassStack
 from hookviz.recorder.passes.observer_registry import ObserverRegistry
-from hookviz.recorder.passes.pass_stack import PassStack
 from hookviz.support.interrupts import Uninterrupted
 
 

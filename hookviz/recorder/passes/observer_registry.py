@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release_observers
 from hookviz.recorder.modules.graph_owners import GraphOwners
-from hookviz.recorder.passes.hook_observer import HookDictObserver, HookListObserver, Observer, release_observers
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries

@@ -5,13 +5,13 @@ from typing import Any, cast
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer, extract_gradients
 from hookviz.recorder.modules.graph_owners import GraphOwners
-from hookviz.recorder.passes.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
 from hookviz.recorder.passes.gradient_flow import GradientFlow
-from hookviz.recorder.passes.hook_observer import Hook, HookDictObserver, HookIteration, Observer, extract_gradients
 from hookviz.recorder.passes.hook_registry import HookRegistry
+from hookviz.recorder.passes.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.torch.engine_order import next_node
-from hookviz.recorder.torch.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
 from hookviz.trace.rows import Subject

@@ -5,7 +5,7 @@ Observers are put into the graph before each pass and removed after it.
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -14,12 +14,11 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
+from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.follower import Followers, PassStart
-from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.notes import saved_tensors_are_packed
 from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.passes.fingerprint import Gradients
 from hookviz.recorder.passes.late_hooks import LateHooks
 from hookviz.recorder.passes.node_observers import NodeObservers
 from hookviz.recorder.passes.observer_registry import ObserverRegistry
@@ -41,6 +40,16 @@ def _describe_unobserved(error: Exception) -> Note:
     return Note.of("trace.trouble", error=f"{type(error).__name__}: {error}")
 
 
+class Ranks(Protocol):
+    """What a pass has to know of the other processes of ``torch.distributed``."""
+
+    def is_distributed(self) -> bool:
+        """Return whether this process is one of several that compute together."""
+
+    def gathered_parameters(self) -> Mapping[str, torch.Tensor]:
+        """Map names to the leaves that were gathered for a pass and have no names of their own."""
+
+
 class PassTracker:
     """Observes each backward pass from begin to end. None of its methods may raise."""
 
@@ -49,7 +58,7 @@ class PassTracker:
         session: Session,
         names: Mapping[str, torch.Tensor],
         calls: CallTracker,
-        ranks: RankTracker,
+        ranks: Ranks,
         retention: Retention,
         followers: Followers,
     ) -> None:

@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
+from hookviz.recorder.hook_observer import HookDictObserver
 from hookviz.recorder.modules.graph_owners import GraphOwners
-from hookviz.recorder.passes.hook_observer import HookDictObserver
 from hookviz.recorder.passes.pass_observer import PassObserver
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, TraceData

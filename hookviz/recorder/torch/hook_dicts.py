@@ -22,7 +22,7 @@ from hookviz.autograd.torch_internals import (
     TENSOR_HOOKS,
     WITH_KWARGS,
 )
-from hookviz.recorder.passes.hook_observer import Observer
+from hookviz.recorder.hook_observer import Observer
 from hookviz.support.messages import say
 
 Dict = dict[Any, Callable[..., Any]]

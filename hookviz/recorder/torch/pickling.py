@@ -5,7 +5,7 @@ import sys
 from collections import OrderedDict
 from typing import Any
 
-from hookviz.recorder.passes.hook_observer import Observer
+from hookviz.recorder.hook_observer import Observer
 
 _cleaned: dict[int, OrderedDict[Any, Any]] = {}
 """``id`` of a dict with observers → a copy without them, which a module and its handles share."""

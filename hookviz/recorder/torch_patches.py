@@ -35,10 +35,10 @@ from hookviz.recorder.followers.optimizer_steps import (
     StepHooksDescriptor,
     is_called_by_step,
 )
+from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.passes.hook_observer import Observer
+from hookviz.recorder.pass_stack import is_engine_thread
 from hookviz.recorder.passes.node_observers import PROBE, NodeHookDict, ProbeResult
-from hookviz.recorder.passes.pass_stack import is_engine_thread
 from hookviz.recorder.torch import pickling
 from hookviz.recorder.torch.compiled_regions import (
     RegionSwitch,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 import torch
 
 from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
-from hookviz.recorder.torch.torch_behaviour import BEHAVIOURS, Behaviour
+from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
 from hookviz.support.columns import count_columns, pad
 from hookviz.support.messages import say
 from hookviz.support.version import VERSION

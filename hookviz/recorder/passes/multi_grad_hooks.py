@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from hookviz.recorder.passes.fingerprint import value_of
+from hookviz.recorder.fingerprint import value_of
 from hookviz.recorder.passes.gradient_probe import GradientProbe
 from hookviz.recorder.torch.unwrapped_hooks import closure_variables
 

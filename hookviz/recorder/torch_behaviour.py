@@ -38,10 +38,10 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder.followers.optimizer_steps import STEP_CODE
+from hookviz.recorder.passes.multi_grad_hooks import collected_gradients
 from hookviz.recorder.record_entry import record
 from hookviz.recorder.torch.compiled_regions import find_switch_calls, is_recomputing
 from hookviz.recorder.torch.instrumentation import has_readable_source
-from hookviz.recorder.torch.multi_grad_hooks import collected_gradients
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 
 
