@@ -8,8 +8,6 @@ observers before and after it see.
 from collections.abc import Callable, MutableMapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import torch
-
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.session import Session
 from hookviz.trace import NodeOutput
@@ -199,21 +197,3 @@ def release_observers(
         if not dict_observer.users:
             dict_observer.uninstall()
             observers_by_dict.pop(id(dict_observer.dict), None)
-
-
-def extract_gradients(dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
-    """Return the gradients among the arguments with which torch calls hooks of this kind.
-
-    For a post-accumulate hook these are ``.grad`` and the leaf, for a full backward hook ``grad_input`` and then
-    ``grad_output``.
-    """
-    if dict_observer.kind == "tensor_hook":
-        return [arguments[0]]
-    if dict_observer.kind == "post_accumulate_hook":
-        tensor = arguments[0]  # the leaf, or the result of the previous hook, which torch is about to refuse
-        if not isinstance(tensor, torch.Tensor):
-            return [None, None]
-        return [tensor.grad if tensor.is_leaf else None, tensor]
-    if dict_observer.kind == "full_backward_hook":
-        return [*arguments[1], *arguments[2]]
-    return list(arguments[1 if isinstance(dict_observer, HookListObserver) else 0])

@@ -13,6 +13,7 @@ from hookviz.recorder.fingerprint import (
     fingerprint_of,
     mark_of,
     value_numbers,
+    value_of,
 )
 from hookviz.recorder.passes.gradient_probe import GradientProbe
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
@@ -31,7 +32,7 @@ class GradientFlow:
     def __init__(self, trace: TraceData, snapshot: GraphSnapshot) -> None:
         self.trace, self.number = trace, snapshot.pass_id
         self._rows = cast("StepRows", trace.rows)
-        self._probe = GradientProbe(trace)
+        self.probe = GradientProbe(trace)
         self.checks_each_gradient = True
         """Whether each small gradient is measured where it is sent and again where it arrives.
 
@@ -66,11 +67,11 @@ class GradientFlow:
         """Record the seed: ``gradient`` enters the graph at ``place``."""
         if gradient is None:
             return
-        fingerprint = fingerprint_of(gradient, self._probe.measure(gradient))
+        fingerprint = fingerprint_of(gradient, self.probe.measure(gradient))
         self._log("seed", *place, after=fingerprint.value)
         self._sent.setdefault(place, []).append((None, 0, fingerprint))
 
-    def _arrive(self, place: NodeOutput, gradient: torch.Tensor | None) -> Fingerprint | None:
+    def arrive(self, place: NodeOutput, gradient: torch.Tensor | None) -> Fingerprint | None:
         """Record a gradient that is complete at ``place``: its parts, and a change since they were sent."""
         sent = self._sent.pop(place, [])
         if gradient is None:
@@ -83,7 +84,7 @@ class GradientFlow:
             now, expected = self._compare_with_last(before, gradient)
             parts: Parts = ((node, slot, expected),)
         else:
-            now = fingerprint_of(gradient, self._probe.measure(gradient))
+            now = fingerprint_of(gradient, self.probe.measure(gradient))
             expected = now.value
             # If some parts come from unobserved nodes, the observed parts do not add up to the gradient.
             parts = (
@@ -117,8 +118,8 @@ class GradientFlow:
         if seems_unchanged and not (self.checks_each_gradient and gradient.numel() <= MAX_KEPT_NUMBERS):
             now.value = before.value
             return now, before.value
-        now.value = self._probe.measure(gradient)
-        if now.mark[0] == before.mark[0] and self._probe.have_same_numbers(before, now):
+        now.value = self.probe.measure(gradient)
+        if now.mark[0] == before.mark[0] and self.probe.have_same_numbers(before, now):
             self.trace.values.pop()  # the measurement only showed that nothing changed
             now.value = before.value
             return now, before.value
@@ -130,19 +131,19 @@ class GradientFlow:
         kind: StepKind = "aliased" if cause is not None else "unknown_hook"
         self._log(kind, *place, before=expected, after=now.value, cause=cause)
 
-    def _collect_inputs(self, node: int, gradients: Gradients) -> list[Fingerprint | None]:
+    def collect_inputs(self, node: int, gradients: Gradients) -> list[Fingerprint | None]:
         """Fingerprint the input gradients of a node. Its tensors' hooks have run, and ``retain_grad`` has stored."""
         if not (self._arrived or self._retained):
             if len(gradients) == 1:
-                return [self._arrive((node, 0), gradients[0])]
-            return [self._arrive((node, output), gradient) for output, gradient in enumerate(gradients)]
+                return [self.arrive((node, 0), gradients[0])]
+            return [self.arrive((node, output), gradient) for output, gradient in enumerate(gradients)]
         inputs: list[Fingerprint | None] = []
         for output, gradient in enumerate(gradients):
             place = (node, output)
             if place in self._arrived:
                 fingerprint = self._after_tensor_hooks(place, self._arrived.pop(place), gradient)
             else:
-                fingerprint = self._arrive(place, gradient)
+                fingerprint = self.arrive(place, gradient)
             if place in self._retained:
                 self._retain(place, fingerprint)
             inputs.append(fingerprint)
@@ -153,7 +154,7 @@ class GradientFlow:
     ) -> Fingerprint | None:
         """Fingerprint a gradient after its tensor's hooks; compare it with what the last observer among them saw."""
         if gradient is None or before is None:
-            return self._probe.fingerprint(gradient)
+            return self.probe.fingerprint(gradient)
         now, expected = self._compare_with_last(before, gradient)
         if now.value != expected:
             self._log_change(place, expected, now)
@@ -165,7 +166,7 @@ class GradientFlow:
         if tensor is None or fingerprint is None:
             return
         stored = None if before is None else tensor.grad  # with an old gradient, the sum is stored
-        after = fingerprint.value if stored is None else self._probe.measure(stored)
+        after = fingerprint.value if stored is None else self.probe.measure(stored)
         self._log("retain_grad", *place, before=before, after=after)
 
     def _log_compute(
@@ -180,7 +181,7 @@ class GradientFlow:
                 if fingerprint.layout is not None:
                     fingerprint.value = self._value_if_view(gradient, fingerprint, incoming)
                 if fingerprint.value is None:
-                    fingerprint.value = self._probe.measure(gradient)
+                    fingerprint.value = self.probe.measure(gradient)
             fingerprints.append(fingerprint)
         self._rows.append_compact((self.number, node, value_numbers(incoming), value_numbers(fingerprints)))
         return fingerprints
@@ -200,12 +201,32 @@ class GradientFlow:
         self.trace.values.append(row.reshaped(shape) if isinstance(row, DeferredRow) else (shape, *row[1:]))
         return len(self.trace.values) - 1
 
-    def _send(self, node: int, fingerprints: list[Fingerprint | None]) -> None:
+    def node_begins(self, node: int, inputs: list[Fingerprint | None]) -> None:
+        """Note that a node computes next, with the input gradients that came out of the hooks in front of it."""
+        self._incoming[node] = inputs
+        self._computing = node
+        if node in self._leaves:
+            self._grad_before[node] = value_of(self._fingerprint_grad(node))
+
+    def node_computed(self, node: int, outputs: Gradients, inputs: Gradients) -> list[Fingerprint | None]:
+        """Record that a node has computed ``outputs`` from ``inputs``; return what it is about to send."""
+        self._note_inputs(node, inputs)
+        if node in self._leaves:
+            self.log_accumulate(node)
+            return []
+        return self._log_compute(node, outputs, self._incoming.pop(node, []))
+
+    def tensor_hooks_ended(self, place: NodeOutput, fingerprint: Fingerprint | None) -> None:
+        """Note the gradient that came out of the hooks of a tensor."""
+        self._arrived[place] = fingerprint
+
+    def send(self, node: int, fingerprints: list[Fingerprint | None]) -> None:
+        """Note that a node sends gradients along its edges."""
         for slot, (fingerprint, place) in enumerate(zip(fingerprints, self._out_edges.get(node, ()), strict=False)):
             if place is not None and fingerprint is not None:
                 self._sent.setdefault(place, []).append((node, slot, fingerprint))
 
-    def _log_accumulate(self, node: int) -> None:
+    def log_accumulate(self, node: int) -> None:
         """Record once that AccumulateGrad has written ``.grad``, though several observers may call this."""
         if node not in self._grad_before:
             return
@@ -218,17 +239,17 @@ class GradientFlow:
         if before is None:
             after = incoming.value
         else:
-            after = None if node in self.unreadable_grads else self._probe.measure(leaf.grad)
+            after = None if node in self.unreadable_grads else self.probe.measure(leaf.grad)
         self._log("accumulate", node, 0, before=before, after=after)
 
     def _fingerprint_grad(self, node: int) -> Fingerprint | None:
         leaf = self._leaves[node]()
-        return None if leaf is None else self._probe.fingerprint(leaf.grad)
+        return None if leaf is None else self.probe.fingerprint(leaf.grad)
 
     def _note_inputs(self, node: int, gradients: Gradients) -> None:
         """Note the inputs of a node, unless an observer in front of it did so."""
         if node not in self.observed_in_front:
-            self._incoming[node] = self._collect_inputs(node, gradients)
+            self._incoming[node] = self.collect_inputs(node, gradients)
             if node in self._leaves:  # no user code runs in this pass, so ``.grad`` is as it was at the start
                 self._grad_before[node] = self._grads.get(node)
 

@@ -2,19 +2,21 @@
 
 from typing import Any, cast
 
+import torch
+
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer, extract_gradients
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.passes.gradient_flow import GradientFlow
+from hookviz.recorder.passes.hook_kinds import HOOKS_OF_KIND, Change
 from hookviz.recorder.passes.hook_registry import HookRegistry
 from hookviz.recorder.passes.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.torch.engine_order import next_node
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
-from hookviz.trace.rows import Subject
 
 SMALL_GRAPH = 256
 """In graphs with up to this many nodes hookviz also looks for hooks that were registered unseen."""
@@ -40,19 +42,7 @@ class PassObserver(GradientFlow):
 
     def enter(self, dict_observer: HookDictObserver, arguments: tuple[Any, ...]) -> list[Fingerprint | None]:
         """Handle the first observer of a dict: record everything that happened before it."""
-        if dict_observer.kind == "node_pre_hook":
-            return self._collect_inputs(dict_observer.node, arguments[0])
-        if dict_observer.kind == "node_post_hook":
-            self._note_inputs(dict_observer.node, arguments[1])
-            if dict_observer.node not in self._leaves:
-                return self._log_compute(dict_observer.node, arguments[0], self._incoming.pop(dict_observer.node, []))
-            self._log_accumulate(dict_observer.node)
-            return []
-        if dict_observer.kind == "tensor_hook":
-            return [self._arrive(dict_observer.place, arguments[0])]
-        if dict_observer.kind == "post_accumulate_hook":
-            self._log_accumulate(dict_observer.node)
-        return [self._probe.fingerprint(tensor) for tensor in extract_gradients(dict_observer, arguments)]
+        return HOOKS_OF_KIND[dict_observer.kind].enter(self, dict_observer, arguments)
 
     def before_hook(self, hook: Hook) -> None:
         """Read the collected gradients if ``hook``, which runs next, is a multi-grad hook.
@@ -61,7 +51,7 @@ class PassObserver(GradientFlow):
         """
         unwrapped = unwrap_hook(hook)
         collected = collected_gradients(hook, current_task()) if unwrapped is not None and unwrapped.waits else None
-        self._multi_grad_inputs = None if collected is None else MultiGradInputs(self._probe, *collected)
+        self._multi_grad_inputs = None if collected is None else MultiGradInputs(self.probe, *collected)
 
     def hook_fired(
         self,
@@ -71,70 +61,75 @@ class PassObserver(GradientFlow):
         arguments: tuple[Any, ...],
     ) -> Any:
         """Record that one of the user's hooks has run, by comparing the gradients before it with those after it."""
-        gradients = extract_gradients(dict_observer, arguments)
-        count = len(arguments[1]) if dict_observer.kind == "full_backward_hook" else len(gradients)
-        now, effect = self._probe.compare(iteration.last[:count], gradients[:count])
+        kind, last = HOOKS_OF_KIND[dict_observer.kind], iteration.last
+        gradients = kind.gradients(arguments)
+        count = kind.count_replaceable(arguments, gradients)
+        now, effect = self.probe.compare(last[:count], gradients[:count])
         # After the gradients comes grad_output, which hooks may not change.
-        outputs, output_effect = self._probe.compare(iteration.last[count:], gradients[count:])
+        outputs, output_effect = self.probe.compare(last[count:], gradients[count:])
         if not self.hooks.has_run(entry[1]):
             return now
         hook = self.hooks.hook_number(dict_observer, entry)
-        row = self.trace.hook_rows[hook]
-        before, after = [value_of(g) for g in iteration.last[:count]], [value_of(g) for g in now]
-        subject: Subject = "gradient"
-        if dict_observer.kind == "post_accumulate_hook":
-            subject = "data" if before[:1] == after[:1] and before != after else "gradient"
-            before, after = ([x[1 if subject == "data" else 0]] for x in (before, after))
-            if self._refused_hook is None and arguments[0] is not self._leaves[dict_observer.node]():
-                self._refused_hook = hook
+        if self._refused_hook is None and kind.is_refused(arguments, self._find_leaf(dict_observer.node)):
+            self._refused_hook = hook
+        change = kind.judge(Change(_values_of(last[:count]), _values_of(now), effect))
         if (effect, output_effect) == ("kept", "edited"):
-            subject, effect = "grad_output", output_effect
-            before, after = [value_of(g) for g in iteration.last[count:]], [value_of(g) for g in outputs]
-        labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        if row.kind == "multi_grad_hook" and self._multi_grad_inputs is not None:
-            before, after, other_effect = self._multi_grad_inputs.compare_with_now(before[0], after[0])
-            effect = effect if other_effect == "kept" else other_effect
-            names = self.hooks.tensor_names(entry[1], len(before))
-            labels = names, names
-        step = self._log(
-            cast(StepKind, row.kind),  # the step of a hook has the kind of the hook
+            change = Change(_values_of(last[count:]), _values_of(outputs), output_effect, "grad_output")
+        if self._multi_grad_inputs is not None and self.trace.hook_rows[hook].kind == "multi_grad_hook":
+            change = self._judge_multi_grad(entry[1], self._multi_grad_inputs, change)
+        step = self._log_hook(dict_observer, entry, iteration, hook, change, outputs)
+        edited = (now if change.effect == "edited" else []) + (outputs if output_effect == "edited" else [])
+        self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
+        return now + outputs
+
+    def _find_leaf(self, node: int) -> torch.Tensor | None:
+        reference = self._leaves.get(node)
+        return None if reference is None else reference()
+
+    def _judge_multi_grad(self, hook: Hook, inputs: MultiGradInputs, change: Change) -> Change:
+        """Return what a multi-grad hook did to all of its gradients, from what it did to the last one."""
+        before, after, other_effect = inputs.compare_with_now(change.before[0], change.after[0])
+        names = self.hooks.tensor_names(hook, len(before))
+        effect = change.effect if other_effect == "kept" else other_effect
+        return change._replace(before=before, after=after, effect=effect, labels=(names, names))
+
+    def _log_hook(
+        self,
+        dict_observer: HookDictObserver,
+        entry: tuple[Any, Hook],
+        iteration: HookIteration[Fingerprint | None],
+        hook: int,
+        change: Change,
+        outputs: list[Fingerprint | None],
+    ) -> int:
+        return self._log(
+            cast(StepKind, self.trace.hook_rows[hook].kind),  # the step of a hook has the kind of the hook
             dict_observer.node,
             dict_observer.output,
             hook=hook,
             place=self.hooks.find_place(dict_observer, iteration.hooks, entry),
-            before=single_or_tuple(before),
-            after=single_or_tuple(after),
-            effect=effect,
+            before=single_or_tuple(change.before),
+            after=single_or_tuple(change.after),
+            effect=change.effect,
             parts=tuple((None, 0, value_of(g)) for g in outputs),
-            subject=subject,
+            subject=change.subject,
             call=self.hooks.call_number(dict_observer, entry),
-            labels=labels,
+            labels=change.labels,
         )
-        edited = (now if effect == "edited" else []) + (outputs if output_effect == "edited" else [])
-        self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
-        return now + outputs
 
     def node_ran(self, node: int, outputs: Gradients, inputs: Gradients) -> None:
         """Record that a node without hooks of the user's behind it has computed ``outputs`` from ``inputs``."""
         if node in self._leaves:
             self._note_inputs(node, inputs)
-            self._log_accumulate(node)
+            self.log_accumulate(node)
         else:
             # An observer may have been put in front of the node while it ran: it saw no inputs.
-            incoming = self._incoming.pop(node) if node in self._incoming else self._collect_inputs(node, inputs)
-            self._send(node, self._log_compute(node, outputs, incoming))
+            incoming = self._incoming.pop(node) if node in self._incoming else self.collect_inputs(node, inputs)
+            self.send(node, self._log_compute(node, outputs, incoming))
 
     def leave(self, dict_observer: HookDictObserver, last: list[Fingerprint | None]) -> None:
         """Handle the last observer of a dict: what it saw is what moves on."""
-        if dict_observer.kind == "node_pre_hook":
-            self._incoming[dict_observer.node] = last
-            self._computing = dict_observer.node
-            if dict_observer.node in self._leaves:
-                self._grad_before[dict_observer.node] = value_of(self._fingerprint_grad(dict_observer.node))
-        elif dict_observer.kind == "node_post_hook":
-            self._send(dict_observer.node, last)
-        elif dict_observer.kind == "tensor_hook":
-            self._arrived[dict_observer.place] = last[0]
+        HOOKS_OF_KIND[dict_observer.kind].leave(self, dict_observer, last)
 
     # -- how the pass ended
 
@@ -192,9 +187,13 @@ class PassObserver(GradientFlow):
                 continue
             fingerprint = None
             if place in self._sent:
-                fingerprint = self._arrive(place, gradient)
+                fingerprint = self.arrive(place, gradient)
             elif gradient is not None:
-                fingerprint = self._probe.fingerprint(gradient)
+                fingerprint = self.probe.fingerprint(gradient)
             if place in self._retained:
                 self._retain(place, fingerprint)
             self._log("returned", *place, after=value_of(fingerprint))
+
+
+def _values_of(fingerprints: list[Fingerprint | None]) -> list[int | None]:
+    return [value_of(fingerprint) for fingerprint in fingerprints]
