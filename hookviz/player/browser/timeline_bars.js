@@ -4,7 +4,7 @@ import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "./d
 import { colourAt, positionOnScale, normScale, formatNorm } from "./norm_scale.js";
 import { legendKinds } from "./stepping.js";
 import { hideLaterNorms } from "./questions.js";
-import { dragOn, makeSlider, sliderValue } from "./timeline.js";
+import { dragOn, makeSlider, sliderValue } from "./timeline_slider.js";
 import { drawBands, drawColumns, drawKinds, openCanvas } from "./timeline_canvas.js";
 import { GROUPS, makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "./timeline_window.js";
 
@@ -14,7 +14,7 @@ import { GROUPS, makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange }
 
 /**
  * @param {Context} context
- * @returns {import("./timeline.js").Timeline}
+ * @returns {import("./timeline_slider.js").Timeline}
  */
 export function makeBars(context) {
   const bars = new Bars(context);

@@ -2,7 +2,7 @@
 
 import { findElement, makeElement, setAttributes } from "./dom.js";
 import { stateAt } from "./stepping.js";
-import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline.js";
+import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
 
 /** @import { Context } from "./types" */
 
@@ -10,7 +10,7 @@ const RING = "M-10,0a10,10 0 1 0 20,0a10,10 0 1 0 -20,0z";
 
 /**
  * @param {Context} context
- * @returns {import("./timeline.js").Timeline}
+ * @returns {import("./timeline_slider.js").Timeline}
  */
 export function makeTicks(context) {
   const { run: { steps }, content, driver, signal } = context;
