@@ -7,6 +7,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from hookviz.trace.columns import Long, Refers
+from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.tables import TraceTables
 
 Change = Callable[[Any], Any]
@@ -149,7 +150,7 @@ def _change_places(changes: list[tuple[Change | None, Any]]) -> Change | None:
     return change_row
 
 
-def change_tables(trace: TraceTables, choose: Choice) -> None:
+def change_tables(trace: NamedTables, choose: Choice) -> None:
     """Change all tables of a trace, in place."""
     for name, declared in declared_tables().items():
         change = make_change(declared, choose)
@@ -158,7 +159,7 @@ def change_tables(trace: TraceTables, choose: Choice) -> None:
     trace.clear_caches()
 
 
-def renumber_tables(trace: TraceTables, numbers: Numbers) -> None:
+def renumber_tables(trace: NamedTables, numbers: Numbers) -> None:
     """Replace the indexes in all tables of a trace, in place; the tables themselves keep their order."""
     change_tables(trace, partial(_choose_number, numbers))
 

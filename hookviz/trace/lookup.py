@@ -4,13 +4,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, TensorRow
+from hookviz.trace.tables import TraceTables
 from hookviz.trace.unfired_rows import identity_of
-
-if TYPE_CHECKING:
-    from hookviz.trace.tables import TraceTables
 
 TableSizes = tuple[int, ...]
 
@@ -26,7 +24,7 @@ class PassHooks(NamedTuple):
     """Hook → its place in its hook dict."""
 
 
-def table_sizes(trace: "TraceTables") -> TableSizes:
+def table_sizes(trace: TraceTables) -> TableSizes:
     """Return the sizes of the tables of ``trace``: if one changes, as during a recording, the indexes are outdated."""
     tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
     return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked, trace.unfired_rows)))
@@ -38,7 +36,7 @@ class Lookup:
     It refers to the tables, not to the trace: without a reference cycle, an unused trace is freed at once.
     """
 
-    def __init__(self, trace: "TraceTables") -> None:
+    def __init__(self, trace: TraceTables) -> None:
         self.size = table_sizes(trace)
         self._ops, self._edges, self._rows = trace.ops, trace.edges, trace.rows
         self._tensors, self._roots, self._hooked = trace.tensors, trace.roots, trace.hooked

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from hookviz.support.messages import join, say
+from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
 from hookviz.trace.steps import Part, Step, make_step
-from hookviz.trace.tables import TraceTables
 from hookviz.trace.values import Value, Values
 
 MAX_LISTED = 8
@@ -74,10 +74,10 @@ def _say_pass(step: Step) -> Iterator[str]:
         yield say("sentence.pass", number=format_pass_number(step.trace, step.pass_id))
 
 
-def format_pass_number(trace: TraceTables, pass_id: int) -> str:
+def format_pass_number(trace: NamedTables, pass_id: int) -> str:
     """Write the number of a pass with a comma after each group of three digits.
 
-    >>> format_pass_number(TraceTables(dropped=1203), 0)
+    >>> format_pass_number(NamedTables(dropped=1203), 0)
     '1,204'
     """
     return f"{trace.pass_number(pass_id):,}"

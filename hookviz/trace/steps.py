@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, overload
 
 from hookviz.trace.hooks import Hook
+from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import Effect, ScaleRow, StepKind, StepRow
-from hookviz.trace.tables import TraceTables
 from hookviz.trace.values import Value, Values
 
 
@@ -45,7 +45,7 @@ class Step:
     """The index of the node that the step is about, or whose tensor it is about."""
     output: int | None
     """The output of the node at which the tensor is, for a step about a tensor."""
-    trace: TraceTables = field(repr=False, compare=False)
+    trace: NamedTables = field(repr=False, compare=False)
 
     @property
     def sentence(self) -> str:
@@ -91,7 +91,7 @@ class Step:
 class Steps(Sequence[Step]):
     """The steps of a trace, each created when it is accessed."""
 
-    def __init__(self, trace: TraceTables) -> None:
+    def __init__(self, trace: NamedTables) -> None:
         self._trace = trace
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class Steps(Sequence[Step]):
         return make_step(self._trace, self._trace.at(index))
 
 
-def make_step(trace: TraceTables, index: int) -> Step:
+def make_step(trace: NamedTables, index: int) -> Step:
     """Make the step of row ``index``."""
     row = trace.rows[index]
     hook = None if row.hook is None else trace.hook(row.hook, row.place)

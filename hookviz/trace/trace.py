@@ -2,13 +2,13 @@
 
 from hookviz.support.messages import say
 from hookviz.support.table import Table
+from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import HOOK_KINDS, StepRow
 from hookviz.trace.sentences import format_firing, format_pass_number
 from hookviz.trace.steps import Step, Steps, make_step
-from hookviz.trace.tables import TraceTables
 
 
-class TraceData(TraceTables):
+class TraceData(NamedTables):
     """The steps that happened inside ``record()``.
 
     It has no views: ``hookviz.Trace`` adds them.

@@ -1,6 +1,5 @@
 """Follows the gradients of one backward pass: sent by a node, arriving at a tensor, accumulated into ``.grad``."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -18,7 +17,7 @@ from hookviz.recorder.fingerprint import (
 from hookviz.recorder.passes.gradient_probe import GradientProbe
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
 from hookviz.trace.compact_rows import StepRows
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS, DeferredRow
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 Parts = tuple[tuple[int | None, int, int | None], ...]
 
@@ -179,27 +178,12 @@ class GradientFlow:
             fingerprint = None if gradient is None else fingerprint_of(gradient)
             if gradient is not None and fingerprint is not None:
                 if fingerprint.layout is not None:
-                    fingerprint.value = self._value_if_view(gradient, fingerprint, incoming)
+                    fingerprint.value = self.probe.value_if_view(gradient, fingerprint, incoming)
                 if fingerprint.value is None:
                     fingerprint.value = self.probe.measure(gradient)
             fingerprints.append(fingerprint)
         self._rows.append_compact((self.number, node, value_numbers(incoming), value_numbers(fingerprints)))
         return fingerprints
-
-    def _value_if_view(
-        self, gradient: torch.Tensor, fingerprint: Fingerprint, incoming: Sequence[Fingerprint | None]
-    ) -> int | None:
-        """Return the value number of a large gradient that is the incoming one with other strides, else None."""
-        origin = incoming[0] if len(incoming) == 1 else None
-        if (
-            origin is None
-            or origin.value is None
-            or (origin.mark, origin.layout) != (fingerprint.mark, fingerprint.layout)
-        ):
-            return None
-        row, shape = self.trace.values[origin.value], tuple(gradient.shape)
-        self.trace.values.append(row.reshaped(shape) if isinstance(row, DeferredRow) else (shape, *row[1:]))
-        return len(self.trace.values) - 1
 
     def node_begins(self, node: int, inputs: list[Fingerprint | None]) -> None:
         """Note that a node computes next, with the input gradients that came out of the hooks in front of it."""

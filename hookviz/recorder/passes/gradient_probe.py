@@ -1,5 +1,7 @@
 """Measures gradients, and tells what a hook did to them."""
 
+from collections.abc import Sequence
+
 import torch
 
 from hookviz.autograd.tensor_statistics import append_value
@@ -32,6 +34,21 @@ class GradientProbe:
             None if fingerprint.value is None else self.trace.values[fingerprint.value] for fingerprint in (one, other)
         ]
         return one.mark == other.mark if any(isinstance(row, DeferredRow) for row in rows) else is_same_value(*rows)
+
+    def value_if_view(
+        self, gradient: torch.Tensor, fingerprint: Fingerprint, incoming: Sequence[Fingerprint | None]
+    ) -> int | None:
+        """Return the value number of a large gradient that is the incoming one with other strides, else None."""
+        origin = incoming[0] if len(incoming) == 1 else None
+        if (
+            origin is None
+            or origin.value is None
+            or (origin.mark, origin.layout) != (fingerprint.mark, fingerprint.layout)
+        ):
+            return None
+        row, shape = self.trace.values[origin.value], tuple(gradient.shape)
+        self.trace.values.append(row.reshaped(shape) if isinstance(row, DeferredRow) else (shape, *row[1:]))
+        return len(self.trace.values) - 1
 
     def compare(self, last: list[Fingerprint | None], gradients: Gradients) -> tuple[list[Fingerprint | None], str]:
         """Return the fingerprints of ``gradients`` now, and what a hook did to them: "kept", "edited" or "replaced"."""

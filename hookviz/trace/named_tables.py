@@ -1,0 +1,170 @@
+"""The tables of a trace with what is looked up in them: names, values, hooks."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hookviz.support.messages import say
+from hookviz.support.source_code import Source
+from hookviz.trace.hooks import Hook
+from hookviz.trace.lookup import Lookup, table_sizes
+from hookviz.trace.rows import MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookPlace, HookRow, StepRow
+from hookviz.trace.tables import TraceTables
+from hookviz.trace.tensor_names import TensorNames
+from hookviz.trace.values import Value, Values
+
+
+@dataclass(repr=False)
+class NamedTables(TraceTables):
+    """The tables of a trace, and the lookup of names, values and hooks in them, which is kept while no table grows."""
+
+    _lookup: Lookup | None = field(default=None, init=False, compare=False)
+    _naming: TensorNames | None = field(default=None, init=False, compare=False)
+    _hook_indexes: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
+    _listed_hooks: dict[int, set[int]] = field(default_factory=dict, init=False, compare=False)
+    """Pass → the same hooks as in ``hooked``, as a set, for the passes that are running."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What could not be observed, and why, in sentences."""
+        return [note.text for note in self.remarks]
+
+    def pass_number(self, pass_id: int) -> int:
+        """Return the number of a pass among all that ran during the recording, counted from 1.
+
+        ``record(keep=...)`` drops passes and ``record(every=...)`` skips them; the others keep their numbers.
+        """
+        if pass_id < len(self.pass_numbers):
+            return self.pass_numbers[pass_id]
+        return pass_id + 1 + (self.pass_numbers[-1] - len(self.pass_numbers) if self.pass_numbers else self.dropped)
+
+    @property
+    def lacks_passes(self) -> bool:
+        """Whether passes ran, before or between those of the trace, that the trace does not hold."""
+        last = len(self.roots) - 1
+        return last >= 0 and self.pass_number(last) != last + 1  # numbers increase, so one gap moves the last
+
+    def value(self, index: Any) -> Values:
+        """Return the value with this index; a tuple for a tuple of indexes."""
+        if index is None:
+            return None
+        if isinstance(index, int):
+            return Value(*self.values[index])
+        return tuple(None if i is None else Value(*self.values[i]) for i in index)
+
+    def hook(self, index: int, place: HookPlace | None = None) -> Hook:
+        """Return the hook with this index; ``place`` is its place when it fired, by default that in its last pass."""
+        row = self.hook_rows[index]
+        on = self._get_owner_name(row)
+        place = place or self.place(index, self.lookup.last_passes.get(index))
+        source = Source(row.name, row.file, row.line, row.text, row.mark)
+        is_on_tensor = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+        is_unnamed = is_on_tensor and (row.node, row.output) not in self.naming.tensors
+        variant = ".unnamed" if is_unnamed else ".global" if "global" in row.flags else ""
+        return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
+
+    def place(self, index: int, pass_id: int | None) -> HookPlace:
+        """Return the place of a hook in its dict when a pass ran; among the hooks of all passes if that is None."""
+        return self.lookup.hooks(pass_id).places[index]
+
+    def _get_owner_name(self, row: HookRow) -> str:
+        """Return the name of the tensor, node, module or optimizer that has a hook."""
+        if row.kind in STEP_HOOK_KINDS:
+            return self.optimizer(row.optimizer)
+        return self.module(row.module) if row.kind in MODULE_HOOK_KINDS else self.name(row.node, row.output)
+
+    def optimizer(self, index: int | None) -> str:
+        """Return the name of an optimizer; None is all optimizers."""
+        return say("name.optimizers") if index is None else self.optimizers[index].name
+
+    def module(self, index: int | None) -> str:
+        """Return the name of a module; None is all modules."""
+        return say("name.modules") if index is None else self.modules[index].name
+
+    def call(self, index: int) -> str:
+        """Return the name of a module call: that of its module, with a number if it is not the first call."""
+        row = self.calls[index]
+        name = self.module(row.module)
+        return name if row.number < 2 else say("name.call", module=name, number=row.number)
+
+    def name(self, node: int | None, output: int | None = None) -> str:
+        """Return the name of the tensor at an ``output`` of a node, or of the node itself; "" without a node."""
+        if node in self.outside:
+            return say("name.outside", name=self._get_graph_name(node, output))
+        return self._get_graph_name(node, output)
+
+    def _get_graph_name(self, node: int | None, output: int | None) -> str:
+        if node is None:
+            return ""
+        naming, op = self.naming, self.ops[node]
+        tensor = naming.tensors.get((node, output or 0))
+        if output is not None and tensor is not None:
+            return tensor
+        if tensor is not None:
+            return say("name.node", op=op, tensor=tensor)
+        if output is not None and op == "AccumulateGrad":
+            return say("name.leaf", number=node)
+        return say("name.number", op=op, number=node) if op in naming.repeated else op
+
+    def outputs(self, node: int) -> list[int]:
+        """Return the outputs of ``node`` to which an edge leads, or at which a pass begins."""
+        return self.lookup.outputs.get(node, [])
+
+    @property
+    def naming(self) -> TensorNames:
+        """The names of tensors and nodes, updated while the trace grows."""
+        if self._naming is None or not self._naming.update(self.ops, self.tensors):
+            self._naming = TensorNames(self.ops, self.tensors)
+        return self._naming
+
+    @property
+    def lookup(self) -> Lookup:
+        """The tables by pass, node and call. It is rebuilt after a table has grown, so a recording must not use it."""
+        if self._lookup is None or self._lookup.size != table_sizes(self):
+            self._lookup = Lookup(self)
+        return self._lookup
+
+    def clear_caches(self) -> None:
+        """Clear all caches after rows of a table were replaced."""
+        self._lookup, self._naming, self._hook_indexes, self._listed_hooks = None, None, {}, {}
+
+    def get_hook_index(self, row: HookRow) -> int:
+        """Return the index of ``row`` in ``hook_rows``; a new hook is appended."""
+        if len(self._hook_indexes) != len(self.hook_rows):
+            self._hook_indexes = {known_row: index for index, known_row in enumerate(self.hook_rows)}
+        index = self._hook_indexes.setdefault(row, len(self.hook_rows))
+        if index == len(self.hook_rows):
+            self.hook_rows.append(row)
+        return index
+
+    def list_hook(self, pass_id: int, index: int) -> None:
+        """Add a hook to ``hooked`` of a pass, unless it is there; a set makes that quick for thousands of hooks."""
+        listed = self._listed_hooks.get(pass_id)
+        if listed is None:
+            listed = self._listed_hooks[pass_id] = set(self.hooked[pass_id])
+        if index not in listed:
+            listed.add(index)
+            self.hooked[pass_id].append(index)
+
+    def forget_listed_hooks(self, pass_id: int) -> None:
+        """Free the set of hooks of a pass that has ended."""
+        self._listed_hooks.pop(pass_id, None)
+
+    def get_subject_name(self, row: StepRow) -> str:
+        """Return the name of the optimizer, module call, node or tensor that a step is about."""
+        if row.optimizer is not None:
+            return self.optimizer(row.optimizer)
+        return self.call(row.call) if row.call is not None else self.name(row.node, row.output)
+
+    def at(self, step: int) -> int:
+        """Convert ``step`` to an index from 0; a negative number counts from the end.
+
+        Raises:
+            IndexError: there is no such step.
+            TypeError: ``step`` is not an integer.
+        """
+        if isinstance(step, bool) or not isinstance(step, int):
+            raise TypeError(say("error.step.type", kind=type(step).__name__))
+        if not -len(self.rows) <= step < len(self.rows):
+            key = "error.step" if self.rows else "error.step.empty"
+            raise IndexError(say(key, step=step, last=len(self.rows) - 1))
+        return step % len(self.rows)
