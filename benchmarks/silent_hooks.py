@@ -22,7 +22,7 @@ MEASURED = ("scalars", "mlp", "resnet", "encoder")
 NOTES = (
     (HookLog, "pass_begins"),
     (HookLog, "unfollowed_call"),
-    (UnfiredHookWriter, "write"),
+    (UnfiredHookWriter, "close"),
     (MissingParameters, "close"),
     (TrainingTracker, "add_update"),
 )

@@ -5,6 +5,7 @@ import sys
 import threading
 import warnings
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -419,3 +420,13 @@ def test_symbolic_tracing_does_not_disturb_the_recording() -> None:
         fast(leaf(3.0))
         net(leaf(3.0))
     assert [step.on for step in steps_of(trace, "call")][-3:] == ["net", "net.l1", "net.l2"]
+
+
+def test_the_package_is_added_once_to_the_rules_of_the_compiler() -> None:
+    """torch compiles its rules anew at each addition: with one for each recording, recordings became ever slower."""
+    rules = pytest.importorskip("torch._dynamo.trace_rules")
+    own = str(Path(hv.__file__).parent) + "/"
+    for _ in range(3):
+        with hv.record():
+            pass
+    assert rules.SKIP_DIRS.count(own) == 1

@@ -63,7 +63,8 @@ def skip_package(package: str) -> None:
     """Make the compiler run the functions of ``package`` uncompiled, instead of compiling them with a warning."""
     rules: Any = sys.modules.get(TRACE_RULES)
     folders = getattr(rules, "SKIP_DIRS", ())
-    own_folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+    # torch compiles its rules anew for each that is added, so one is added only once.
+    own_folder = os.path.join(os.path.dirname(str(sys.modules[package].__file__)), "")
     if not any(own_folder == folder for folder in folders) and hasattr(rules, "add"):
         rules.add(package)
 
