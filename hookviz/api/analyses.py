@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from hookviz.api.holder import TableHolder
+
 if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
     from hookviz.analysis.formulas.reasons import Reason
@@ -9,15 +11,10 @@ if TYPE_CHECKING:
     from hookviz.analysis.missing_gradients import MissingGradient
     from hookviz.analysis.unfired import UnfiredHook
     from hookviz.support.table import Table
-    from hookviz.trace import TraceData
 
 
-class TraceAnalyses:
+class TraceAnalyses(TableHolder):
     """Adds the analyses to a trace; the code of each one is imported when it is first called."""
-
-    @property
-    def _data(self) -> "TraceData":
-        raise NotImplementedError
 
     @property
     def findings(self) -> "Table[Finding]":

@@ -3,18 +3,14 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from hookviz.api.holder import TableHolder
+
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hookviz.trace import TraceData
 
-
-class TraceListings:
+class TraceListings(TableHolder):
     """Adds the listings to a trace; the code of each one is imported when it is first called."""
-
-    @property
-    def _data(self) -> "TraceData":
-        raise NotImplementedError
 
     def text(self, steps: Iterable[int] | None = None, width: int | None = None) -> str:
         """Return a timeline as plain text: one line per step, and a heading for each pass.

@@ -1,16 +1,13 @@
 """What a trace holds: its steps, its notes, and which passes of the recording they belong to."""
 
+from hookviz.api.holder import TableHolder
 from hookviz.support.table import Table
-from hookviz.trace import Step, Steps, TraceData
+from hookviz.trace import Step, Steps
 from hookviz.trace.value_rows import StatisticsMode
 
 
-class TracePasses:
+class TracePasses(TableHolder):
     """Adds the steps and passes to a trace."""
-
-    @property
-    def _data(self) -> TraceData:
-        raise NotImplementedError
 
     @property
     def steps(self) -> Steps:

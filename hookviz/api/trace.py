@@ -33,15 +33,6 @@ class Trace(TracePasses, TraceAnalyses, TraceListings, Displayable):
     (5, 'λ grad * 10 on x replaced the gradient: 6 → 60.')
     """
 
-    def __init__(self, data: TraceData | None = None) -> None:
-        self._tables = TraceData() if data is None else data
-
-    @property
-    def _data(self) -> TraceData:
-        """The tables, with all rows expanded once the recording is over."""
-        self._tables.expand()
-        return self._tables
-
     def figure(self, step: int | None = None, *, tensors: bool = False) -> "Figure":
         """Draw the picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
 

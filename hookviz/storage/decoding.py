@@ -1,6 +1,5 @@
 """Check the data of a JSON file against the format and build a trace from it."""
 
-from collections.abc import Callable
 from typing import Any, get_origin
 
 from hookviz.storage.schema import DamagedError, NumberText, check_file, shorten_fault
@@ -52,7 +51,7 @@ def _decode_table(table: Any, declared: Any, count: int) -> Any:
     if get_origin(declared) is set:
         return set(table)
     change = make_change(declared, _choose_decoder)
-    return table if change is None else change(table)
+    return table if change is None else change(table, None)
 
 
 def _decode_column(row_type: Any, name: str, declared: Any, table: Any, count: int) -> list[Any]:
@@ -61,22 +60,18 @@ def _decode_column(row_type: Any, name: str, declared: Any, table: Any, count: i
     if len(cells) < count:
         return [row_type._field_defaults[name]] * count
     change = make_change(declared, _choose_decoder)
-    return cells if change is None else [change(cell) for cell in cells]
+    return cells if change is None else [change(cell, None) for cell in cells]
 
 
 def _choose_decoder(declared: Any) -> Change | None:
     """Return the function that decodes a number that JSON may not be able to write, or a tuple with names."""
     if Nested() in marks_of(declared):
-        return _decode_setting
+        return lambda x, _: _decode_setting(x)
     if declared is Any or declared is float:
-        return _decode_number
+        return lambda x, _: _decode_number(x)
     if isinstance(declared, type) and declared_columns(declared):
-        return _make_decoder(declared)
+        return lambda x, _: declared(*x)
     return None
-
-
-def _make_decoder(tuple_type: type) -> Callable[[Any], Any]:
-    return lambda x: tuple_type(*x)
 
 
 def _decode_setting(x: Any) -> Any:

@@ -1,6 +1,6 @@
 """Change the cells of tables by what their columns declare: renumber indexes, leave out what must not be shown."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import fields
 from functools import cache, partial
 from types import NoneType, UnionType
@@ -10,8 +10,8 @@ from hookviz.trace.columns import Long, Refers
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.tables import TraceTables
 
-Change = Callable[[Any], Any]
-"""A function that returns what replaces a cell, or ``LOST``."""
+Change = Callable[[Any, Any], Any]
+"""A function that takes a cell, and what the changes of all cells share, and returns what replaces it, or ``LOST``."""
 Choice = Callable[[Any], Change | None]
 """A function that returns the change of what is declared so; None if that has none, though its parts may have some."""
 
@@ -108,11 +108,11 @@ def _change_one_of(options: tuple[Any, ...], choose: Choice) -> Change | None:
         return None
     may_be_none = NoneType in options
 
-    def change(x: Any) -> Any:
+    def change(x: Any, shared: Any) -> Any:
         chosen = of_tuple if tuples and isinstance(x, tuple) else of_other
         if x is None or chosen is None:
             return x
-        changed = chosen(x)
+        changed = chosen(x, shared)
         return None if changed is LOST and may_be_none else changed
 
     return change
@@ -121,13 +121,13 @@ def _change_one_of(options: tuple[Any, ...], choose: Choice) -> Change | None:
 def _change_items(of_item: Change | None) -> Change | None:
     if of_item is None:
         return None
-    return lambda x: dict(item for item in map(of_item, x.items()) if item is not LOST)
+    return lambda x, shared: dict(item for one in x.items() if (item := of_item(one, shared)) is not LOST)
 
 
 def _change_each(of_part: Change | None) -> Change | None:
     if of_part is None:
         return None
-    return lambda x: type(x)(part for part in map(of_part, x) if part is not LOST)
+    return lambda x, shared: type(x)(part for one in x if (part := of_part(one, shared)) is not LOST)
 
 
 def _change_places(changes: list[tuple[Change | None, Any]]) -> Change | None:
@@ -136,10 +136,10 @@ def _change_places(changes: list[tuple[Change | None, Any]]) -> Change | None:
     if not changing:
         return None
 
-    def change_row(row: Any) -> Any:
+    def change_row(row: Any, shared: Any) -> Any:
         cells = list(row)
         for place, change, default in changing:
-            cell = change(cells[place])
+            cell = change(cells[place], shared)
             if cell is LOST:
                 if default is LOST:
                     return LOST
@@ -150,31 +150,39 @@ def _change_places(changes: list[tuple[Change | None, Any]]) -> Change | None:
     return change_row
 
 
-def change_tables(trace: NamedTables, choose: Choice) -> None:
-    """Change all tables of a trace, in place."""
+def change_tables(trace: NamedTables, change_of: Choice, shared: Any = None) -> None:
+    """Change all tables of a trace, in place; ``change_of`` returns the change of a whole table, None for none."""
     for name, declared in declared_tables().items():
-        change = make_change(declared, choose)
+        change = change_of(declared)
         if change is not None:
-            setattr(trace, name, change(getattr(trace, name)))
+            setattr(trace, name, change(getattr(trace, name), shared))
     trace.clear_caches()
 
 
 def renumber_tables(trace: NamedTables, numbers: Numbers) -> None:
     """Replace the indexes in all tables of a trace, in place; the tables themselves keep their order."""
-    change_tables(trace, partial(_choose_number, numbers))
+    change_tables(trace, partial(_renumbering, tables=frozenset(numbers)), numbers)
 
 
-def make_renumbering(row_type: type, numbers: Numbers) -> Change:
+def make_renumbering(row_type: type, numbers: Numbers) -> Callable[[Any], Any]:
     """Return a function that takes a row and returns it with new indexes."""
-    return make_change(row_type, partial(_choose_number, numbers)) or (lambda row: row)
+    change = _renumbering(row_type, tables=frozenset(numbers))
+    return lambda row: row if change is None else change(row, numbers)
 
 
-def _choose_number(numbers: Numbers, declared: Any) -> Change | None:
-    mark = _reference_of(declared)
-    if mark is None or mark.table not in numbers:
-        return None
-    new = numbers[mark.table].get
-    return lambda index: new(index, LOST)
+@cache
+def _renumbering(declared: Any, *, tables: Set[str]) -> Change | None:
+    """Return the change that renumbers references to ``tables``, made once: a long recording drops many passes."""
+
+    def choose(part: Any) -> Change | None:
+        mark = _reference_of(part)
+        return partial(_renumber, mark.table) if mark is not None and mark.table in tables else None
+
+    return make_change(declared, choose)
+
+
+def _renumber(table: str, index: int, numbers: Numbers) -> Any:
+    return numbers[table].get(index, LOST)
 
 
 def find_broken_references(trace: TraceTables) -> Iterator[tuple[str, int]]:
@@ -188,7 +196,7 @@ def find_broken_references(trace: TraceTables) -> Iterator[tuple[str, int]]:
             continue
         for index, row in enumerate(table.items() if isinstance(table, dict) else table):
             try:
-                check(row)
+                check(row, None)
             except IndexError:
                 yield name, index
 
@@ -198,7 +206,7 @@ def _choose_check(trace: TraceTables, declared: Any) -> Change | None:
     return None if mark is None else partial(_check_index, len(getattr(trace, mark.table)) + mark.or_end)
 
 
-def _check_index(size: int, index: int) -> int:
+def _check_index(size: int, index: int, _: None) -> int:
     if not 0 <= index < size:
         raise IndexError(index)
     return index

@@ -8,7 +8,7 @@ from typing import Any
 
 from hookviz.support.messages import say
 from hookviz.support.printable import describe_type
-from hookviz.trace.cells import LOST, Change, change_tables, marks_of
+from hookviz.trace.cells import LOST, Change, change_tables, make_change, marks_of
 from hookviz.trace.columns import Secret, Shows
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import BACKWARD_LOCATION, StepRow
@@ -39,7 +39,7 @@ def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> Tra
     remarks += [Note.of("redacted.notes", count=len(trace.remarks))] if trace.remarks else []
     secrets: set[Secret] = {*(() if source else ("source",)), *(() if values else ("values",))}
     copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows])
-    change_tables(copy, partial(_choose_secret, secrets))
+    change_tables(copy, partial(make_change, choose=partial(_choose_secret, secrets)))
     if not source:
         copy.hook_rows = [row._replace(name=_name_without_source(row.name)) for row in copy.hook_rows]
         copy.unfired_rows = [row._replace(name=_name_without_source(row.name)) for row in copy.unfired_rows]
@@ -52,7 +52,7 @@ def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> Tra
 def _choose_secret(secrets: Set[Secret], declared: Any) -> Change | None:
     """Return the change of a cell that shows one of ``secrets``: it is lost."""
     shown = next((mark.secrets for mark in marks_of(declared) if isinstance(mark, Shows)), ())
-    return (lambda _: LOST) if secrets & set(shown) else None
+    return (lambda *_: LOST) if secrets & set(shown) else None
 
 
 def _name_without_source(name: str) -> str:

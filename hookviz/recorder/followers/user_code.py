@@ -26,7 +26,7 @@ _PYTHON_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
 class UserCode(Follower):
     """Fills ``TraceData.sources`` and ``TraceData.lines``."""
 
-    def __init__(self, trace: TraceData, given_names: Container[str] = ()) -> None:
+    def __init__(self, trace: TraceData, given_names: Container[str]) -> None:
         self._trace, self._given_names = trace, given_names
         self._by_code: dict[int, tuple[CodeType, int | None]] = {}
         """``id`` of the code of a function → the code, so that no other gets its ``id``, and its source."""

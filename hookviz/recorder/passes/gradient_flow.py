@@ -216,7 +216,7 @@ class GradientFlow:
             return
         before = self._grad_before.pop(node)
         incoming = self._incoming.pop(node, [None])[0]
-        leaf = self._leaves[node]()
+        leaf = self.find_leaf(node)
         self._computing = None
         if incoming is None or leaf is None or leaf.grad is None:
             return
@@ -226,8 +226,12 @@ class GradientFlow:
             after = None if node in self.unreadable_grads else self.probe.measure(leaf.grad)
         self._log("accumulate", node, 0, before=before, after=after)
 
+    def find_leaf(self, node: int) -> torch.Tensor | None:
+        """Return the leaf of an AccumulateGrad node, if it still exists."""
+        return self._leaves[node]()
+
     def _fingerprint_grad(self, node: int) -> Fingerprint | None:
-        leaf = self._leaves[node]()
+        leaf = self.find_leaf(node)
         return None if leaf is None else self.probe.fingerprint(leaf.grad)
 
     def _note_inputs(self, node: int, gradients: Gradients) -> None:

@@ -48,7 +48,7 @@ class GraphHooks:
         """Return what a hook did, from what the observers before and after it saw."""
         return change
 
-    def is_refused(self, arguments: tuple[Any, ...], leaf: torch.Tensor | None) -> bool:
+    def is_refused(self, flow: GradientFlow, on: HookDictObserver, arguments: tuple[Any, ...]) -> bool:
         """Return whether torch will refuse what a hook returned."""
         return False
 
@@ -91,9 +91,9 @@ class PostAccumulateHooks(GraphHooks):
         index = 1 if is_data else 0
         return Change([before[index]], [after[index]], change.effect, "data" if is_data else "gradient")
 
-    def is_refused(self, arguments: tuple[Any, ...], leaf: torch.Tensor | None) -> bool:
+    def is_refused(self, flow: GradientFlow, on: HookDictObserver, arguments: tuple[Any, ...]) -> bool:
         """Torch refuses everything but None, and calls the next hook with it first."""
-        return arguments[0] is not leaf
+        return arguments[0] is not flow.find_leaf(on.node)
 
 
 class NodePreHooks(GraphHooks):

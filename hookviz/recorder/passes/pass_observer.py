@@ -2,8 +2,6 @@
 
 from typing import Any, cast
 
-import torch
-
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.exception_tracker import exception_text
@@ -70,7 +68,7 @@ class PassObserver(GradientFlow):
         if not self.hooks.has_run(entry[1]):
             return now
         hook = self.hooks.hook_number(dict_observer, entry)
-        if self._refused_hook is None and kind.is_refused(arguments, self._find_leaf(dict_observer.node)):
+        if self._refused_hook is None and kind.is_refused(self, dict_observer, arguments):
             self._refused_hook = hook
         change = kind.judge(Change(_values_of(last[:count]), _values_of(now), effect))
         if (effect, output_effect) == ("kept", "edited"):
@@ -81,10 +79,6 @@ class PassObserver(GradientFlow):
         edited = (now if change.effect == "edited" else []) + (outputs if output_effect == "edited" else [])
         self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
         return now + outputs
-
-    def _find_leaf(self, node: int) -> torch.Tensor | None:
-        reference = self._leaves.get(node)
-        return None if reference is None else reference()
 
     def _judge_multi_grad(self, hook: Hook, inputs: MultiGradInputs, change: Change) -> Change:
         """Return what a multi-grad hook did to all of its gradients, from what it did to the last one."""
