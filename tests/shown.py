@@ -1,21 +1,14 @@
-"""The content of a player as a reader sees it: unpacked, step by step, in English."""
+"""The content of a player as a reader sees it: unpacked, step by step."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import hookviz as hv
 from hookviz.player.compression import unpack
-from hookviz.player.payload import Content, Message
+from hookviz.player.payload import Content
 from hookviz.player.trace_content import TraceContent
-from hookviz.support.messages import load_texts
-from hookviz.support.messages.text import translate
 
 Shown = dict[str, Any]
-
-
-def in_english(message: Message) -> str:
-    """Translate a message to English."""
-    return translate(message, load_texts())
 
 
 def unpack_chunk(content: Content, name: str) -> Any:
@@ -48,10 +41,10 @@ def shown_steps(content: Content, run: int = 0) -> list[Shown]:
                 **{name: step_columns[name][step] for name in ("kind", "glyph", "norm")},
                 "hook": None if step_columns["hook"][step] < 0 else step_columns["hook"][step],
                 "picture": view["svg"],
-                **words_in_english(words[place]),
+                **shown_words(words[place]),
                 **marks(view, step),
                 **(
-                    {"ask": question_in_english(content["questions"][step_columns["questions"][str(step)][0]])}
+                    {"ask": content["questions"][step_columns["questions"][str(step)][0]]}
                     if str(step) in step_columns["questions"]
                     else {}
                 ),
@@ -60,64 +53,25 @@ def shown_steps(content: Content, run: int = 0) -> list[Shown]:
     return shown
 
 
-def question_in_english(question: Mapping[str, Any]) -> Shown:
-    """Translate a question to English."""
-    shown_question: Shown = {**question, "text": in_english(question["text"])}
-    if "mistakes" in shown_question:
-        shown_question["mistakes"] = [(wrong, in_english(why)) for wrong, why in question["mistakes"]]
-    for name in ("choices", "reasons"):
-        if name in shown_question:
-            shown_question[name] = [in_english(message) for message in question[name]]
-    return shown_question
-
-
 def all_words(content: Content) -> list[Any]:
-    """Return the untranslated texts of all steps."""
+    """Return the texts of all steps."""
     names = sorted((name for name in content["chunks"] if name.startswith("steps")), key=lambda name: int(name[5:]))
     return [words for name in names for words in unpack_chunk(content, name)["steps"]]
 
 
-def words_in_english(words: Mapping[str, Any]) -> Shown:
-    """Translate the texts of a step to English."""
-    shown_words: Shown = dict(words)
-    for name in ("title", "sentence", "before_label", "after_label", "registration", "next_hook"):
-        shown_words[name] = in_english(words[name])
-    for name in ("before", "after"):
-        shown_words[name] = None if words[name] is None else in_english(words[name])
-    shown_words["gradients"] = [[in_english(where), in_english(value)] for where, value in words["gradients"]]
-    if "reasons" in words:
-        shown_words["reasons"] = [
-            [in_english(reason["text"]), reason["source"], in_english(reason["note"])] for reason in words["reasons"]
-        ]
-    return shown_words
+def shown_words(words: Mapping[str, Any]) -> Shown:
+    """Return the texts of a step with its lists as plain lists."""
+    reasons = [[reason["text"], reason["source"], reason["note"]] for reason in words.get("reasons", ())]
+    return {**words, "gradients": [[*pair] for pair in words["gradients"]], **({"reasons": reasons} if reasons else {})}
 
 
 def marks(view: Mapping[str, Any], step: int) -> Shown:
     """Return the elements that a step highlights in a view, its new texts and the related elements."""
     texts = {
-        spot: in_english(text)
-        for spot, steps_and_texts in view["texts"].items()
-        for text_step, text in steps_and_texts
-        if text_step == step
+        spot: text for spot, written in view["texts"].items() for text_step, text, _ in written if text_step == step
     }
     on = [spot for spot, steps in view["steps"].items() if step in steps]
     return {"on": on, "texts": texts, "related": view["related"].get(str(step), [])}
-
-
-def shown_notes(content: Content) -> list[str]:
-    """Return the notes in English."""
-    return [in_english(note) for note in content["notes"]]
-
-
-def shown_findings(content: Content) -> list[tuple[str, int]]:
-    """Return each finding in English with its step."""
-    return [(in_english(finding["text"]), finding["step"]) for finding in content["findings"]]
-
-
-def shown_firings(content: Content, run: int = 0) -> list[Shown]:
-    """Return the rows of the table of hooks in English."""
-    rows = content["runs"][run]["firings"]
-    return [{name: in_english(x) if name not in ("step", "hook") else x for name, x in row.items()} for row in rows]
 
 
 def content_of(trace: hv.Trace) -> Content:

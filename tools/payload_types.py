@@ -11,16 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from hookviz.player import payload
-from hookviz.support.messages.text import Message
 
 SOURCE = Path(payload.__file__)
 TARGET = SOURCE.parent / "browser" / "payload.d.ts"
 HEAD = """// Made from hookviz/player/payload.py by `make bundle`: change that file, not this one.
-
-/** A text that reads the same in every language, or a key with its arguments: named ones, or the items of a list. */
-export type Message = string | [key: string, parts: { [name: string]: Message } | Message[]];
 """
-ALIASES = ("Norm", "Chunk")
+ALIASES = ("Norm", "PictureText", "Chunk")
 """Types without fields that the JavaScript uses by name."""
 _PRIMITIVES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "unknown"}
 
@@ -69,8 +65,6 @@ def _typescript_type(hint: Any) -> str:
     """
     if hint in _PRIMITIVES:
         return _PRIMITIVES[hint]
-    if hint == Message:
-        return "Message"
     if is_typeddict(hint):
         return str(hint.__name__)
     origin, parts = get_origin(hint), get_args(hint)
@@ -85,7 +79,7 @@ def _typescript_type(hint: Any) -> str:
     if origin is dict:
         return f"{{ [key: string]: {_typescript_type(parts[1])} }}"
     if origin in (Union, types.UnionType):
-        return _union(parts)
+        return " | ".join(dict.fromkeys(map(_typescript_type, parts)))
     raise TypeError(f"There is no TypeScript for {hint}: add it to tools/payload_types.py.")
 
 
@@ -93,14 +87,6 @@ def _element_type(hint: Any) -> str:
     """Write the type of a list's elements: a union needs parentheses."""
     element = _typescript_type(hint)
     return f"({element})" if " | " in element else element
-
-
-def _union(parts: tuple[Any, ...]) -> str:
-    """Write a union; if it contains all members of ``Message``, use that name for them."""
-    message = set(get_args(Message))
-    if message <= set(parts):
-        parts = (Message, *(part for part in parts if part not in message))
-    return " | ".join(dict.fromkeys(map(_typescript_type, parts)))
 
 
 if __name__ == "__main__":

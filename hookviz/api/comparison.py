@@ -45,7 +45,6 @@ class Comparison(Displayable, Table[Difference]):
     def content(self) -> "Content":
         """Everything that the player shows, as plain data."""
         from hookviz.player.several_runs import Variant, several_runs
-        from hookviz.player.wording import add_notes
 
         this, other = map(data_of, self.traces)
         this_run = Variant(this, say("variant.this"), say("absent.this"))
@@ -53,7 +52,7 @@ class Comparison(Displayable, Table[Difference]):
         content = several_runs([this_run, other_run], shown=1)
         content["first_difference"] = self._find_first_on_timeline(content)
         content["initial_state"]["split"] = True
-        add_notes(content, [self._describe_difference(content["first_difference"])])
+        content["notes"].insert(0, self._describe_difference(content["first_difference"]))
         return content
 
     def _describe_difference(self, mark: int) -> str:

@@ -187,19 +187,6 @@ def is_retain_pin(element_id: str) -> bool:
     return element_id.rpartition("-")[2].startswith("r")
 
 
-def grad_id_for(text_id: str) -> str:
-    """Return the id of the ``.grad`` whose value the text ``text_id`` shows, too.
-
-    That text is the gradient on a box, or the value on a pin of ``retain_grad``.
-
-    >>> grad_id_for(gradient_id("n1")), grad_id_for(value_id(retain_pin_id("n1", 2)))
-    ('n1-f0', 'n1-f2')
-    """
-    owner, *_ = text_id.split("-")
-    match = re.fullmatch(r"n\d+-r(\d+)-v", text_id)
-    return grad_id(owner, int(match[1]) if match else 0)
-
-
 def is_tensor_fact(element_id: str) -> bool:
     """Whether an id belongs to a fact in the layer of tensors; the last text of that element is the fact's value.
 

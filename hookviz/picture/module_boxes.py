@@ -10,7 +10,6 @@ from hookviz.picture.primitives import (
     Mark,
     Pin,
     fit_on_line,
-    format_change,
     format_values,
     relative_name,
 )
@@ -124,26 +123,30 @@ def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
 
 def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
     """Make the mark of a step about a module call."""
-    elements, texts = [box.id], {}
+    mark = Mark([box.id])
     pin = ids.pin_id(box.id, step.row.hook)
     if step.hook is not None:
-        elements.insert(0, pin)
-        raised = step.kind == "exception"
-        texts[ids.value_id(pin)] = say("picture.raised") if raised else format_change(step.before, step.after)
+        mark.elements.insert(0, pin)
+        if step.kind == "exception":
+            mark.write(ids.value_id(pin), say("picture.raised"))
+        else:
+            mark.write_change(ids.value_id(pin), step.before, step.after)
     if step.node is not None and step.node in drawn_nodes:
-        elements.append(ids.node_id(step.node))
+        mark.elements.append(ids.node_id(step.node))
         if step.effect == "replaced":
-            texts.update(_list_replaced_texts(step, arrows))
+            _write_replaced_gradients(mark, step, arrows)
+    value = format_values(step.after)
     if step.kind in ("call", "forward_pre_hook"):
-        texts[ids.input_id(box.id)] = say("picture.input", value=format_values(step.after))
+        mark.write(ids.input_id(box.id), say("picture.input", value=value), value)
     elif step.kind in ("forward", "forward_hook"):
-        texts[ids.output_id(box.id)] = say("picture.output", value=format_values(step.after))
-    related = tuple(ids.node_id(node) for node in box.created_nodes) if step.kind == "forward" else ()
-    return Mark(elements, texts, related)
+        mark.write(ids.output_id(box.id), say("picture.output", value=value), value)
+    if step.kind == "forward":
+        mark.related = tuple(ids.node_id(node) for node in box.created_nodes)
+    return mark
 
 
-def _list_replaced_texts(step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> Iterator[tuple[str, str]]:
-    """Yield (id, text) for the arrows of the node through which torch calls a full hook that replaced gradients.
+def _write_replaced_gradients(mark: Mark, step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> None:
+    """Write on the arrows of the node through which torch calls a full hook which gradients the hook replaced.
 
     That node passes on as many gradients as the module has tensors there.
     """
@@ -153,4 +156,4 @@ def _list_replaced_texts(step: Step, arrows: Mapping[tuple[int, int], Arrow]) ->
         for slot, old, new in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.row.own_node, slot))
             if arrow is not None and old != new:
-                yield ids.value_id(arrow.id), format_change(old, new)
+                mark.write_change(ids.value_id(arrow.id), old, new)

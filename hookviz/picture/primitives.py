@@ -1,7 +1,6 @@
 """The elements of a picture (boxes with pins, arrows, marks of steps) and the formats of the short texts on them."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from hookviz.support.columns import truncate
 from hookviz.support.messages import join, say
@@ -60,15 +59,29 @@ class Arrow:
     """The longest text of the value on it."""
 
 
-class Mark(NamedTuple):
+@dataclass
+class Mark:
     """What a step highlights and writes in a picture."""
 
-    elements: list[str]
+    elements: list[str] = field(default_factory=list)
     """The ids of the elements that the step is about, the box first."""
-    texts: dict[str, str]
+    texts: dict[str, str] = field(default_factory=dict)
     """Id of a text → the text that the step writes there."""
+    numbers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Id of a text that is more than one number → that number, or the numbers before and after a change."""
     related: tuple[str, ...] = ()
     """The ids of elements that are highlighted as well: the nodes that a module call creates."""
+
+    def write(self, text_id: str, text: str, *numbers: str) -> None:
+        """Write ``text``, in which the ``numbers`` stand; none if the whole text is one number."""
+        self.texts[text_id] = text
+        if numbers:
+            self.numbers[text_id] = numbers
+
+    def write_change(self, text_id: str, before: Values, after: Values) -> None:
+        """Write what a hook received and what it returned, in a few characters."""
+        old, new = format_values(before), format_values(after)
+        self.write(text_id, say("value.change", before=old, after=new), old, new)
 
 
 def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
@@ -81,11 +94,6 @@ def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
         return say("value.several", count=f"{len(values):,}")
     items = (format_values(value, max_chars // max(len(values), 1)) for value in values)
     return say("value.tuple", items=join("join.values", items))
-
-
-def format_change(before: Values, after: Values) -> str:
-    """Format what a hook received and what it returned, in a few characters."""
-    return say("value.change", before=format_values(before), after=format_values(after))
 
 
 def format_tensor_value(data: str) -> str:

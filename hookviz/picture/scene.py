@@ -19,7 +19,6 @@ from hookviz.picture.primitives import (
     Mark,
     Pin,
     fit_on_line,
-    format_change,
     format_tensor_value,
     format_values,
     join_variants,
@@ -86,7 +85,7 @@ class Scene:
     latest_gradients: dict[int, dict[int, str]] = field(default_factory=dict)
     """Node → output → the gradient that arrived there last, as text."""
     reserved_texts: dict[str, str] = field(default_factory=dict)
-    """Id of a text that no step changes, but that differs between variants → the text to reserve room for."""
+    """Id of a text in the layer of tensors, or of one that differs between variants → the text to reserve room for."""
     _text_owners: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
     """Id of a text → the element on which it stands."""
 
@@ -124,7 +123,7 @@ class Scene:
         node = None if step.node is None else self.boxes.get(step.node)
         if call is not None:
             return mark_call(call, step, self.boxes, self.arrows)
-        return Mark([], {}) if node is None else _mark_node(self, node, step)
+        return Mark() if node is None else _mark_node(self, node, step)
 
     @cached_property
     def layout_key(self) -> tuple[Any, ...]:
@@ -170,7 +169,7 @@ class Scene:
         """Let the first step write ``texts`` as well; its own texts win."""
         if self.marks:
             first = min(self.marks)
-            self.marks[first] = self.marks[first]._replace(texts={**texts, **self.marks[first].texts})
+            self.marks[first].texts = {**texts, **self.marks[first].texts}
 
     def collect_texts(self) -> dict[str, dict[int, str]]:
         """Collect the texts of all steps: id of a text → step's index → text."""
@@ -213,9 +212,9 @@ class Scene:
         """Replace "did not fire" on the pins of ``hooks`` by ``text``."""
         silent = say("picture.silent")
         text_ids = {ids.value_id(pin.id) for pin in self.list_pins() if pin.hook in hooks}
-        for index, mark in self.marks.items():
+        for mark in self.marks.values():
             changed = {text_id for text_id, written in mark.texts.items() if written == silent and text_id in text_ids}
-            self.marks[index] = mark._replace(texts=mark.texts | dict.fromkeys(changed, text))
+            mark.texts |= dict.fromkeys(changed, text)
             for text_id in changed:
                 self._text_owners[text_id].longest_text = text
 
@@ -226,6 +225,8 @@ class Scene:
             owner = self._text_owners.get(text_id)
             if owner is not None:
                 self._reserve_text(text_id, owner, text)
+            elif len(text) > len(self.reserved_texts.get(text_id, "")):
+                self.reserved_texts[text_id] = text
 
     def _reserve_text(self, text_id: str, owner: Pin | Box | Arrow | CallBox, text: str) -> None:
         """Reserve room for a text on the element ``owner``."""
@@ -237,11 +238,11 @@ class Scene:
         """Let the last step write on the pins of hooks that have not fired that they did not fire."""
         if not self.marks:
             return
-        last_mark = self.marks.get(last_step, Mark([], {}))
+        mark = self.marks.get(last_step, Mark())
         written = {text_id for mark in self.marks.values() for text_id in mark.texts}
         silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
-        texts = {**last_mark.texts, **dict.fromkeys(silent, say("picture.silent"))}
-        self._add_mark(last_step, last_mark._replace(texts=texts))
+        mark.texts |= dict.fromkeys(silent, say("picture.silent"))
+        self._add_mark(last_step, mark)
 
 
 def _select_boxes(
@@ -307,35 +308,51 @@ def label_of_hook(kind: str, name: str) -> str:
 
 def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
     """Make the mark of a step about a node."""
-    elements, texts = [box.id], {}
-    gradient = ids.gradient_id(box.id)
+    mark = Mark([box.id])
     if step.kind in HOOK_KINDS:
-        pin = ids.pin_id(box.id, step.row.hook)
-        elements.append(pin)
-        texts[ids.value_id(pin)] = format_change(step.before, step.after)
-        if step.kind == "tensor_hook":
-            texts[gradient] = say("picture.gradient", value=_format_gradient(scene, step))
-        elif step.kind == "node_pre_hook":
-            texts[gradient] = say("picture.gradient", value=format_values(step.after))
-        elif step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
-            texts[gradient] = say("picture.grad", value=format_values(step.after))
+        _mark_hook(scene, box, step, mark)
     elif step.kind == "retain_grad":
-        elements.append(ids.retain_pin_id(box.id, step.row.own_output))
-        texts[ids.value_id(ids.retain_pin_id(box.id, step.row.own_output))] = say(
-            "picture.grad", value=format_values(step.after)
-        )
+        pin = ids.retain_pin_id(box.id, step.row.own_output)
+        mark.elements.append(pin)
+        _write_grad(mark, box, ids.value_id(pin), step)
     elif step.kind in ("accumulate", "synchronise"):
-        texts[gradient] = say("picture.grad", value=format_values(step.after))
+        _write_grad(mark, box, ids.gradient_id(box.id), step)
     elif step.kind == "compute":
-        _mark_sent_gradients(scene, step, elements, texts)
+        _mark_sent_gradients(scene, step, mark)
     elif step.kind == "exception" and step.row.hook is not None:
-        elements.append(ids.pin_id(box.id, step.row.hook))
-        texts[ids.value_id(ids.pin_id(box.id, step.row.hook))] = say("picture.raised")
+        pin = ids.pin_id(box.id, step.row.hook)
+        mark.elements.append(pin)
+        mark.write(ids.value_id(pin), say("picture.raised"))
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
-        texts[gradient] = say("picture.gradient", value=_format_gradient(scene, step))
+        _write_gradient(mark, box, _format_gradient(scene, step))
         if step.kind in ("aliased", "unknown_hook"):
-            _mark_changed_arrow(scene, step, elements, texts)
-    return Mark(elements, texts)
+            _mark_changed_arrow(scene, step, mark)
+    return mark
+
+
+def _mark_hook(scene: Scene, box: Box, step: Step, mark: Mark) -> None:
+    """Highlight the pin of a hook, and write what the hook changed on it and on the box."""
+    pin = ids.pin_id(box.id, step.row.hook)
+    mark.elements.append(pin)
+    mark.write_change(ids.value_id(pin), step.before, step.after)
+    if step.kind == "tensor_hook":
+        _write_gradient(mark, box, _format_gradient(scene, step))
+    elif step.kind == "node_pre_hook":
+        _write_gradient(mark, box, format_values(step.after))
+    elif step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
+        _write_grad(mark, box, ids.gradient_id(box.id), step)
+
+
+def _write_gradient(mark: Mark, box: Box, value: str) -> None:
+    """Write the gradient of a node on its box."""
+    mark.write(ids.gradient_id(box.id), say("picture.gradient", value=value), value)
+
+
+def _write_grad(mark: Mark, box: Box, text_id: str, step: Step) -> None:
+    """Write the ``.grad`` of a tensor on its box or pin, and at the tensor itself in the layer of tensors."""
+    value = format_values(step.after)
+    mark.write(text_id, say("picture.grad", value=value), value)
+    mark.write(ids.grad_id(box.id, step.row.own_output if step.kind == "retain_grad" else 0), value)
 
 
 def _format_gradient(scene: Scene, step: Step) -> str:
@@ -350,25 +367,25 @@ def _format_gradient(scene: Scene, step: Step) -> str:
     return say("value.tuple", items=join("join.values", latest.values()))
 
 
-def _mark_changed_arrow(scene: Scene, step: Step, elements: list[str], texts: dict[str, str]) -> None:
+def _mark_changed_arrow(scene: Scene, step: Step, mark: Mark) -> None:
     """Write a gradient that changed between two nodes on its arrow, and highlight the hook that changed it."""
     end = (step.node, step.output)
     for (start, slot), arrow in scene.arrows.items():
         if scene.trace.edges[start, slot] == end:
-            elements.append(arrow.id)
-            texts[ids.value_id(arrow.id)] = format_change(step.before, step.after)
+            mark.elements.append(arrow.id)
+            mark.write_change(ids.value_id(arrow.id), step.before, step.after)
     cause = None if step.row.cause is None else scene.trace.rows[step.row.cause]
     if cause is not None and cause.node in scene.boxes:
-        elements.append(ids.pin_id(ids.node_id(cause.node), cause.hook))
+        mark.elements.append(ids.pin_id(ids.node_id(cause.node), cause.hook))
 
 
-def _mark_sent_gradients(scene: Scene, step: Step, elements: list[str], texts: dict[str, str]) -> None:
+def _mark_sent_gradients(scene: Scene, step: Step, mark: Mark) -> None:
     """Write the gradients that a node sends on its arrows."""
     sent = step.after if isinstance(step.after, tuple) else (step.after,)
     for slot, value in enumerate(sent):
         arrow = scene.arrows.get((step.row.own_node, slot))
         if arrow is None or value is None:
             continue
-        elements.append(arrow.id)
+        mark.elements.append(arrow.id)
         if scene.box_count <= FEW_BOXES or scene.arrow_counts[arrow.end] > 1:
-            texts[ids.value_id(arrow.id)] = format_values(value)
+            mark.write(ids.value_id(arrow.id), format_values(value))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.module_boxes import MAX_CALL_LABEL, CallBox
-from hookviz.picture.primitives import MAX_LABEL, Box, Mark, Pin, fit_on_line
+from hookviz.picture.primitives import MAX_LABEL, Box, Pin, fit_on_line
 from hookviz.picture.scene import NODE_PIN_KINDS, Scene, label_of_hook
 from hookviz.support.messages import say
 from hookviz.support.source_code import Source
@@ -41,8 +41,7 @@ def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
     for pin in added:
         pin.longest_text = silent
     texts = {ids.value_id(pin.id): silent for pin in added}
-    mark: Mark = scene.marks[last_step]
-    scene.marks[last_step] = mark._replace(texts={**mark.texts, **texts})
+    scene.marks[last_step].texts |= texts
 
 
 def _find_boxes(scene: Scene, row: UnfiredRow) -> Iterator[Box | CallBox]:

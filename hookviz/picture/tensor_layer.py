@@ -1,6 +1,6 @@
 """The layer of Python tensors: each tensor stands above its node, and each hook on the object that stores it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.html_labels import (
@@ -17,7 +17,6 @@ from hookviz.picture.html_labels import (
 from hookviz.picture.primitives import MAX_LABEL, MAX_NAME, SPACE, Box, Pin, fit_on_line, format_values
 from hookviz.picture.scene import Scene
 from hookviz.support.messages import say
-from hookviz.support.messages.text import Text
 from hookviz.trace import TensorRow
 
 KEPT_ON_LEAF = ("tensor_hook", "post_accumulate_hook")
@@ -70,15 +69,13 @@ def make_pre_hooks_cell(scene: Scene, box: Box) -> str:
 def _make_tensor_table(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], style: Style) -> str:
     """Make the table of a tensor: its facts, two in a row, and below them the hooks that it stores."""
     first_grad = say("name.none") if tensor.grad is None else format_values(scene.trace.value(tensor.grad))
-    width = text_width(
-        max([first_grad, *(_extract_grad(text) or "" for _, text in _list_grad_texts(box, tensor))], key=len)
-    )
+    grad_id = ids.grad_id(box.id, tensor.output)
+    # The player begins with the first value, and writes the others by itself.
+    grad = first_grad if style.for_player else style.texts.get(grad_id, first_grad)
+    width = text_width(max(first_grad, scene.reserved_texts.get(grad_id, ""), key=len))
     facts = [
         _make_fact_cell("data", *_describe_data(scene, box, tensor)),
-        # The player begins with the first value, and writes the others by itself.
-        _make_fact_cell("grad", first_grad, width, ids.grad_id(box.id, tensor.output))
-        if style.for_player
-        else _make_fact_cell("grad", _find_current_grad(box, tensor, style) or first_grad, width),
+        _make_fact_cell("grad", grad, width, grad_id if style.for_player else ""),
         _make_fact_cell("grad_fn", say("name.none") if tensor.leaf else box.op),
         _make_fact_cell("is_leaf", str(tensor.leaf)),
         _make_fact_cell("requires_grad", "True"),
@@ -114,33 +111,3 @@ def _count_tensor_hooks(scene: Scene, tensor: TensorRow) -> str:
     if not hooks:
         return say("name.none")
     return say("picture.hook" if len(hooks) == 1 else "picture.hooks", count=len(hooks))
-
-
-def _find_current_grad(box: Box, tensor: TensorRow, style: Style) -> str | None:
-    """Return the tensor's ``.grad`` at the step of ``style``, or None if no step has written it by then."""
-    values = (_extract_grad(style.texts.get(text_id, "")) for text_id, _ in _list_grad_texts(box, tensor))
-    return next((text for text in values if text), None)
-
-
-def _list_grad_texts(box: Box, tensor: TensorRow) -> list[tuple[str, str]]:
-    """List the texts that show a tensor's ``.grad`` as (id, longest text)."""
-    pin_id = ids.retain_pin_id(box.id, tensor.output)
-    retained = [(ids.value_id(pin_id), pin.longest_text) for pin in box.pins if pin.id == pin_id]
-    return [*retained, (ids.gradient_id(box.id), box.longest_text)] if box.leaf else retained
-
-
-def extract_grads(texts: Mapping[str, str]) -> dict[str, str]:
-    """Extract new values of ``.grad`` from the texts of a step: id of the tensor's fact → value.
-
-    >>> extract_grads({"n1-r0-v": say("picture.grad", value="10"), "n1-p0-v": "8 → 10"})
-    {'n1-f0': '10'}
-    """
-    values = ((ids.grad_id_for(text_id), _extract_grad(text)) for text_id, text in texts.items())
-    return {grad_id: value for grad_id, value in values if value is not None}
-
-
-def _extract_grad(text: str) -> str | None:
-    """Return the value of ``.grad`` in a text, or None if the text is about something else."""
-    if isinstance(text, Text) and text.key == "picture.grad" and isinstance(text.arguments, Mapping):
-        return text.arguments["value"]
-    return None

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from hookviz.analysis.source_lines.step_lines import CodeLine, StepLines
 from hookviz.player.payload import SourceText
-from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.trace import SourceRow, Step, TraceData
 
@@ -36,9 +35,9 @@ class CodeTexts:
 
         return find_line
 
-    def texts(self, wording: Wording) -> list[SourceText]:
+    def texts(self) -> list[SourceText]:
         """Return all texts that were added."""
-        return [_text(_trim(source, self._used[source]), wording) for source in self._indices]
+        return [_text(_trim(source, self._used[source])) for source in self._indices]
 
 
 def _trim(source: SourceRow, used: set[int]) -> SourceRow:
@@ -52,8 +51,8 @@ def _trim(source: SourceRow, used: set[int]) -> SourceRow:
     return source._replace(line=first, text=part, whole=source.whole and part == source.text)
 
 
-def _text(source: SourceRow, wording: Wording) -> SourceText:
-    return {"title": wording(_title(source)), "text": source.text, "first_line": source.line}
+def _text(source: SourceRow) -> SourceText:
+    return {"title": _title(source), "text": source.text, "first_line": source.line}
 
 
 def _title(source: SourceRow) -> str:

@@ -16,7 +16,6 @@ from hookviz.picture.svg_templates import FilledTemplate
 from hookviz.player.payload import Packed, SharedPicture, View
 from hookviz.player.scene_views import final_picture, make_view, pass_title
 from hookviz.player.search_index import Entry, search_entries
-from hookviz.player.wording import Wording
 from hookviz.trace import TraceData
 
 
@@ -79,7 +78,7 @@ class GroupedViews:
         """Return the names of the pictures of one pass."""
         return [f"{pass_id}/{level.group.id}" for level in self._pass_pictures(pass_id).views.list_views()]
 
-    def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
+    def view(self, name: str, hooks: Mapping[int, int]) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``.
 
         Raises:
@@ -87,7 +86,7 @@ class GroupedViews:
         """
         pass_id, pictures, group = self._locate(name)
         scene = self._scene(name)
-        view = make_view(scene, self._picture(name, scene), hooks, self._reasons, wording)
+        view = make_view(scene, self._picture(name, scene), hooks, self._reasons)
         box_names = {closed.id: pictures.views.view_name(pictures.groups[closed.id]) for closed in scene.group_boxes}
         port_names = {port.id: pictures.views.view_name(port.member) for port in scene.ports if port.member is not None}
         view["links"] = box_names | port_names
@@ -96,7 +95,7 @@ class GroupedViews:
             merge_consecutive(activity.merge_group(group).steps) if group.id else [(activity.first, activity.last)]
         )
         groups = _enclosing_groups(pictures.views, group)
-        view["breadcrumbs"] = [(f"{pass_id}/{at.id}", wording(self._title(pass_id, at))) for at in groups]
+        view["breadcrumbs"] = [(f"{pass_id}/{at.id}", self._title(pass_id, at)) for at in groups]
         return view
 
     def entries(self, pass_id: int) -> Iterator[Entry]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from hookviz.player.payload import FiringRow, HookText
-from hookviz.player.wording import Wording
 from hookviz.support.messages import say
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import format_hook_position, format_values
@@ -17,25 +16,25 @@ def hooks_in(trace: TraceData) -> list[int]:
     return sorted({row.hook for row in trace.rows if row.hook is not None})
 
 
-def hook_text(trace: TraceData, index: int, wording: Wording) -> HookText:
+def hook_text(trace: TraceData, index: int) -> HookText:
     """Return the name, location and source of the hook at ``index``."""
     hook, row = trace.hook(index), trace.hook_rows[index]
     return {
         "name": hook.label,
-        "where": wording(hook.where),
+        "where": hook.where,
         "source": row.text,
-        "no_source": wording(say("hook.source.none", name=hook.name)) if row.text is None else None,
+        "no_source": say("hook.source.none", name=hook.name) if row.text is None else None,
         "first_line": None if row.text is None else row.line,
         "return_line": row.mark,
     }
 
 
-def firing_rows(steps: Iterable[Step], wording: Wording) -> list[FiringRow]:
+def firing_rows(steps: Iterable[Step]) -> list[FiringRow]:
     """Return a row of the table of firings for each step in which a hook ran."""
-    return [_firing_row(step, wording) for step in steps if step.kind in HOOK_KINDS]
+    return [_firing_row(step) for step in steps if step.kind in HOOK_KINDS]
 
 
-def _firing_row(step: Step, wording: Wording) -> FiringRow:
+def _firing_row(step: Step) -> FiringRow:
     hook = step.hook
     assert hook is not None  # a firing has its hook
     # AccumulateGrad sends no gradient onward, so a hook that runs after it has none to change.
@@ -45,8 +44,9 @@ def _firing_row(step: Step, wording: Wording) -> FiringRow:
     return {
         "step": step.index,
         "hook": f"{format_hook_position(hook.place)} {hook.label}",
-        "kind": wording(say(f"census.{hook.kind}")),
-        "on": wording(step.on),
-        "change": wording(change),
-        "effect": wording(say(f"effect.{step.effect}")),
+        "kind": say(f"census.{hook.kind}"),
+        "on": step.on,
+        "change": change,
+        "effect": step.effect or "",
+        "effect_text": say(f"effect.{step.effect}"),
     }

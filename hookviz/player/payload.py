@@ -1,14 +1,12 @@
 """The types of all messages between Python and the browser.
 
 ``make bundle`` writes ``browser/payload.d.ts`` from this file, and the type checker of the JavaScript uses that file.
-A sentence is sent as a key and arguments (``Message``), together with the texts of the keys: a player can show it in
-every language for which it gets the texts.
+Sentences are sent in the language of the content; another language is another content.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hookviz.support.messages.languages import current_language
-from hookviz.support.messages.text import Message
 
 CHUNK_SIZE = 200
 """The number of steps whose words are sent in one chunk."""
@@ -21,24 +19,27 @@ Norm = float | str | None
 """The 2-norm of the arriving gradient, in four digits; ``"nan"`` or ``"inf"``; None if no gradient arrives."""
 Spans = list[tuple[int, int]]
 """Steps as (first, last) of each run of consecutive steps."""
-Words = dict[str, str]
-"""Key → text with ``{named}`` placeholders."""
+PictureText = tuple[int, str, list[str]]
+"""(step, what a text of the picture says from that step on, the numbers in it before and after a change).
+
+A text with words has one number, ``gradient 10`` has ``10``; a text that is one number has none here.
+"""
 
 
 class Question(TypedDict):
     """A question that is asked before a step. The answer is numbers, or one of several choices."""
 
-    text: Message
+    text: str
     run: int
     """The index of the run that it is about."""
     answer: NotRequired[str]
     """The right numbers, separated by commas."""
-    mistakes: NotRequired[list[tuple[str, Message]]]
+    mistakes: NotRequired[list[tuple[str, str]]]
     """(wrong numbers, why they are wrong)."""
-    choices: NotRequired[list[Message]]
+    choices: NotRequired[list[str]]
     right: NotRequired[int]
     """The index of the right choice."""
-    reasons: NotRequired[list[Message]]
+    reasons: NotRequired[list[str]]
     """Why each choice is wrong; empty for the right one."""
     hook: NotRequired[int]
     """The index of the hook whose source is shown with it."""
@@ -47,47 +48,49 @@ class Question(TypedDict):
 class Reason(TypedDict):
     """Why a gradient has its value."""
 
-    text: Message
+    text: str
     """The formula with its values filled in."""
     source: str
     """The formula as PyTorch's derivatives.yaml has it; may be empty."""
-    note: Message
+    note: str
 
 
 class SourceText(TypedDict):
     """A text of the user's code."""
 
-    title: Message
+    title: str
     """Its file or notebook cell."""
     text: str
     first_line: int
     """The line number of the first line of ``text``."""
 
 
-CodeLine = tuple[int, int | None, Message]
+CodeLine = tuple[int, int | None, str]
 """(index in ``Content.sources``, number of the running line, what that line does); None if only the text is known."""
 
 
 class StepWords(TypedDict):
     """The texts that the panel shows at a step."""
 
-    title: Message
-    sentence: Message
+    title: str
+    sentence: str
     forward: bool
     """Whether the step belongs to the forward pass."""
-    before: Message | None
-    after: Message | None
-    before_label: Message
-    after_label: Message
-    gradients: list[tuple[Message, Message]]
+    before: str | None
+    after: str | None
+    before_label: str
+    after_label: str
+    gradients: list[tuple[str, str]]
     """(source or target, gradient) for each gradient that arrives or is sent."""
     reasons: NotRequired[list[Reason]]
     code: NotRequired[CodeLine]
     """The line of the user's code that the step belongs to."""
-    registration: Message
+    registration: str
     """The dict in which the hook is registered, and when the hook runs."""
-    next_hook: Message
+    next_hook: str
     """The hook that gets this gradient next."""
+    writes_grad_of: NotRequired[str]
+    """The tensor whose ``.grad`` the step writes; ``after`` is its value."""
 
 
 class Outline(TypedDict):
@@ -110,7 +113,6 @@ class StepsChunk(TypedDict):
     """The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer."""
 
     steps: list[StepWords]
-    words: Words
 
 
 class SharedPicture(TypedDict):
@@ -130,7 +132,7 @@ class HookPin(TypedDict):
     """The index of the hook in ``Content.hooks``; -1 if it never ran."""
     value: str
     """The id of the text that shows what the hook did."""
-    reason: NotRequired[Message]
+    reason: NotRequired[str]
     """Why the hook did not fire, and what to do; missing if it fired, or if the trace does not know it."""
 
 
@@ -143,8 +145,8 @@ class View(TypedDict):
     """Element → the steps in which something happens to it."""
     clicks: dict[str, list[int]]
     """Element → the steps that a click on it goes to, if these differ from ``steps``."""
-    texts: dict[str, list[tuple[int, Message]]]
-    """Text element → (step, its content from that step on)."""
+    texts: dict[str, list[PictureText]]
+    """Text element → what the steps write there."""
     related: dict[str, list[str]]
     """Step → further elements that are highlighted."""
     pins: dict[str, HookPin]
@@ -157,29 +159,22 @@ class View(TypedDict):
     """Element → the name of the picture that a click on it opens."""
     visible_steps: Spans
     """The steps that are shown in this picture or inside its boxes."""
-    breadcrumbs: list[tuple[str, Message]]
+    breadcrumbs: list[tuple[str, str]]
     """(name, title) of each picture on the path from the top-level picture to this one."""
-
-
-class ViewChunk(View):
-    """A view with the texts that it needs."""
-
-    words: Words
 
 
 class IndexChunk(TypedDict):
     """The search index: a column for each field of ``search_index.Entry``."""
 
     kind: list[str]
-    label: list[Message]
-    note: list[Message]
+    label: list[str]
+    note: list[str]
     number: list[int]
     view: list[str]
     steps: list[list[int]]
-    words: Words
 
 
-Chunk = StepsChunk | ViewChunk | IndexChunk
+Chunk = StepsChunk | View | IndexChunk
 
 
 class FiringRow(TypedDict):
@@ -187,10 +182,12 @@ class FiringRow(TypedDict):
 
     step: int
     hook: str
-    kind: Message
-    on: Message
-    change: Message
-    effect: Message
+    kind: str
+    on: str
+    change: str
+    effect: str
+    """What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``."""
+    effect_text: str
 
 
 class UnfiredText(TypedDict):
@@ -199,20 +196,20 @@ class UnfiredText(TypedDict):
     step: int
     """The step that shows why; -1 if none does."""
     hook: str
-    kind: Message
-    on: Message
-    why: Message
-    advice: Message
+    kind: str
+    on: str
+    why: str
+    advice: str
 
 
 class RunContent(TypedDict):
     """One recorded run: an overview of its steps, its table of firings and its pictures."""
 
-    label: Message
+    label: str
     """The name of the run; empty if there is only one."""
     baseline: int | None
     """The index of the run that this one is compared with."""
-    notes: list[Message]
+    notes: list[str]
     steps: int
     """The number of steps."""
     outline: Outline | Packed
@@ -221,11 +218,11 @@ class RunContent(TypedDict):
     firings: list[FiringRow]
     unfired: NotRequired[list[UnfiredText]]
     """The hooks that did not fire; missing if there are none, and in all runs but the first."""
-    unfired_more: NotRequired[Message]
+    unfired_more: NotRequired[str]
     """How many more there are; missing if all are listed."""
     picture: int
     """The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows."""
-    last_pass: NotRequired[Message]
+    last_pass: NotRequired[str]
     """The title of its last pass; missing if it has only one."""
 
 
@@ -234,11 +231,11 @@ class HookText(TypedDict):
 
     name: str
     """``c_hook``; ``λ`` and its body for a lambda."""
-    where: Message
-    """The file and the line of its source, as a text or as the key of a text with its arguments."""
+    where: str
+    """The file and the line of its source."""
     source: str | None
     """The text of its source."""
-    no_source: Message | None
+    no_source: str | None
     """Why there is no source; None if there is."""
     first_line: int | None
     """The line number of the first line of ``source``."""
@@ -250,7 +247,7 @@ class Switch(TypedDict):
     """A hook that can be switched off."""
 
     label: str
-    on: Message
+    on: str
     hooks: list[int]
     """The indices of the hook in ``Content.hooks``."""
 
@@ -258,7 +255,7 @@ class Switch(TypedDict):
 class FindingText(TypedDict):
     """A problem with the gradients, and the step in which it begins."""
 
-    text: Message
+    text: str
     step: int
     unfired: NotRequired[bool]
     """Whether it is about a hook in the list of those that did not fire."""
@@ -285,7 +282,7 @@ class Content(TypedDict):
     """Whether boxes are collapsed into groups, which can be opened."""
     layers: Packed
     """The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none."""
-    about: Message
+    about: str
     """What the player shows, as a phrase: the name of the player for screen readers."""
     hooks: list[HookText]
     questions: list[Question]
@@ -297,12 +294,13 @@ class Content(TypedDict):
     first_difference: int
     """The first step in which two compared runs differ; -1 for none."""
     findings: list[FindingText]
-    no_finding: Message
+    no_finding: str
     """The sentence to show if there are no findings."""
-    notes: list[Message]
-    words: Words
+    notes: list[str]
+    labels: dict[str, str]
+    """The labels, hints and messages of the player itself: key → text with ``{named}`` placeholders."""
     language: str
-    """The language of ``words`` and of the pictures, such as ``en``."""
+    """The language of all texts, such as ``en``."""
     others: dict[str, Packed]
     """Language → the same content in that language; empty if the kernel makes it when it is asked."""
     initial_state: InitialState
@@ -379,7 +377,7 @@ class ChunkReply(TypedDict):
     packed: Packed | None
 
 
-def empty_content(words: Words) -> Content:
+def empty_content(labels: dict[str, str]) -> Content:
     """Return the content of a player that has nothing to show."""
     return {
         "runs": [],
@@ -398,7 +396,7 @@ def empty_content(words: Words) -> Content:
         "findings": [],
         "no_finding": "",
         "notes": [],
-        "words": words,
+        "labels": labels,
         "language": current_language(),
         "others": {},
         "initial_state": {},

@@ -4,26 +4,24 @@ from collections.abc import Mapping
 
 from hookviz.analysis.questions.prediction import Question as AskedQuestion
 from hookviz.player.payload import Question
-from hookviz.player.wording import Wording
 
 
 class QuestionPool:
     """Collects questions, and gives each an index: the key under which the browser keeps the answer."""
 
-    def __init__(self, wording: Wording) -> None:
+    def __init__(self) -> None:
         self.questions: list[Question] = []
-        self._wording = wording
 
     def add(self, asked: AskedQuestion, run: int = 0, hook: int | None = None) -> int:
         """Add a question about a run; ``hook`` is the index of a hook whose source is shown with it."""
-        question: Question = {"text": self._wording(asked["text"]), "run": run}
+        question: Question = {"text": asked["text"], "run": run}
         if "answer" in asked:
             question["answer"] = asked["answer"]
-            question["mistakes"] = [(wrong, self._wording(why)) for wrong, why in asked["reasons"]]
+            question["mistakes"] = [(wrong, why) for wrong, why in asked["reasons"]]
         else:
-            question["choices"] = self._wording.messages(asked["choices"])
+            question["choices"] = list(asked["choices"])
             question["right"] = asked["right"]
-            question["reasons"] = self._wording.messages(asked["reasons"])
+            question["reasons"] = list(asked["reasons"])
         # If the question is which hook is next, the source would give the answer.
         if hook is not None and ("answer" in asked or "source" in asked):
             question["hook"] = hook

@@ -11,13 +11,10 @@ from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
-from hookviz.picture.tensor_layer import extract_grads
 from hookviz.player.compression import pack
-from hookviz.player.payload import HookPin, Packed, SharedPicture, View
+from hookviz.player.payload import HookPin, Packed, PictureText, SharedPicture, View
 from hookviz.player.search_index import Entry, search_entries
-from hookviz.player.wording import Wording
 from hookviz.support.messages import say
-from hookviz.support.messages.text import Message
 from hookviz.trace import TraceData
 from hookviz.trace.sentences import format_pass_number
 
@@ -33,7 +30,6 @@ def make_view(
     svg: int | SharedPicture,
     hooks: Mapping[int, int],
     reasons: Mapping[int, str],
-    wording: Wording,
 ) -> View:
     """Make the view of ``scene`` with the picture ``svg``.
 
@@ -42,7 +38,6 @@ def make_view(
         svg: its picture.
         hooks: hook row → index in ``Content.hooks``.
         reasons: unfired row → why the hook did not fire.
-        wording: collects the keys of the texts.
     """
     texts = step_texts(scene)
     steps = steps_by_element(scene)
@@ -50,9 +45,9 @@ def make_view(
         "svg": svg,
         "steps": steps,
         "clicks": _click_steps(scene, texts, steps),
-        "texts": text_messages(texts, wording),
+        "texts": _number_texts(scene, texts),
         "related": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
-        "pins": {pin.id: _hook_pin(pin, hooks, reasons, wording) for pin in scene.list_pins()},
+        "pins": {pin.id: _hook_pin(pin, hooks, reasons) for pin in scene.list_pins()},
         "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows},
         "spans": {box.id: merge_consecutive(box.steps) for box in scene.group_boxes},
         "links": {},
@@ -66,15 +61,19 @@ def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
     texts = scene.collect_texts()
     for box in scene.group_boxes:
         texts.update(box.texts)
-    for index, mark in scene.marks.items():
-        for spot, text in extract_grads(mark.texts).items():
-            texts.setdefault(spot, {})[index] = text
     return texts
 
 
-def text_messages(texts: Texts, wording: Wording) -> dict[str, list[tuple[int, Message]]]:
-    """Return ``texts`` as messages, sorted by step."""
-    return {spot: [(step, wording(text)) for step, text in sorted(steps.items())] for spot, steps in texts.items()}
+def _number_texts(scene: Scene, texts: Texts) -> dict[str, list[PictureText]]:
+    """Return what the steps write at each text element, sorted by step, with the numbers in it."""
+
+    def numbers(step: int, spot: str) -> list[str]:
+        return [*scene.marks[step].numbers.get(spot, ())] if step in scene.marks else []
+
+    return {
+        spot: [(step, text, numbers(step, spot)) for step, text in sorted(steps.items())]
+        for spot, steps in texts.items()
+    }
 
 
 def final_texts(texts: Texts) -> dict[str, str]:
@@ -104,10 +103,10 @@ def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> 
     return clicks
 
 
-def _hook_pin(pin: Pin, hooks: Mapping[int, int], reasons: Mapping[int, str], wording: Wording) -> HookPin:
+def _hook_pin(pin: Pin, hooks: Mapping[int, int], reasons: Mapping[int, str]) -> HookPin:
     hook: HookPin = {"hook": -1 if pin.hook is None else hooks.get(pin.hook, -1), "value": ids.value_id(pin.id)}
     if pin.unfired is not None:
-        hook["reason"] = wording(reasons[pin.unfired])
+        hook["reason"] = reasons[pin.unfired]
     return hook
 
 
@@ -152,15 +151,15 @@ class SceneViews:
         """The SVGs with each layer, packed."""
         return pack_layers(self._scenes.values())
 
-    def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
+    def view(self, name: str, hooks: Mapping[int, int]) -> View:
         """Return a picture and what it shows at each step.
 
         Raises:
             KeyError: there is no picture ``name``.
         """
         scene = self._scenes[name]
-        view = make_view(scene, self.top_views.index(name), hooks, self._reasons, wording)
-        view["breadcrumbs"] = [(name, wording(pass_title(self._trace, scene.pass_id)))]
+        view = make_view(scene, self.top_views.index(name), hooks, self._reasons)
+        view["breadcrumbs"] = [(name, pass_title(self._trace, scene.pass_id))]
         return view
 
     def views_of(self, pass_id: int) -> list[str]:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from hookviz.picture.grouping import BoxTree, Group, Views
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.player.payload import IndexChunk
-from hookviz.player.wording import Wording
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, TraceData
 from hookviz.trace.rows import renumber
@@ -29,21 +28,20 @@ class Entry(NamedTuple):
     """Steps in which gradients arrive at a node, or the first step of a module or hook; empty if there are none."""
 
 
-def index_chunk(entries: Iterable[Entry], wording: Wording) -> IndexChunk:
+def index_chunk(entries: Iterable[Entry]) -> IndexChunk:
     """Return ``entries`` as a column for each field.
 
-    >>> index_chunk([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])], Wording())["label"]
+    >>> index_chunk([Entry("leaf", "x", "AccumulateGrad", 3, "0/", [7])])["label"]
     ['x']
     """
     rows = list(entries)
     return {
         "kind": [row.kind for row in rows],
-        "label": [wording(row.label) for row in rows],
-        "note": [wording(row.note) for row in rows],
+        "label": [row.label for row in rows],
+        "note": [row.note for row in rows],
         "number": [row.number for row in rows],
         "view": [row.view for row in rows],
         "steps": [row.steps for row in rows],
-        "words": wording.words,
     }
 
 

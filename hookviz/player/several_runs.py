@@ -14,14 +14,14 @@ from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
-from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, ViewChunk
+from hookviz.player.labels import screen_labels
+from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, View
 from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
 from hookviz.player.search_index import Entry, index_chunk, search_entries
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.player.unfired_texts import UnfiredTexts
-from hookviz.player.wording import Wording, screen_words
 from hookviz.support.messages import say
 from hookviz.support.messages.languages import current_language
 from hookviz.support.progress import progress
@@ -91,8 +91,8 @@ class _SeveralRuns:
         for scene in self._scenes[0].values():
             # A new pin would be missing in the other runs, and the first could not share its picture with them.
             mark_silent_pins(scene, self._unfired.reasons)
-        self._wording, self._pool, self._code = Wording(), _WordPool(), CodeTexts()
-        self._questions = QuestionPool(self._wording)
+        self._pool, self._code = _WordPool(), CodeTexts()
+        self._questions = QuestionPool()
         self._shared_questions: dict[str, list[int]] = {}
         """The questions about the first variant, which all others share."""
 
@@ -107,8 +107,8 @@ class _SeveralRuns:
                 tick()
         pool = self._pool.words
         for start in range(0, len(pool), CHUNK_SIZE):
-            chunks[f"steps{start // CHUNK_SIZE}"] = {"steps": pool[start : start + CHUNK_SIZE], "words": {}}
-        chunks[SEARCH_INDEX] = index_chunk(self._entries(), self._wording)
+            chunks[f"steps{start // CHUNK_SIZE}"] = {"steps": pool[start : start + CHUNK_SIZE]}
+        chunks[SEARCH_INDEX] = index_chunk(self._entries())
         first = self._traces[0]
         return {
             "runs": runs,
@@ -117,17 +117,17 @@ class _SeveralRuns:
             "svgs": self._pictures.svgs,
             "grouped": False,
             "layers": self._pictures.layers(),
-            "about": self._wording(self._describe(first)),
-            "hooks": [hook_text(first, row, self._wording) for row in self._hooks],
+            "about": self._describe(first),
+            "hooks": [hook_text(first, row) for row in self._hooks],
             "questions": self._questions.questions,
-            "sources": self._code.texts(self._wording),
+            "sources": self._code.texts(),
             "switches": [self._switch(hook_id, hook) for hook_id, hook in self._switches.items()],
             "combinations": {},
             "first_difference": -1,
             "findings": [],
-            "no_finding": self._wording(say("player.found_elsewhere")),
-            "notes": [self._wording(note) for note in _length_note(first)],
-            "words": screen_words() | self._wording.words,
+            "no_finding": say("player.found_elsewhere"),
+            "notes": list(_length_note(first)),
+            "labels": screen_labels(),
             "language": current_language(),
             "others": {},
             "initial_state": {"shown": self._shown},
@@ -138,30 +138,29 @@ class _SeveralRuns:
         with_questions = number == 0 and variant.off_hooks is not None
         texts = StepTexts(self._traces[number], steps, self._code, with_questions=with_questions)
         word_indices = [
-            self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step, self._wording))
-            for step in steps
+            self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step)) for step in steps
         ]
         run: RunContent = {
-            "label": self._wording(variant.label),
+            "label": variant.label,
             "baseline": variant.baseline,
-            "notes": self._wording.messages(variant.trace.notes),
+            "notes": list(variant.trace.notes),
             "steps": len(steps),
             "outline": self._outline(number, self._ask(number, texts)),
             "word_indices": word_indices,
-            "firings": firing_rows(steps, self._wording),
+            "firings": firing_rows(steps),
             "picture": self._pictures.indices_of(number)[-1],
         }
         if len(self._scenes[number]) > 1:
-            run["last_pass"] = self._wording(pass_title(self._traces[number], max(self._scenes[number])))
+            run["last_pass"] = pass_title(self._traces[number], max(self._scenes[number]))
         if number == 0:
-            self._unfired.add_to(run, self._wording)
+            self._unfired.add_to(run)
         return run
 
     def _absent(self, step: Step, variant: Variant) -> StepWords:
         """Return the words of a step that does not happen in ``variant``; another variant supplies the title."""
         return {
-            "title": self._wording(make_title(self._elsewhere(step))),
-            "sentence": self._wording(variant.absent_step_text),
+            "title": make_title(self._elsewhere(step)),
+            "sentence": variant.absent_step_text,
             "forward": False,
             "before": None,
             "after": None,
@@ -219,14 +218,14 @@ class _SeveralRuns:
             "views": [_view_name(number, pass_id) for pass_id in picture_indices],
         }
 
-    def _views(self, number: int) -> Iterator[tuple[str, ViewChunk]]:
+    def _views(self, number: int) -> Iterator[tuple[str, View]]:
         """Yield (name, view) for the picture of each pass of a variant."""
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
-            view = make_view(scene, svg, self._hooks, self._unfired.reasons, self._wording)
+            view = make_view(scene, svg, self._hooks, self._unfired.reasons)
             name = _view_name(number, scene.pass_id)
-            view["breadcrumbs"] = [(name, self._wording(pass_title(self._traces[number], scene.pass_id)))]
-            yield name, {**view, "words": {}}
+            view["breadcrumbs"] = [(name, pass_title(self._traces[number], scene.pass_id))]
+            yield name, view
 
     def _entries(self) -> Iterable[Entry]:
         """Yield the search entries of the first variant."""
@@ -239,7 +238,7 @@ class _SeveralRuns:
         rows = {row for _, ids in self._aligned for row, other in ids.items() if other == hook_id}
         return {
             "label": hook.label,
-            "on": self._wording(hook.on),
+            "on": hook.on,
             "hooks": sorted(self._hooks[row] for row in rows),
         }
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
 from hookviz.player.payload import Content, FiringRow, RunContent, UnfiredText
 from hookviz.support.messages import say
-from hookviz.support.messages.text import Message, translate
 
-COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
+COLUMNS = ("step", "hook", "kind", "on", "change", "effect_text")
 UNFIRED_COLUMNS = ("step", "hook", "kind", "on", "why", "advice")
 
 
@@ -19,10 +18,10 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     """
     run = initial_run(content)
     summary = say("page.about", steps=f"{run['steps']:,}")
-    unfired = _unfired_table(run, content)
+    unfired = _unfired_table(run)
     # The table says the same of hooks that did not fire.
     findings = [finding["text"] for finding in content["findings"] if not (unfired and finding.get("unfired"))]
-    notes = [f"<li>{_message_html(note, content)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
+    notes = [f"<li>{escape_text(note)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
     note_list = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
     parts = [f"<p>{summary} {hint}</p>", note_list, _figure_html(content, packed), _firings_table(content), unfired]
     # No <section>: reveal.js turns each section into a slide.
@@ -34,15 +33,11 @@ def initial_run(content: Content) -> RunContent:
     return content["runs"][content["initial_state"].get("shown", 0)]
 
 
-def _message_html(message: Message, content: Content) -> str:
-    return escape_text(translate(message, content["words"]))
-
-
 def _figure_html(content: Content, packed: bool) -> str:
     """Return the end of the last pass of the initial run, with the names of the run and the pass if there are any."""
     run = initial_run(content)
     svg = content["svgs"][run["picture"]]
-    titles = [_message_html(title, content) for title in (run["label"], run.get("last_pass", "")) if title]
+    titles = [escape_text(title) for title in (run["label"], run.get("last_pass", "")) if title]
     caption = f"<figcaption>{' · '.join(titles)}</figcaption>" if titles else ""
     # An image is a document of its own: its style sheet follows the dark mode of the system.
     picture = _image_html(prepare_for_notebook(svg)) if packed else _add_label(set_size(svg))
@@ -60,34 +55,35 @@ def _image_html(svg: str) -> str:
 
 def _firings_table(content: Content) -> str:
     run = initial_run(content)
-    rows = [_firing_cells(firing, content) for firing in run["firings"]]
-    caption = " · ".join(filter(None, (say("player.firings"), _message_html(run["label"], content))))
+    rows = [_firing_cells(firing) for firing in run["firings"]]
+    caption = " · ".join(filter(None, (say("player.firings"), escape_text(run["label"]))))
     return _table_html(COLUMNS, rows, caption) if rows else ""
 
 
-def _unfired_table(run: RunContent, content: Content) -> str:
+def _unfired_table(run: RunContent) -> str:
     """Return the table of the hooks that did not fire."""
     if not run.get("unfired"):
         return ""
-    rows = [_unfired_cells(hook, content) for hook in run["unfired"]]
-    more = f"<p>{_message_html(run['unfired_more'], content)}</p>" if "unfired_more" in run else ""
+    rows = [_unfired_cells(hook) for hook in run["unfired"]]
+    more = f"<p>{escape_text(run['unfired_more'])}</p>" if "unfired_more" in run else ""
     return _table_html(UNFIRED_COLUMNS, rows, say("player.unfired"), more)
 
 
 def _table_html(columns: Sequence[str], rows: Sequence[str], caption: str, below: str = "") -> str:
     """Return a table that scrolls on a narrow screen, with what stands below it."""
-    head = "".join(f'<th scope="col">{say(f"player.col_{column}")}</th>' for column in columns)
+    names = [column.removesuffix("_text") for column in columns]
+    head = "".join(f'<th scope="col">{say(f"player.col_{name}")}</th>' for name in names)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="hv-scroll">{table}{below}</div>'
 
 
-def _firing_cells(firing: FiringRow, content: Content) -> str:
-    cells: Mapping[str, Message] = {**firing, "step": str(firing["step"] + 1)}  # type: ignore[dict-item]
-    return "".join(f"<td>{_message_html(cells[column], content)}</td>" for column in COLUMNS)
+def _firing_cells(firing: FiringRow) -> str:
+    cells: Mapping[str, str] = {**firing, "step": str(firing["step"] + 1)}  # type: ignore[dict-item]
+    return "".join(f"<td>{escape_text(cells[column])}</td>" for column in COLUMNS)
 
 
-def _unfired_cells(hook: UnfiredText, content: Content) -> str:
+def _unfired_cells(hook: UnfiredText) -> str:
     step = "" if hook["step"] < 0 else str(hook["step"] + 1)
-    cells: Mapping[str, Message] = {**hook, "step": step}  # type: ignore[dict-item]
-    return "".join(f"<td>{_message_html(cells[column], content)}</td>" for column in UNFIRED_COLUMNS)
+    cells: Mapping[str, str] = {**hook, "step": step}  # type: ignore[dict-item]
+    return "".join(f"<td>{escape_text(cells[column])}</td>" for column in UNFIRED_COLUMNS)

@@ -6,9 +6,7 @@ from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.questions.prediction import Question, make_questions
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.payload import Glyph, Reason, StepWords
-from hookviz.player.wording import Wording
 from hookviz.support.messages import say
-from hookviz.support.messages.text import Message
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.sentences import format_hook_position, format_values, list_sent_gradients, make_sentence, make_title
 from hookviz.trace.values import Value
@@ -53,30 +51,32 @@ class StepTexts:
         self._explainer = Explainer(trace)
         self._asked = make_questions(steps, firings) if with_questions else {}
 
-    def words(self, step: Step, wording: Wording) -> StepWords:
+    def words(self, step: Step) -> StepWords:
         """Return the words of ``step``."""
         before, after = _card_values(step)
         words: StepWords = {
-            "title": wording(make_title(step)),
-            "sentence": wording(make_sentence(step)),
+            "title": make_title(step),
+            "sentence": make_sentence(step),
             "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
-            "before": None if before is None else wording(before),
-            "after": None if after is None else wording(after),
-            "before_label": wording(say("card.takes" if step.kind == "compute" else "card.before")),
-            "after_label": wording(_after_label(step)),
-            "gradients": _gradient_rows(step, _gradients(step), wording),
-            "registration": wording(_registration(step)),
-            "next_hook": wording(_next_hook(step, self._steps)),
+            "before": None if before is None else before,
+            "after": None if after is None else after,
+            "before_label": say("card.takes" if step.kind == "compute" else "card.before"),
+            "after_label": _after_label(step),
+            "gradients": _gradient_rows(step, _gradients(step)),
+            "registration": _registration(step),
+            "next_hook": _next_hook(step, self._steps),
         }
-        reasons = self._reasons(step, wording)
+        reasons = self._reasons(step)
         if reasons:
             words["reasons"] = reasons
+        if step.kind == "accumulate":
+            words["writes_grad_of"] = step.on
         line = self._find_line(step)
         if line is not None:
-            words["code"] = line.source, line.line, wording(line.note)
+            words["code"] = line.source, line.line, line.note
         return words
 
-    def _reasons(self, step: Step, wording: Wording) -> list[Reason]:
+    def _reasons(self, step: Step) -> list[Reason]:
         """Return the reasons for the gradients that a node computes, or that arrive.
 
         If a node sends several gradients, each reason names its target.
@@ -85,7 +85,7 @@ class StepTexts:
         names_target = step.kind == "compute" and len(reasons) > 1
         texts = [say("part.why", on=reason.on, why=reason.text) if names_target else reason.text for reason in reasons]
         return [
-            {"text": wording(text), "source": reason.source or "", "note": wording(reason.note)}
+            {"text": text, "source": reason.source or "", "note": reason.note}
             for text, reason in zip(texts, reasons, strict=True)
         ]
 
@@ -162,13 +162,11 @@ def _gradients(step: Step) -> list[tuple[str, Values]]:
     return [(part.source, part.value) for part in (list_sent_gradients(step) if step.kind == "compute" else step.parts)]
 
 
-def _gradient_rows(step: Step, gradients: list[tuple[str, Values]], wording: Wording) -> list[tuple[Message, Message]]:
+def _gradient_rows(step: Step, gradients: list[tuple[str, Values]]) -> list[tuple[str, str]]:
     """Return (source or target, gradient) for the first ``MAX_GRADIENTS`` gradients, and the number of others."""
-    rows = [
-        (wording(_endpoint(step, source)), wording(_card_text(value))) for source, value in gradients[:MAX_GRADIENTS]
-    ]
+    rows = [(_endpoint(step, source), _card_text(value)) for source, value in gradients[:MAX_GRADIENTS]]
     if len(gradients) > MAX_GRADIENTS:
-        rows.append(("", wording(say("many.more", count=f"{len(gradients) - MAX_GRADIENTS:,}"))))
+        rows.append(("", say("many.more", count=f"{len(gradients) - MAX_GRADIENTS:,}")))
     return rows
 
 

@@ -16,6 +16,7 @@ from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
+from hookviz.player.labels import screen_labels
 from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
@@ -32,7 +33,6 @@ from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.unfired_texts import UnfiredTexts
-from hookviz.player.wording import Wording, screen_words
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import join, say
 from hookviz.support.messages.languages import current_language, speaking
@@ -93,7 +93,7 @@ class Pictures(Protocol):
     def views_of(self, pass_id: int) -> list[str]:
         """Return the names of the pictures of one pass, that of the whole pass first."""
 
-    def view(self, name: str, hooks: Mapping[int, int], wording: Wording) -> View:
+    def view(self, name: str, hooks: Mapping[int, int]) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
@@ -136,7 +136,7 @@ class TraceContent:
         """Make the content with all chunks, for a page without a kernel. Long runs show progress."""
         if not self.is_large:
             return self.content()
-        content, wording = self._content([*self._pictures.initial_views]), Wording()
+        content = self._content([*self._pictures.initial_views])
         names, passes = [*self._step_chunk_names()], self.trace.lookup.passes
         entries: list[Entry] = []
         with progress(say("progress.preparing", n="{n}", total="{total}"), len(names) + len(passes)) as tick:
@@ -148,7 +148,7 @@ class TraceContent:
                     self._add_chunk(content, name)
                 entries += self._pictures.entries(pass_id)
                 tick()
-        content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries, wording))
+        content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries))
         return content
 
     @gc_paused()
@@ -161,12 +161,10 @@ class TraceContent:
         boxes = list(islice(self._view_names(), most + 1))
         for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
             self._add_chunk(content, name)
-        wording = Wording()
         if len(steps) > OUTPUT_CHUNKS:
-            content["notes"].append(wording(say("trace.brief.steps", steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}")))
+            content["notes"].append(say("trace.brief.steps", steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}"))
         if len(boxes) > most:
-            content["notes"].append(wording(say("trace.brief.boxes", boxes=most)))
-        content["words"].update(wording.words)
+            content["notes"].append(say("trace.brief.boxes", boxes=most))
         return content
 
     def chunk_names(self) -> Iterator[str]:
@@ -182,33 +180,27 @@ class TraceContent:
             KeyError, ValueError: there is no such chunk.
         """
         with speaking(self._language):
-            return self._chunk(name, Wording())
+            return self._chunk(name)
 
-    def _chunk(self, name: str, wording: Wording) -> Chunk:
+    def _chunk(self, name: str) -> Chunk:
         if name.startswith("steps"):
-            return self._steps_chunk(int(name.removeprefix("steps")), wording)
+            return self._steps_chunk(int(name.removeprefix("steps")))
         if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
-            return index_chunk((entry for pass_id in passes for entry in self._pictures.entries(pass_id)), wording)
-        view = self._pictures.view(name, self._hooks, wording)
-        return {**view, "words": wording.words}
+            return index_chunk(entry for pass_id in passes for entry in self._pictures.entries(pass_id))
+        return self._pictures.view(name, self._hooks)
 
-    def _steps_chunk(self, number: int, wording: Wording) -> StepsChunk:
+    def _steps_chunk(self, number: int) -> StepsChunk:
         steps = self.trace.steps[number * CHUNK_SIZE : (number + 1) * CHUNK_SIZE]
         if not steps:
             raise KeyError(number)
-        words = [self._step_texts.words(step, wording) for step in steps]
-        return {"steps": words, "words": wording.words}
+        return {"steps": [self._step_texts.words(step) for step in steps]}
 
     def _add_chunk(self, content: Content, name: str) -> None:
         """Add the chunk ``name`` to ``content`` unless it is there."""
         if name not in content["chunks"]:
             chunk = self.chunk(name)
-            if self.is_large:  # thousands of chunks need the same texts
-                content["words"].update(chunk["words"])
-                content["chunks"][name] = pack({**chunk, "words": {}})
-            else:
-                content["chunks"][name] = chunk
+            content["chunks"][name] = pack(chunk) if self.is_large else chunk
 
     def _step_chunk_names(self) -> Iterator[str]:
         """Return the names of the chunks with the words of steps."""
@@ -222,9 +214,8 @@ class TraceContent:
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
-        wording = Wording()
         shown_firings = self.trace.firings[:MAX_FIRINGS]
-        pool = QuestionPool(wording)
+        pool = QuestionPool()
         outline = self._outline(pool)
         run: RunContent = {
             "label": "",
@@ -233,12 +224,12 @@ class TraceContent:
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
-            "firings": firing_rows(shown_firings, wording),
+            "firings": firing_rows(shown_firings),
             "picture": len(self._pictures.svgs) - 1,
         }
         if len(self.trace.lookup.passes) > 1 or self.trace.lacks_passes:
-            run["last_pass"] = wording(pass_title(self.trace, self.trace.lookup.passes[-1]))
-        self._unfired.add_to(run, wording)
+            run["last_pass"] = pass_title(self.trace, self.trace.lookup.passes[-1])
+        self._unfired.add_to(run)
         content: Content = {
             "runs": [run],
             "chunk_size": CHUNK_SIZE,
@@ -246,22 +237,21 @@ class TraceContent:
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
             "layers": self._pictures.layers,
-            "about": wording(describe_content(self.trace)),
-            "hooks": [hook_text(self.trace, row, wording) for row in self._hooks],
+            "about": describe_content(self.trace),
+            "hooks": [hook_text(self.trace, row) for row in self._hooks],
             "questions": pool.questions,
-            "sources": self._code.texts(wording),
+            "sources": self._code.texts(),
             "switches": [],
             "combinations": {},
             "first_difference": -1,
-            "findings": [_finding_text(self.trace, finding, wording) for finding in find_findings(self.trace)],
-            "no_finding": wording(self._no_finding),
-            "notes": [wording(note) for note in (*self.trace.notes, *self._limit_notes(len(shown_firings)))],
-            "words": {},
+            "findings": [_finding_text(self.trace, finding) for finding in find_findings(self.trace)],
+            "no_finding": self._no_finding,
+            "notes": [*self.trace.notes, *self._limit_notes(len(shown_firings))],
+            "labels": screen_labels(),
             "language": self._language,
             "others": {},
             "initial_state": {"norms": self.is_large},
         }
-        content["words"] = screen_words() | wording.words
         for name in names:
             self._add_chunk(content, name)
         return content
@@ -294,13 +284,13 @@ class TraceContent:
             yield say("trace.unreached", most=MAX_UNREACHED_NODES)
 
 
-def _finding_text(trace: TraceData, finding: Finding, wording: Wording) -> FindingText:
+def _finding_text(trace: TraceData, finding: Finding) -> FindingText:
     """Return the text of a finding and its step; a finding that no step shows leads to the first step."""
     where = "" if finding.step is None else say("finding.step", step=finding.step + 1)
     severity = say(f"trouble.severity.{finding.severity}")
     head = join("join.list", [describe_pass(trace, finding), where, severity, finding.when])
     text: FindingText = {
-        "text": wording(say("finding.note", head=head, sentence=finding.sentence)),
+        "text": say("finding.note", head=head, sentence=finding.sentence),
         "step": finding.step or 0,
     }
     if finding.kind == "unfired":

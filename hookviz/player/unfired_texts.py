@@ -5,7 +5,6 @@ from functools import cached_property
 
 from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
 from hookviz.player.payload import RunContent, UnfiredText
-from hookviz.player.wording import Wording
 from hookviz.support.messages import join, say
 from hookviz.trace import TraceData
 
@@ -25,13 +24,13 @@ class UnfiredTexts:
         """Index of an unfired row → what the pin of its hook says."""
         return {hook.index: _say_why(hook) for hook in self._listed if hook.index is not None}
 
-    def add_to(self, run: RunContent, wording: Wording) -> None:
+    def add_to(self, run: RunContent) -> None:
         """Add the list to ``run`` unless it is empty."""
         if self._listed:
-            run["unfired"] = [_make_row(hook, wording) for hook in self._listed]
+            run["unfired"] = [_make_row(hook) for hook in self._listed]
         if self._left_out:
             key = "page.unfired_more" if self._left_out > 1 else "page.unfired_more_one"
-            run["unfired_more"] = wording(say(key, count=f"{self._left_out:,}"))
+            run["unfired_more"] = say(key, count=f"{self._left_out:,}")
 
 
 def _say_why(hook: UnfiredHook) -> str:
@@ -39,12 +38,12 @@ def _say_why(hook: UnfiredHook) -> str:
     return join("join.sentences", [fact, hook.sentence, hook.advice])
 
 
-def _make_row(hook: UnfiredHook, wording: Wording) -> UnfiredText:
+def _make_row(hook: UnfiredHook) -> UnfiredText:
     return {
         "step": -1 if hook.step is None else hook.step,
         "hook": hook.hook.label,
-        "kind": wording(say(f"census.{hook.hook.kind}")),
-        "on": wording(hook.on),
-        "why": wording(hook.sentence),
-        "advice": wording(hook.advice),
+        "kind": say(f"census.{hook.hook.kind}"),
+        "on": hook.on,
+        "why": hook.sentence,
+        "advice": hook.advice,
     }

@@ -11,6 +11,7 @@ import traitlets
 from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import offer_languages
+from hookviz.player.labels import screen_labels
 from hookviz.player.payload import (
     INITIAL,
     Chunk,
@@ -22,7 +23,6 @@ from hookviz.player.payload import (
     empty_content,
 )
 from hookviz.player.trace_content import TraceContent
-from hookviz.player.wording import screen_words
 from hookviz.support.messages.languages import find_language, speaking
 from hookviz.trace import TraceData
 
@@ -107,7 +107,7 @@ class Player(anywidget.AnyWidget):
     def of(cls, trace: TraceData) -> "Player":
         """Make the player of ``trace``. If the trace is large, the player requests chunks when it needs them."""
         if not trace.rows:
-            return cls.showing({**empty_content(screen_words()), "notes": list(trace.notes)})
+            return cls.showing({**empty_content(screen_labels()), "notes": list(trace.notes)})
         shown: TraceContent
 
         def make_content() -> Content:

@@ -155,11 +155,10 @@ class WhatIf(Displayable):
     def content(self) -> "Content":
         """Return the content of the player, as plain data."""
         from hookviz.player.several_runs import several_runs
-        from hookviz.player.wording import add_notes
 
         content = several_runs([*self._variants()], dict(zip(self._hook_ids, self.hooks, strict=False)))
         content["combinations"] = {",".join(map(str, sorted(off))): index for index, off in enumerate(self._runs)}
-        add_notes(content, self.notes)
+        content["notes"] = [*self.notes, *content["notes"]]
         return content
 
     def _variants(self) -> Iterator["Variant"]:

@@ -37,15 +37,14 @@ test("if a combination was not recorded, all other switches go back on", () => {
 });
 
 test("a row has the change in the baseline, and rows of the baseline alone are inserted at their steps", () => {
-  const read = (message) => message;
   const before = [{ step: 1, change: "4 → 6" }, { step: 3, change: "1 → 2" }, { step: 5, change: "7 → 7" }];
-  const rows = compareFirings([{ step: 3, change: "1 → 9" }, { step: 5, change: "7 → 7" }], before, read);
+  const rows = compareFirings([{ step: 3, change: "1 → 9" }, { step: 5, change: "7 → 7" }], before);
   assert.deepEqual(rows.map(({ step, was, isMissing }) => [step, was, isMissing]), [
     [1, undefined, true],
     [3, "1 → 2", undefined],
     [5, "", undefined],
   ]);
-  assert.equal(compareFirings(before, undefined, read), before);
+  assert.equal(compareFirings(before, undefined), before);
 });
 
 test("an old text is shown only if it is not empty and differs", () => {

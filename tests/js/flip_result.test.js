@@ -4,48 +4,47 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { describeFlip, finalGradients } from "../../hookviz/player/browser/flip_result.js";
-import { Language } from "../../hookviz/player/browser/language.js";
+import { sayWith } from "../../hookviz/player/browser/labels.js";
 
-const language = new Language({
-  "kind.accumulate": "{on}.grad is written",
-  "player.flip_result": "{label}: {changes}.",
-  "player.flip_change": "{on}.grad is {now} instead of {was}",
-  "player.flip_differs": "{on}.grad differs",
-  "player.flip_more": "and {count} more",
-  "player.flip_none": "{label}: every .grad stays the same.",
+const say = sayWith({
+  flip_result: "{label}: {changes}.",
+  flip_change: "{on}.grad is {now} instead of {was}",
+  flip_differs: "{on}.grad differs",
+  flip_more: "and {count} more",
+  flip_none: "{label}: every .grad stays the same.",
 });
 
 const run = (label, gradients) => ({
   label,
-  steps: gradients.map(([on, after]) => ({ kind: "accumulate", words: { title: ["kind.accumulate", { on }], after } })),
+  steps: gradients.map(([on, after]) => ({ kind: "accumulate", words: { writes_grad_of: on, after } })),
 });
 
 test("the sentence lists the gradients that differ in the end", () => {
   const [before, after] = [run("all on", [["a", "30"], ["b", "20"]]), run("Without f", [["a", "24"], ["b", "20"]])];
-  assert.equal(describeFlip(after, before, language), "Without f: a.grad is 24 instead of 30.");
-  assert.equal(describeFlip(before, before, language), "all on: every .grad stays the same.");
-  assert.equal(describeFlip(after, null, language), "");
+  assert.equal(describeFlip(after, before, say), "Without f: a.grad is 24 instead of 30.");
+  assert.equal(describeFlip(before, before, say), "all on: every .grad stays the same.");
+  assert.equal(describeFlip(after, null, say), "");
 });
 
 test("a gradient that is written in one of the two runs only is a change from or to None", () => {
   const [none, both] = [run("all on", [["a", "3"]]), run("Without f", [["a", "3"], ["b", "6"]])];
-  assert.equal(describeFlip(both, none, language), "Without f: b.grad is 6 instead of None.");
-  assert.equal(describeFlip(none, both, language), "all on: b.grad is None instead of 6.");
-  assert.equal(describeFlip(run("x", []), none, language), "x: a.grad is None instead of 3.");
+  assert.equal(describeFlip(both, none, say), "Without f: b.grad is 6 instead of None.");
+  assert.equal(describeFlip(none, both, say), "all on: b.grad is None instead of 6.");
+  assert.equal(describeFlip(run("x", []), none, say), "x: a.grad is None instead of 3.");
 });
 
 test("without the words of all steps, nothing is said of gradients that are not seen in both runs", () => {
   const partly = run("Without f", [["a", "3"]]);
   partly.steps.push({ kind: "accumulate", words: null });
-  assert.equal(describeFlip(partly, run("all on", [["a", "3"], ["b", "6"]]), language), "");
-  assert.equal(describeFlip(partly, run("all on", [["a", "4"], ["b", "6"]]), language), "Without f: a.grad is 3 instead of 4.");
+  assert.equal(describeFlip(partly, run("all on", [["a", "3"], ["b", "6"]]), say), "");
+  assert.equal(describeFlip(partly, run("all on", [["a", "4"], ["b", "6"]]), say), "Without f: a.grad is 3 instead of 4.");
 });
 
 test("the last value of a gradient counts, and long values and lists are cut with a word", () => {
-  assert.deepEqual([...finalGradients(run("", [["a", "1"], ["a", "3"]]), language)], [["a", "3"]]);
+  assert.deepEqual([...finalGradients(run("", [["a", "1"], ["a", "3"]]))], [["a", "3"]]);
   const many = (value) => run("x", ["a", "b", "c", "d", "e", "f"].map((name) => [name, value]));
   assert.equal(
-    describeFlip(many("[1,\n 2]"), many("[1,\n 3]"), language),
+    describeFlip(many("[1,\n 2]"), many("[1,\n 3]"), say),
     "x: a.grad differs, b.grad differs, c.grad differs, d.grad differs, and 2 more.",
   );
 });

@@ -3,28 +3,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isForward, planMotion, readNumbers } from "../../hookviz/player/browser/motion_plan.js";
+import { isForward, numbersOf, planMotion } from "../../hookviz/player/browser/motion_plan.js";
 import { joinArrow, numberPoint, samplePath } from "../../hookviz/player/browser/motion_paths.js";
 
 const KINDS = "seed tensor_hook compute arrive tensor_hook arrive retain_grad accumulate accumulate call forward".split(" ");
 const steps = KINDS.map((kind) => ({ kind, glyph: kind === "tensor_hook" ? "hook" : kind, words: null }));
 
-/** @param {string} value */
-const gradient = (value) => ["picture.gradient", { value }];
-const change = (before, after) => ["value.change", { before, after }];
+const gradient = (step, value) => [step, `gradient ${value}`, [value]];
+const grad = (step, value) => [step, `.grad = ${value}`, [value]];
+const change = (step, before, after) => [step, `${before} → ${after}`, [before, after]];
+const number = (step, value) => [step, value, []];
 
 const view = {
   steps: { n3: [0, 1, 2], e1: [2], e2: [2], e3: [2], n2: [3, 4], n1: [5, 6, 7, 8], m0: [9, 10] },
   texts: {
-    "n3-g": [[0, gradient("1")], [1, gradient("2")]],
-    "p0-v": [[1, change("1", "2")]],
-    "e1-v": [[2, "8"]], "e2-v": [[2, "3"]], "e3-v": [[2, "4"]],
-    "n2-g": [[3, gradient("8")], [4, gradient("8")]],
-    "p1-v": [[4, change("8", "8")]],
-    "n1-g": [[5, gradient("7")], [7, ["picture.grad", { value: "7" }]], [8, ["picture.grad", { value: "9" }]]],
-    "r1-v": [[6, ["picture.grad", { value: "7" }]]],
-    "m0-i": [[9, ["picture.input", { value: "5" }]]],
-    "m0-a": [[10, ["picture.output", { value: "6" }]]],
+    "n3-g": [gradient(0, "1"), gradient(1, "2")],
+    "p0-v": [change(1, "1", "2")],
+    "e1-v": [number(2, "8")], "e2-v": [number(2, "3")], "e3-v": [number(2, "4")],
+    "n2-g": [gradient(3, "8"), gradient(4, "8")],
+    "p1-v": [change(4, "8", "8")],
+    "n1-g": [gradient(5, "7"), grad(7, "7"), grad(8, "9")],
+    "r1-v": [grad(6, "7")],
+    "m0-i": [[9, "in 5", ["5"]]],
+    "m0-a": [[10, "out 6", ["6"]]],
   },
   pins: { p0: { hook: 0, value: "p0-v" }, p1: { hook: 1, value: "p1-v" }, r1: { hook: -1, value: "r1-v" } },
   arrows: { e1: ["n3", "n2"], e2: ["n3", "n1"], e3: ["n3", "n1"] },
@@ -40,7 +41,6 @@ const momentAt = (step, changes = {}) => ({
   steps,
   step,
   effect: "",
-  read: (message) => (typeof message === "string" ? message : message[0]),
   isDrawn: () => true,
   textOf: (id) => TEXTS[id] ?? "",
   ...changes,
@@ -53,11 +53,11 @@ test("only a move to the next step or the next hook moves anything", () => {
   assert.deepEqual(moves.map(([from, to]) => isForward(steps, from, to)), [true, true, true, false, false, false, false, false]);
 });
 
-test("numbers are read from their texts", () => {
-  const read = (message) => String(message);
-  assert.deepEqual(readNumbers(gradient("8"), read), { before: "8", after: "8" });
-  assert.deepEqual(readNumbers(change("8", "10"), read), { before: "8", after: "10" });
-  assert.deepEqual(readNumbers("12", read), { before: "12", after: "12" });
+test("a text has its numbers beside it, or is one", () => {
+  assert.deepEqual(numbersOf(gradient(0, "8")), { before: "8", after: "8" });
+  assert.deepEqual(numbersOf(change(0, "8", "10")), { before: "8", after: "10" });
+  assert.deepEqual(numbersOf(number(0, "12")), { before: "12", after: "12" });
+  assert.deepEqual(numbersOf(undefined), { before: "", after: "" });
 });
 
 test("a node sends its gradients to the numbers on its arrows, which appear when the pills are there", () => {
@@ -101,7 +101,7 @@ test("of more gradients than the panel lists, those with the same numbers arrive
 });
 
 test("a hook: the number goes into the pin, turns there, and comes out as the hook returned it", () => {
-  const { trips, light } = planAt(1, { effect: ["effect.replaced", {}] });
+  const { trips, light } = planAt(1, { effect: "replaced" });
   const inwards = trips.find(({ to }) => to.text === "p0-v");
   const outwards = trips.find(({ to, from }) => to.text === "n3-g" && from.text === "p0-v");
   assert.deepEqual([inwards.number, inwards.from.text, outwards.number, outwards.reveals], ["1", "n3-g", "2", ["n3-g"]]);
@@ -109,7 +109,7 @@ test("a hook: the number goes into the pin, turns there, and comes out as the ho
 });
 
 test("kept, edited and replaced look different", () => {
-  const plans = ["kept", "edited", "replaced"].map((name) => planAt(1, { effect: [`effect.${name}`, {}] }));
+  const plans = ["kept", "edited", "replaced"].map((name) => planAt(1, { effect: name }));
   const looks = plans.map(({ trips }) => trips.map(({ look }) => look).join());
   assert.equal(new Set(looks).size, 3);
 });

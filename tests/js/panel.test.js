@@ -3,10 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Language } from "../../hookviz/player/browser/language.js";
 import * as panel from "../../hookviz/player/browser/panel.js";
-
-const language = new Language({ "card.before": "before", "card.after": "after" });
 
 test("source lines have the numbers of the file, and one is marked", () => {
   const lines = panel.sourceLines("def c_hook(grad):\n    # Two more.\n    return grad + 2\n", 1, 3);
@@ -16,9 +13,9 @@ test("source lines have the numbers of the file, and one is marked", () => {
 });
 
 test("there is a card for each value", () => {
-  const labels = { before_label: ["card.before", {}], after_label: ["card.after", {}] };
-  const both = panel.readCards({ ...labels, before: "8", after: "10" }, language);
+  const labels = { before_label: "before", after_label: "after" };
+  const both = panel.readCards({ ...labels, before: "8", after: "10" });
   assert.deepEqual(both, [{ label: "before", value: "8" }, { label: "after", value: "10" }]);
-  assert.deepEqual(panel.readCards({ ...labels, before: null, after: "1" }, language), [{ label: "after", value: "1" }]);
-  assert.deepEqual(panel.readCards({ ...labels, before: null, after: null }, language), []);
+  assert.deepEqual(panel.readCards({ ...labels, before: null, after: "1" }), [{ label: "after", value: "1" }]);
+  assert.deepEqual(panel.readCards({ ...labels, before: null, after: null }), []);
 });

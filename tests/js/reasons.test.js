@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Language } from "../../hookviz/player/browser/language.js";
+import { sayWith } from "../../hookviz/player/browser/labels.js";
 import { reasonLines, reasonsTitle } from "../../hookviz/player/browser/reasons.js";
 
-const language = new Language({ "player.why": "Why?", "player.why_value": "Why {value}?" });
-const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { gradients: [], after: null, ...words }, language);
+const say = sayWith({ why: "Why?", why_value: "Why {value}?" });
+const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { gradients: [], after: null, ...words }, say);
 
 test("the title contains an arriving gradient if it is short", () => {
   assert.equal(titleOf({ kind: "arrive", after: "8" }), "Why 8?");
@@ -25,7 +25,7 @@ test("the title does not contain the gradient that a node gets", () => {
 
 test("a remark on several formulas in a row stands once, below the last of them", () => {
   const reasons = [["grad × b", "Needs PyTorch."], ["grad × a", "Needs PyTorch."], ["grad", ""], ["-grad", "Summed."]];
-  assert.deepEqual(reasonLines(reasons.map(([text, note]) => ({ text, source: "", note })), language), [
+  assert.deepEqual(reasonLines(reasons.map(([text, note]) => ({ text, source: "", note }))), [
     ["hv-formula", "grad × b"], ["hv-formula", "grad × a"], ["hv-source", "Needs PyTorch."],
     ["hv-formula", "grad"], ["hv-formula", "-grad"], ["hv-source", "Summed."],
   ]);

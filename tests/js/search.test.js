@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Language } from "../../hookviz/player/browser/language.js";
 import { MAX_HITS, parseNormQuery, rankEntry, readIndex, search } from "../../hookviz/player/browser/search.js";
 
 const COLUMNS = {
@@ -14,7 +13,7 @@ const COLUMNS = {
   view: ["0/m1", "0/m12", "0/m1", "0/", "0/m1", "0/g0"],
   steps: [[1], [2], [9], [0], [8, 6], []],
 };
-const entries = readIndex(COLUMNS, new Language({}));
+const entries = readIndex(COLUMNS);
 const steps = Array.from({ length: 10 }, () => ({ norm: null }));
 [steps[0].norm, steps[6].norm, steps[8].norm] = [1, 250, "nan"];
 const labels = (query) => search(entries, steps, query).hits.map(({ label }) => label);

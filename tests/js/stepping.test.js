@@ -20,10 +20,10 @@ test("a box is to come, now at a step inside, begun between two spans, and done 
 });
 
 test("a text appears at its step, is replaced by a later one, and disappears when stepping back", () => {
-  const changes = [[4, "gradient 12"], [5, "gradient 112"], [6, ".grad = 112"]];
-  const texts = [3, 4, 5, LAST, 3].map((step) => stepping.textAt(changes, step));
-  assert.deepEqual(texts, ["", "gradient 12", "gradient 112", ".grad = 112", ""]);
-  assert.equal(stepping.textAt([[0, "1"], [1, ""]], 1), "", "an empty text clears");
+  const changes = [[4, "gradient 12", ["12"]], [5, "gradient 112", ["112"]], [6, ".grad = 112", ["112"]]];
+  const texts = [3, 4, 5, LAST, 3].map((step) => stepping.textAt(changes, step)?.[1]);
+  assert.deepEqual(texts, [undefined, "gradient 12", "gradient 112", ".grad = 112", undefined]);
+  assert.equal(stepping.textAt([[0, "1", []], [1, "", []]], 1)?.[1], "", "an empty text clears");
 });
 
 test("clicks cycle through the steps of an element", () => {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf
-from shown import shown_notes, shown_steps
+from shown import shown_steps
 
 import hookviz as hv
 from hookviz.storage.decoding import decode_trace
@@ -72,7 +72,7 @@ def test_a_trace_stores_its_rank_and_notes_it(rank_results: RankResults, run: st
 
 def test_the_player_shows_the_rank_and_both_gradients(rank_results: RankResults) -> None:
     player = hv.Trace(decode_trace(rank_results[1]["ddp"]["file"])).player()
-    assert any("rank 1 of 2" in note for note in shown_notes(player.content))
+    assert any("rank 1 of 2" in note for note in player.content["notes"])
     frame = next(frame for frame in shown_steps(player.content) if frame["kind"] == "synchronise")
     assert frame["before"] != frame["after"] and frame["title"].endswith(" is synchronised")
 

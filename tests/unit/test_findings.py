@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 import torch
 from scenes import chain, count_calls, fan, leaf, recorded
-from shown import shown_findings, shown_notes
 from torch import nn
 
 import hookviz as hv
@@ -250,11 +249,14 @@ def test_findings_are_in_the_player_and_the_html_page() -> None:
     trace._data.remarks.append(Note.verbatim("Something else."))
     content, finding = trace.content(), trace.troubles[0]
     expected_finding = (f"Step {finding.step + 1}, {finding.severity}: {finding.sentence}", finding.step)
-    assert shown_findings(content)[0] == expected_finding and content["grouped"]
-    assert shown_notes(content) == ["Something else."] and f"{finding.step + 1} of" in str(trace.troubles)
+    first = content["findings"][0]
+    assert (first["text"], first["step"]) == expected_finding and content["grouped"]
+    assert content["notes"] == ["Something else."] and f"{finding.step + 1} of" in str(trace.troubles)
     small_trace = record_training(mlp(Log(), *alternate_layers(3, nn.Tanh)))
     expected = [(f"Step {row.step + 1}, {row.severity}: {row.sentence}", row.step) for row in small_trace.troubles]
-    assert shown_findings(small_trace.content()) == expected and not small_trace.content()["grouped"]
+    assert [
+        (finding["text"], finding["step"]) for finding in small_trace.content()["findings"]
+    ] == expected and not small_trace.content()["grouped"]
     assert finding.sentence in page(trace._data).partition("<script")[0].replace("\n", " ")
 
 

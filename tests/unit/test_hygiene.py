@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf
-from shown import shown_findings
 from torch import nn
 from torch.optim import SGD, Adam
 
@@ -70,7 +69,7 @@ def test_every_finding_leads_to_its_step_in_the_player() -> None:
     finding = only(trace)
     assert finding.step is not None and trace.steps[finding.step].kind == "accumulate"
     expected = f"Step {finding.step + 1}, warning, in 2 of 3 passes: {finding.sentence}"
-    assert shown_findings(trace.content()) == [(expected, finding.step)]
+    assert [(finding["text"], finding["step"]) for finding in trace.content()["findings"]] == [(expected, finding.step)]
 
 
 def test_a_finding_has_the_line_of_the_users_code() -> None:

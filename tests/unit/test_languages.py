@@ -83,14 +83,15 @@ def test_a_content_says_its_language_and_holds_its_words(trace: hv.Trace) -> Non
     with speaking("zh"):
         chinese = trace.content()
     assert (english["language"], chinese["language"]) == ("en", "zh")
-    assert chinese["words"] == {key: load_texts("zh")[key] for key in english["words"]}
+    assert (english["labels"]["play"], chinese["labels"]["play"]) == ("Play", "播放")
 
 
 def test_chunks_stay_in_the_language_of_their_content(trace: hv.Trace) -> None:
     with speaking("zh"):
         content = TraceContent(trace._data)
-    words = content.chunk("steps0")["words"]
-    assert words and words == {key: load_texts("zh")[key] for key in words}
+    in_english = TraceContent(trace._data).chunk("steps0")["steps"]
+    in_chinese = content.chunk("steps0")["steps"]
+    assert "梯度" in in_chinese[0]["sentence"] and "gradient" in in_english[0]["sentence"]
 
 
 def test_a_page_in_two_languages_holds_both_contents(trace: hv.Trace, tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_a_page_in_two_languages_holds_both_contents(trace: hv.Trace, tmp_path: 
     content = unpack(page.partition('class="hv-state">')[2].partition("<")[0])["content"]
     other = unpack(content["others"]["en"])
     assert (content["language"], other["language"], list(content["others"])) == ("zh", "en", ["en"])
-    assert other["words"]["player.play"] == "Play" != content["words"]["player.play"]
+    assert other["labels"]["play"] == "Play" != content["labels"]["play"]
 
 
 def test_a_page_in_one_language_has_no_marks_of_languages(trace: hv.Trace, tmp_path: Path) -> None:

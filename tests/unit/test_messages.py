@@ -15,6 +15,7 @@ import torch
 import hookviz as hv
 from hookviz import Step, Trace
 from hookviz.autograd.tensor_statistics import measure
+from hookviz.player.labels import screen_labels
 from hookviz.support.messages import load_texts, say
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow, TraceData
 from hookviz.trace.sentences import make_sentence, make_title
@@ -61,9 +62,9 @@ def used_key_patterns() -> set[str]:
     return {pattern for _, call in message_calls() for pattern in patterns(call.args[0])}
 
 
-SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "static").glob("*.js")))
-KEYS_IN_SCRIPT = set(re.findall(r"\"(player\.\w+)\"", SCRIPT))
-KEY_PREFIXES_IN_SCRIPT = tuple(re.findall(r"`(player\.\w*)\$\{", SCRIPT))
+SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player" / "browser").glob("*.js")))
+KEYS_IN_SCRIPT = set(re.findall(r"\bsay\(\"(\w+)\"", SCRIPT))
+KEY_PREFIXES_IN_SCRIPT = tuple(re.findall(r"\bsay\(`(\w*)\$\{", SCRIPT))
 """The prefixes of keys that JavaScript assembles."""
 
 
@@ -81,8 +82,9 @@ def test_every_key_that_the_code_uses_exists() -> None:
 
 
 def test_every_key_that_the_player_uses_exists() -> None:
-    assert KEYS_IN_SCRIPT and sorted(key for key in KEYS_IN_SCRIPT if key not in TEXTS) == []
-    assert [prefix for prefix in KEY_PREFIXES_IN_SCRIPT if not any(key.startswith(prefix) for key in TEXTS)] == []
+    labels = screen_labels()
+    assert KEYS_IN_SCRIPT and sorted(key for key in KEYS_IN_SCRIPT if key not in labels) == []
+    assert [prefix for prefix in KEY_PREFIXES_IN_SCRIPT if not any(key.startswith(prefix) for key in labels)] == []
 
 
 def test_every_kind_has_a_title_and_a_sentence() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import torch
 from scenes import Net, c_hook, leaf, recorded
-from shown import shown_notes
 
 import hookviz as hv
 from hookviz import __version__
@@ -194,7 +193,7 @@ def test_hostile_names_and_sources_are_escaped() -> None:
     parsed = ParsedPage(page(record_hostile_names()._data, HOSTILE))
     assert len(parsed.all("script")) == 3
     values = embedded_data(parsed)
-    assert shown_notes(values["content"]) == [HOSTILE]
+    assert values["content"]["notes"] == [HOSTILE]
     assert values["content"]["hooks"][0]["source"].endswith(HOSTILE)
     assert parsed.open == []
     assert "alert(1)</script>" in parsed.all("h1")[0][1]

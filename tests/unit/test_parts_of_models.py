@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled, Net, describe_steps, leaf, plain, steps_of, stored_gradients
-from shown import shown_notes
 from torch import nn
 
 import hookviz as hv
@@ -127,7 +126,7 @@ def test_note_and_player_state_what_was_left_out(tmp_path: Path) -> None:
         "included: gradients come in from nodes that are not shown, and go out to nodes marked as not recorded."
     ]
     player = trace.player()
-    assert shown_notes(player.content) == trace.notes and "(not recorded)" in player.content["svgs"][0]
+    assert player.content["notes"] == trace.notes and "(not recorded)" in player.content["svgs"][0]
     trace.save(tmp_path / "trace.json")
     assert hv.load(tmp_path / "trace.json") == trace and trace._data.outside
 

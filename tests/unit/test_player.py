@@ -9,7 +9,7 @@ import ipywidgets
 import pytest
 import torch
 from scenes import c_hook, leaf, recorded
-from shown import shown_firings, shown_notes, shown_steps, unpack_chunk
+from shown import shown_steps, unpack_chunk
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
@@ -179,13 +179,18 @@ def test_arrive_and_compute_frames_have_reasons(player: Player) -> None:
 
 
 def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) -> None:
-    assert [(firing["step"], firing["hook"], firing["on"]) for firing in shown_firings(player.content)] == [
+    assert [(firing["step"], firing["hook"], firing["on"]) for firing in player.content["runs"][0]["firings"]] == [
         (1, "① λ grad * 2", "e"),
         (5, "① λ grad + 100", "d"),
         (8, "① c_hook", "c"),
         (9, "② print", "c"),
     ]
-    assert [firing["change"] for firing in shown_firings(player.content)] == ["1 → 2", "12 → 112", "8 → 10", "10 → 10"]
+    assert [firing["change"] for firing in player.content["runs"][0]["firings"]] == [
+        "1 → 2",
+        "12 → 112",
+        "8 → 10",
+        "10 → 10",
+    ]
 
 
 # -- in Jupyter
@@ -216,7 +221,7 @@ def test_an_unobserved_trace_shows_the_reason(monkeypatch: pytest.MonkeyPatch) -
     mimebundle = trace._repr_mimebundle_()
     assert "more than 3 nodes in a row" in mimebundle["text/plain"]
     player = trace.player()
-    first, notes = shown_steps(player.content)[0], shown_notes(player.content)
+    first, notes = shown_steps(player.content)[0], player.content["notes"]
     assert first["kind"] == "unobserved" and [first["sentence"]] == notes
 
 

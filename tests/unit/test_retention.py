@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Net, c_hook, leaf, plain, scene, steps_of
-from shown import shown_notes, shown_steps
+from shown import shown_steps
 from torch import nn
 
 import hookviz as hv
@@ -93,7 +93,7 @@ def test_a_note_states_how_many_passes_were_dropped() -> None:
     assert trace.notes == [
         "record(keep=...) kept the last 2 passes and dropped the 18 before them, with their forward steps."
     ]
-    assert trace.notes[0] in repr(trace) and trace.notes[0] in shown_notes(trace.player().content)
+    assert trace.notes[0] in repr(trace) and trace.notes[0] in trace.player().content["notes"]
 
 
 def test_a_trimmed_trace_is_saved_loaded_drawn_and_played(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from shown import all_words, in_english
+from shown import all_words
 
 import hookviz as hv
 from hookviz.recorder.followers.user_code import MAX_LINES, PART_LINES
@@ -70,13 +70,13 @@ def lines_by_step(trace: hv.Trace) -> dict[str, set[str]]:
         shown = ""
         if line is not None:
             source = content["sources"][index]
-            shown = f"{source['text'].splitlines()[line - source['first_line']].strip()} | {in_english(note)}"
+            shown = f"{source['text'].splitlines()[line - source['first_line']].strip()} | {note}"
         found.setdefault(f"{step.kind} {step.on}", set()).add(shown)
     return found
 
 
 def source_titles(trace: hv.Trace) -> list[str]:
-    return [in_english(source["title"]) for source in trace.content()["sources"]]
+    return [source["title"] for source in trace.content()["sources"]]
 
 
 def test_every_kind_of_step_of_a_script_has_its_line(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_player_gets_the_part_of_a_long_text_that_its_steps_belong_to(tmp_path
     trace = run_script(tmp_path, "# padding\n" * 40 + SCRIPT)["trace"]
     (source,) = trace.content()["sources"]
     assert (source["first_line"], len(source["text"].splitlines())) == (42, 12)
-    assert in_english(source["title"]) == "program.py, lines 42–53"
+    assert source["title"] == "program.py, lines 42–53"
     assert lines_by_step(trace)["seed d"] == {"d.backward() | Line 53 started this backward pass."}
 
 

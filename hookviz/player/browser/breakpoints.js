@@ -47,20 +47,20 @@ export class Breakpoints {
   }
 
   toggle() {
-    const { language, driver, run, content } = this.context;
+    const { say, driver, run, content } = this.context;
     const { hook } = run.steps[driver.position().step];
     if (hook === null) {
-      this.panel.showMessage(language.say("player.no_hook_here"));
+      this.panel.showMessage(say("no_hook_here"));
       return;
     }
     const isMarked = this.#isMarked(hook);
     const others = this.#hooks.filter((other) => other !== hook);
     driver.setTraits({ breakpoints: isMarked ? others : [...others, hook] });
-    this.panel.showMessage(language.say(isMarked ? "player.stop_gone" : "player.stop_set", { hook: content.hooks[hook].name }));
+    this.panel.showMessage(say(isMarked ? "stop_gone" : "stop_set", { hook: content.hooks[hook].name }));
   }
 
   paint() {
-    const { root, run, driver, language } = this.context;
+    const { root, run, driver, say } = this.context;
     const { hook } = run.steps[driver.position().step];
     const button = this.#addButton();
     if (button) setAttributes(button, { "aria-pressed": this.#isMarked(hook) });
@@ -68,7 +68,7 @@ export class Breakpoints {
     root.querySelectorAll(".hv-timeline .hv-tick").forEach((tick, i) => toggleSign(tick, this.#isMarked(run.steps[i].hook), addTickSign));
     root.querySelectorAll(".hv-firings tbody tr").forEach((row) => {
       const step = Number(findElement(row, "button").textContent) - 1;
-      toggleSign(row, this.#isMarked(run.steps[step].hook), () => addRowSign(row, language.say("player.stop")));
+      toggleSign(row, this.#isMarked(run.steps[step].hook), () => addRowSign(row, say("stop")));
     });
     for (const pin of root.querySelectorAll(".hv-pin[data-hook]")) {
       toggleSign(pin, this.#isMarked(Number(pin.getAttribute("data-hook"))), addPinSign);
@@ -79,8 +79,8 @@ export class Breakpoints {
   #addButton() {
     const where = this.panel.pane.querySelector(":scope > .hv-where");
     if (where && !where.querySelector("button")) {
-      const { language, signal } = this.context;
-      const button = makeTextButton(language.say("player.stop"), () => this.toggle(), signal);
+      const { say, signal } = this.context;
+      const button = makeTextButton(say("stop"), () => this.toggle(), signal);
       button.prepend(makeShape(OCTAGON, "hv-icon"));
       where.append(button);
     }

@@ -2,7 +2,7 @@
 
 import { escapeBidi, makeElement, makeShape, onAbort } from "./dom.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { SourceText, StepWords } from "./payload" */
 /** @import { Context } from "./types" */
 
@@ -10,10 +10,9 @@ const ARROW = "M-7,0H3M-1,-6L7,0L-1,6z";
 
 export class CodePane {
   /** @param {Context} context */
-  constructor({ content, language, signal }) {
-    this.language = language;
+  constructor({ content, say, signal }) {
     this.sources = content.sources ?? [];
-    const label = language.say("player.code");
+    const label = say("code");
     // Keys scroll long code, so the list can have the focus.
     this.list = makeElement("ol", "hv-code", "", { tabindex: 0, "aria-label": label });
     this.title = makeElement("span");
@@ -44,7 +43,7 @@ export class CodePane {
     if (!(index in this.sources)) return;
     this.#show(index);
     this.pane.classList.toggle("hv-idle", line === null);
-    this.note.textContent = escapeBidi(this.language.read(note));
+    this.note.textContent = escapeBidi(note);
     const { first_line: first } = this.sources[index];
     [...this.list.children].forEach((item, i) => markLine(item, first + i === line));
     this.#reveal();
@@ -61,7 +60,7 @@ export class CodePane {
     this.#shown = index;
     this.pane.hidden = false;
     const source = this.sources[index];
-    this.title.textContent = escapeBidi(this.language.read(source.title));
+    this.title.textContent = escapeBidi(source.title);
     this.list.replaceChildren(...makeLines(source));
     this.list.scrollTop = 0;
   }

@@ -46,17 +46,16 @@ export function flipSwitch(combinations, shown, index) {
  * Returns the rows of the table: the firings of the run with their changes in the baseline, and firings of the baseline alone.
  * @param {FiringRow[]} firings
  * @param {FiringRow[] | undefined} baseline
- * @param {(message: FiringRow["change"]) => string} read
  * @returns {Row[]}
  */
-export function compareFirings(firings, baseline, read) {
+export function compareFirings(firings, baseline) {
   if (!baseline) return firings;
   /**
    * @param {FiringRow[]} rows
    * @param {number} step
    */
   const at = (rows, step) => rows.find((row) => row.step === step);
-  const here = firings.map((row) => ({ ...row, was: oldTextIfChanged(read(at(baseline, row.step)?.change ?? ""), read(row.change)) }));
+  const here = firings.map((row) => ({ ...row, was: oldTextIfChanged(at(baseline, row.step)?.change ?? "", row.change) }));
   const missing = baseline.filter((row) => !at(firings, row.step)).map((row) => ({ ...row, isMissing: true }));
   return [...here, ...missing].sort((one, other) => one.step - other.step);
 }

@@ -1,7 +1,7 @@
 // Loads the content that Python sent: runs with their steps, and chunks that are fetched when they are needed.
 
 import { unpack } from "./compression.js";
-import { Language } from "./language.js";
+import { sayWith } from "./labels.js";
 
 /** @import { Content, Outline, Chunk, ChunkReply, RunContent, StepsChunk, View } from "./payload" */
 /** @import { Model, LoadedContent, LoadedRun, Step } from "./types" */
@@ -17,12 +17,9 @@ const KERNEL_TIMEOUT = 5000;
  */
 export async function loadContent(model, signal) {
   const content = model.get("content");
-  const language = new Language(content.words);
-  // Chunks that were sent unpacked bring texts that the first steps need.
-  for (const sent of Object.values(content.chunks)) if (typeof sent !== "string") language.add(sent.words);
-  const fetchChunk = makeChunkFetcher(model, language, signal);
+  const fetchChunk = makeChunkFetcher(model, signal);
   const runs = await Promise.all(content.runs.map((run) => loadRun(run, content, fetchChunk)));
-  return { content, language, runs, fetchChunk };
+  return { content, say: sayWith(content.labels), runs, fetchChunk };
 }
 
 /**
@@ -78,11 +75,10 @@ function readSteps(outline, questions) {
 /**
  * Makes the function that fetches a chunk: from the content, or else from the kernel; null if neither has it.
  * @param {Model} model
- * @param {Language} language
  * @param {AbortSignal} signal
  * @returns {LoadedContent["fetchChunk"]}
  */
-function makeChunkFetcher(model, language, signal) {
+function makeChunkFetcher(model, signal) {
   /** @type {Map<string, Promise<Chunk | null>>} */
   const fetched = new Map();
   /** @type {Map<string, (packed: string | null) => void>} */
@@ -109,8 +105,7 @@ function makeChunkFetcher(model, language, signal) {
   const fetchOnce = async (name) => {
     const sent = model.get("content").chunks[name] ?? (await request(name));
     const chunk = typeof sent === "string" ? /** @type {Chunk} */ (await unpack(sent)) : sent;
-    if (chunk) language.add(chunk.words);
-    else fetched.delete(name); // try again next time: the kernel may be back
+    if (!chunk) fetched.delete(name); // try again next time: the kernel may be back
     return chunk;
   };
   return (name) => {

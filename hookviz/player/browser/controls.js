@@ -2,7 +2,7 @@
 
 import { makeElement, makeShape, makeTextButton, setAttributes } from "./dom.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { Context, Position } from "./types" */
 
 /** @type {{ [action: string]: string }} */
@@ -22,18 +22,18 @@ const ICONS = {
  * @param {HTMLElement[]} between
  * @param {HTMLElement[]} after
  */
-export function makeControls({ language, signal }, act, between, after) {
+export function makeControls({ say, signal }, act, between, after) {
   const pane = makeElement("div", "hv-controls");
   const buttons = makeElement("div", "hv-buttons");
   /** @param {string} action */
-  const press = (action) => makeIconButton(action, language, () => act(action), signal);
+  const press = (action) => makeIconButton(action, say, () => act(action), signal);
   const [first, previous, play, next, last] = ["first", "previous", "play", "next", "last"].map(press);
   const help = makeTextButton("?", () => act("help"), signal);
-  setAttributes(help, { "aria-label": language.say("player.help") });
+  setAttributes(help, { "aria-label": say("help") });
   help.classList.add("hv-help-button");
   play.classList.add("hv-play");
   next.classList.add("hv-step-button");
-  next.append(makeElement("span", "", language.say("player.next")));
+  next.append(makeElement("span", "", say("next")));
   // The button that a beginner needs is the first one.
   buttons.append(next, first, previous, play, last);
   pane.append(buttons, ...between, ...after, help);
@@ -42,30 +42,30 @@ export function makeControls({ language, signal }, act, between, after) {
     // Not the disabled attribute: a disabled button loses the focus.
     for (const button of [first, previous]) setAttributes(button, { "aria-disabled": step <= 0 });
     for (const button of [next, last]) setAttributes(button, { "aria-disabled": step >= count - 1 });
-    paintPlay(play, playing ? "pause" : "play", language);
+    paintPlay(play, playing ? "pause" : "play", say);
   };
   return { pane, paint };
 }
 
 /**
  * @param {string} action
- * @param {Language} language
+ * @param {Say} say
  * @param {() => void} act
  * @param {AbortSignal} signal
  */
-function makeIconButton(action, language, act, signal) {
+function makeIconButton(action, say, act, signal) {
   const button = makeTextButton("", act, signal);
-  showIcon(button, action, language);
+  showIcon(button, action, say);
   return button;
 }
 
 /**
  * @param {HTMLButtonElement} button
  * @param {string} action
- * @param {Language} language
+ * @param {Say} say
  */
-function showIcon(button, action, language) {
-  const label = language.say(`player.${action}`);
+function showIcon(button, action, say) {
+  const label = say(`${action}`);
   setAttributes(button, { "aria-label": label, title: label });
   button.replaceChildren(makeShape(ICONS[action], "hv-icon"));
 }
@@ -73,11 +73,11 @@ function showIcon(button, action, language) {
 /**
  * @param {HTMLButtonElement} button
  * @param {string} action
- * @param {Language} language
+ * @param {Say} say
  */
-function paintPlay(button, action, language) {
+function paintPlay(button, action, say) {
   if (button.dataset.action === action) return;
   button.dataset.action = action;
-  showIcon(button, action, language);
-  button.append(makeElement("span", "", language.say(`player.${action}`)));
+  showIcon(button, action, say);
+  button.append(makeElement("span", "", say(`${action}`)));
 }

@@ -9,7 +9,7 @@ import { addKeyHint, findElement, makeElement } from "./dom.js";
  * @param {Context} context
  * @param {Panel} panel
  */
-export function makeFindings({ model, language, content }, panel) {
+export function makeFindings({ model, say, content }, panel) {
   const { findings } = content;
   const pane = makeElement("details", "hv-found");
   pane.hidden = !findings.length;
@@ -17,14 +17,14 @@ export function makeFindings({ model, language, content }, panel) {
   const list = makeElement("ul", "hv-notes");
   for (const { text, step } of findings) {
     const item = makeElement("li");
-    item.append(makeElement("a", "", language.read(text), { href: `#step-${step + 1}` }));
+    item.append(makeElement("a", "", text, { href: `#step-${step + 1}` }));
     list.append(item);
   }
-  const title = language.say(findings.length > 1 ? "player.found_many" : "player.found_one", { count: findings.length });
+  const title = say(findings.length > 1 ? "found_many" : "found_one", { count: findings.length });
   pane.append(addKeyHint(makeElement("summary", "", title), "W"), list);
   const show = () => {
-    if (pane.hidden) panel.showMessage(language.read(content.no_finding));
-    else if (model.get("predict")) panel.showMessage(language.say("player.found_later"));
+    if (pane.hidden) panel.showMessage(content.no_finding);
+    else if (model.get("predict")) panel.showMessage(say("found_later"));
     else {
       pane.open = true;
       findElement(list, "a").focus();

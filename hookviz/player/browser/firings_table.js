@@ -5,18 +5,18 @@ import { closestTarget, escapeBidi, findElement, listen, makeElement, setAttribu
 import { makeRegion } from "./panel.js";
 
 /** @import { Row } from "./comparison.js" */
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { Context } from "./types" */
 
 /** @param {Context} context */
-export function makeFiringsTable({ language, run, baseline, driver, signal }) {
-  const firings = compareFirings(run.firings, baseline?.firings, (message) => language.read(message));
-  const pane = makeRegion("hv-firings", language.say("player.firings"));
+export function makeFiringsTable({ say, run, baseline, driver, signal }) {
+  const firings = compareFirings(run.firings, baseline?.firings);
+  const pane = makeRegion("hv-firings", say("firings"));
   const table = makeElement("table");
   pane.hidden = !firings.length;
-  table.append(makeElement("caption", "", language.say("player.firings")), makeHeaderRow(language));
+  table.append(makeElement("caption", "", say("firings")), makeHeaderRow(say));
   const body = makeElement("tbody");
-  const rows = firings.map((firing) => makeFiringRow(firing, language));
+  const rows = firings.map(makeFiringRow);
   body.append(...rows);
   table.append(body);
   pane.append(table);
@@ -27,34 +27,31 @@ export function makeFiringsTable({ language, run, baseline, driver, signal }) {
   }, signal);
   /** @param {number} step */
   const paint = (step) => rows.forEach((row, i) => {
-    const { isMissing, effect } = firings[i];
+    const { isMissing, effect_text: effect } = firings[i];
     const ahead = firings[i].step - step;
-    const shown = isMissing ? language.say("player.missing") : language.read(effect);
-    if (paintRow(pane, row, ahead, ahead > 0 ? language.say("player.to_come") : shown)) fillChange(row, firings[i], ahead, language);
+    const shown = isMissing ? say("missing") : effect;
+    if (paintRow(pane, row, ahead, ahead > 0 ? say("to_come") : shown)) fillChange(row, firings[i], ahead);
   });
   return { pane, paint };
 }
 
-/** @param {Language} language */
-function makeHeaderRow(language) {
+/** @param {Say} say */
+function makeHeaderRow(say) {
   const [head, row] = [makeElement("thead"), makeElement("tr")];
   for (const column of ["step", "hook", "kind", "on", "change", "effect"]) {
-    row.append(makeElement("th", "", language.say(`player.col_${column}`), { scope: "col" }));
+    row.append(makeElement("th", "", say(`col_${column}`), { scope: "col" }));
   }
   head.append(row);
   return head;
 }
 
-/**
- * @param {Row} firing
- * @param {Language} language
- */
-function makeFiringRow(firing, language) {
+/** @param {Row} firing */
+function makeFiringRow(firing) {
   const row = makeElement("tr");
   const stepCell = makeElement("td");
   stepCell.append(makeElement("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
-  row.append(stepCell, makeElement("td", "hv-user", firing.hook), makeElement("td", "", language.read(firing.kind)));
-  row.append(makePathCell(language.read(firing.on)), makeElement("td", "hv-change"), makeElement("td", "hv-effect"));
+  row.append(stepCell, makeElement("td", "hv-user", firing.hook), makeElement("td", "", firing.kind));
+  row.append(makePathCell(firing.on), makeElement("td", "hv-change"), makeElement("td", "hv-effect"));
   return row;
 }
 
@@ -73,16 +70,14 @@ function makePathCell(path) {
  * @param {HTMLTableRowElement} row
  * @param {Row} firing
  * @param {number} ahead steps until the firing
- * @param {Language} language
  */
-function fillChange(row, { change, was, isMissing }, ahead, language) {
+function fillChange(row, { change, was, isMissing }, ahead) {
   const cell = findElement(row, ".hv-change");
   cell.replaceChildren();
   if (ahead > 0) return;
-  const text = language.read(change);
-  const old = isMissing ? text : was;
+  const old = isMissing ? change : was;
   if (old) cell.append(makeElement("s", "hv-was", old), " ");
-  if (!isMissing) cell.append(escapeBidi(text));
+  if (!isMissing) cell.append(escapeBidi(change));
 }
 
 /**

@@ -1,7 +1,6 @@
 // What a flipped switch changes in the end: the gradients that are written, before and after. The node tests run this file.
 
-/** @import { Language } from "./language.js" */
-/** @import { Message } from "./payload" */
+/** @import { Say } from "./labels.js" */
 /** @import { LoadedRun } from "./types" */
 
 /** @typedef {{ on: string, was: string, now: string }} Change */
@@ -15,21 +14,21 @@ const NO_GRADIENT = "None";
  * Returns a sentence about the gradients that differ from the baseline; empty if their values are not here.
  * @param {LoadedRun} run
  * @param {LoadedRun | null} baseline
- * @param {Language} language
+ * @param {Say} say
  */
-export function describeFlip(run, baseline, language) {
+export function describeFlip(run, baseline, say) {
   if (!baseline) return "";
-  const [now, was] = [run, baseline].map((one) => finalGradients(one, language));
+  const [now, was] = [run, baseline].map(finalGradients);
   if (!now.size && !was.size) return "";
   const isComplete = [run, baseline].every(hasAllWords);
   const names = [...new Set([...was.keys(), ...now.keys()])].filter((on) => isComplete || (was.has(on) && now.has(on)));
   const changes = names.map((on) => ({ on, was: was.get(on) ?? NO_GRADIENT, now: now.get(on) ?? NO_GRADIENT }))
     .filter((change) => change.was !== change.now);
-  const label = language.read(run.label);
-  if (!changes.length) return isComplete ? language.say("player.flip_none", { label }) : "";
-  const texts = changes.slice(0, MAX_CHANGES).map((change) => describeChange(change, language));
-  if (changes.length > MAX_CHANGES) texts.push(language.say("player.flip_more", { count: changes.length - MAX_CHANGES }));
-  return language.say("player.flip_result", { label, changes: texts.join(", ") });
+  const { label } = run;
+  if (!changes.length) return isComplete ? say("flip_none", { label }) : "";
+  const texts = changes.slice(0, MAX_CHANGES).map((change) => describeChange(change, say));
+  if (changes.length > MAX_CHANGES) texts.push(say("flip_more", { count: changes.length - MAX_CHANGES }));
+  return say("flip_result", { label, changes: texts.join(", ") });
 }
 
 /**
@@ -41,24 +40,19 @@ const hasAllWords = ({ steps }) => steps.every(({ kind, words }) => kind !== "ac
 /**
  * Returns the name of each tensor whose `.grad` is written → its last value.
  * @param {Pick<LoadedRun, "steps">} run
- * @param {Language} language
  */
-export function finalGradients({ steps }, language) {
+export function finalGradients({ steps }) {
   /** @type {Map<string, string>} */
   const values = new Map();
-  for (const { kind, words } of steps) {
-    if (kind !== "accumulate" || !words || typeof words.title === "string" || words.after === null) continue;
-    const { on } = /** @type {{ [name: string]: Message }} */ (words.title[1]);
-    if (on) values.set(language.read(on), language.read(words.after));
-  }
+  for (const { words } of steps) if (words?.writes_grad_of && words.after !== null) values.set(words.writes_grad_of, words.after);
   return values;
 }
 
 /**
  * @param {Change} change
- * @param {Language} language
+ * @param {Say} say
  */
-function describeChange({ on, was, now }, language) {
+function describeChange({ on, was, now }, say) {
   const isShort = [was, now].every((value) => value.length <= MAX_LENGTH && !value.includes("\n"));
-  return isShort ? language.say("player.flip_change", { on, was, now }) : language.say("player.flip_differs", { on });
+  return isShort ? say("flip_change", { on, was, now }) : say("flip_differs", { on });
 }

@@ -9,11 +9,11 @@ import { HELP } from "./key_bindings.js";
  * Makes the list of keys. The dialog element keeps the focus inside, and restores it when it closes.
  * @param {Context} context
  */
-export function makeHelpDialog({ language, signal }) {
-  const title = language.say("player.help");
+export function makeHelpDialog({ say, signal }) {
+  const title = say("help");
   const dialog = makeElement("dialog", "hv-help", "", { "aria-label": title });
   const list = makeElement("dl", "hv-help-list");
-  const close = makeTextButton(language.say("player.close"), () => dialog.close(), signal);
+  const close = makeTextButton(say("close"), () => dialog.close(), signal);
   const head = makeElement("div", "hv-help-head");
   // First, since the button gets the focus: a long list would otherwise open scrolled to its end.
   head.append(close, makeElement("p", "hv-help-title", title));
@@ -28,8 +28,8 @@ export function makeHelpDialog({ language, signal }) {
   const fill = (actions) => {
     for (const [name] of HELP.filter(([, action]) => action in actions)) {
       const [row, keys] = [makeElement("div"), makeElement("dt")];
-      keys.append(...language.say(`player.keys_${name}`).split(" ").map((key) => makeElement("kbd", "", key)));
-      row.append(keys, makeElement("dd", "", language.say(`player.does_${name}`)));
+      keys.append(...say(`keys_${name}`).split(" ").map((key) => makeElement("kbd", "", key)));
+      row.append(keys, makeElement("dd", "", say(`does_${name}`)));
       list.append(row);
     }
   };

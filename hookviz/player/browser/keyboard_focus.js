@@ -18,26 +18,26 @@ const STEPS = ["next", "previous", "nextHook", "previousHook"];
  * @param {Context} context
  * @param {Panel} panel
  */
-export function makeEscape({ root, language, signal }, panel) {
+export function makeEscape({ root, say, signal }, panel) {
   let warned = false;
   /** @param {string} key */
-  const showNote = (key) => { panel.keysNote.textContent = key && language.say(key); };
+  const showNote = (key) => { panel.keysNote.textContent = key && say(key); };
   /** @param {string} key */
   const announceNote = (key) => {
     showNote(key);
-    panel.announce(language.say(key));
+    panel.announce(say(key));
   };
   const leave = () => {
     setInUse(root, false);
     releaseFocus(root);
-    announceNote(isAlone(root) ? "player.esc_free" : "player.esc_leaves");
+    announceNote(isAlone(root) ? "esc_free" : "esc_leaves");
   };
   const escape = () => {
     if (isFullScreen(root)) document.exitFullscreen();
     else if (warned) leave();
     else {
       warned = true;
-      announceNote("player.esc_stays");
+      announceNote("esc_stays");
     }
   };
   const reset = () => {
@@ -47,7 +47,7 @@ export function makeEscape({ root, language, signal }, panel) {
   listen(root, "focusin", reset, signal);
   listen(root, "pointerdown", reset, signal);
   listen(root, "keydown", (event) => event.key === "Escape" || reset(), signal);
-  followUse(root, (isOtherPlayer) => showNote(isOtherPlayer || isAlone(root) ? "" : "player.esc_leaves"), signal);
+  followUse(root, (isOtherPlayer) => showNote(isOtherPlayer || isAlone(root) ? "" : "esc_leaves"), signal);
   /** @type {Actions} */
   const actions = { escape, leave };
   return { actions };

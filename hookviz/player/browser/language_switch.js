@@ -45,10 +45,10 @@ export async function changeLanguage(model, language) {
  * @param {Context} context
  * @param {Panel} panel
  */
-export function makeLanguageSwitch({ model, content, language, root, signal }, panel) {
+export function makeLanguageSwitch({ model, content, say, root, signal }, panel) {
   const names = [content.language, ...Object.keys(content.others)].sort();
   if (names.length < 2) return null;
-  const pane = makeElement("div", "hv-speeds hv-languages", "", { role: "group", "aria-label": language.say("player.language") });
+  const pane = makeElement("div", "hv-speeds hv-languages", "", { role: "group", "aria-label": say("language") });
   /** @param {string} name */
   const choose = async (name) => {
     if (name === content.language) return;
@@ -56,7 +56,7 @@ export function makeLanguageSwitch({ model, content, language, root, signal }, p
     /** @type {HTMLElement | null} */ (root.querySelector(".hv-view > summary"))?.focus();
     await changeLanguage(model, name);
     // The player is built anew in the new language; if not, no kernel has answered.
-    setTimeout(() => signal.aborted || panel.showMessage(language.say("player.no_part")), KERNEL_TIMEOUT);
+    setTimeout(() => signal.aborted || panel.showMessage(say("no_part")), KERNEL_TIMEOUT);
   };
   for (const name of names) {
     const title = new Intl.DisplayNames([name], { type: "language" }).of(name) ?? name;

@@ -185,15 +185,13 @@ export class Motion {
    * @param {number} step
    */
   #start(picture, step) {
-    const { language, root, driver } = this.context;
+    const { root, driver } = this.context;
     const { view, elements } = picture;
     const effect = this.run.firings.find((firing) => firing.step === step)?.effect ?? "";
     /** @param {string} id */
     const textOf = (id) => elements.get(id)?.closest(".hv-edge, .hv-node")?.querySelector(GRADIENT_TEXTS)?.getAttribute("data-id") ?? "";
     /** @type {Omit<Moment, "textOf">} */
-    const moment = {
-      view, steps: this.run.steps, step, effect, read: (message) => language.read(message), isDrawn: (id) => elements.has(id),
-    };
+    const moment = { view, steps: this.run.steps, step, effect, isDrawn: (id) => elements.has(id) };
     const plan = planMotion({ ...moment, textOf });
     const trips = plan.trips.flatMap((trip) => {
       const points = tripPoints(picture, trip);

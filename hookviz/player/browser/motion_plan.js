@@ -2,7 +2,7 @@
 
 import { nearestHookStep, textAt } from "./stepping.js";
 
-/** @import { Message, StepWords, View } from "./payload" */
+/** @import { PictureText, StepWords, View } from "./payload" */
 /** @import { Step } from "./types" */
 
 /** @typedef {{ text: string, dx?: number, dy?: number }} Place the number in a text of the picture, and a distance from it */
@@ -26,8 +26,7 @@ import { nearestHookStep, textAt } from "./stepping.js";
  * @property {View} view
  * @property {Step[]} steps
  * @property {number} step
- * @property {Message} effect what the hook of the step did; empty if it is not known
- * @property {(message: Message) => string} read
+ * @property {string} effect what the hook of the step did; empty if it is not known
  * @property {(id: string) => boolean} isDrawn whether the picture has a text; a layer may lack it
  * @property {(id: string) => string} textOf the id of the text with an arrow's gradient, or of the gradient on the box of a pin
  */
@@ -36,8 +35,6 @@ import { nearestHookStep, textAt } from "./stepping.js";
 const [TRIP, ENTER, TURN, MEET, STAMP] = [350, 250, 200, 450, 300];
 /** A sum with more characters is written without its addends. */
 const MAX_SUM = 26;
-/** The keys of texts with a number that is not the whole text. */
-const NUMBER_TEXTS = ["picture.gradient", "picture.gradient.of", "picture.grad", "picture.input", "picture.output"];
 
 /**
  * Returns whether a change of the step is shown as motion: a move to the next step, or forward to the next hook.
@@ -48,15 +45,12 @@ const NUMBER_TEXTS = ["picture.gradient", "picture.gradient.of", "picture.grad",
 export const isForward = (steps, before, step) => step > before && (step === before + 1 || nearestHookStep(steps, before, 1) === step);
 
 /**
- * Returns the numbers in a text: those before and after a change, or twice the same.
- * @param {Message} message
- * @param {(message: Message) => string} read
+ * Returns the numbers in a text: those before and after a change, or twice the same; a text without words is a number.
+ * @param {PictureText | undefined} text
  */
-export function readNumbers(message, read) {
-  const [key, parts] = typeof message === "string" ? ["", []] : message;
-  if (!Array.isArray(parts) && key === "value.change") return { before: read(parts.before), after: read(parts.after) };
-  const number = !Array.isArray(parts) && NUMBER_TEXTS.includes(key) ? read(parts.value) : read(message);
-  return { before: number, after: number };
+export function numbersOf([, text, numbers] = [0, "", []]) {
+  const [before, after = before] = numbers.length ? numbers : [text];
+  return { before, after };
 }
 
 /**
@@ -71,10 +65,10 @@ export function planMotion(moment) {
   return glyph === "hook" ? planHook(moment) : { trips: PLANS[kind]?.(moment) ?? [], light: null };
 }
 
-/** Key of an effect → what the hook did. @type {{ [key: string]: "kept" | "edited" | "replaced" }} */
-const EFFECTS = { "effect.kept": "kept", "effect.edited": "edited", "effect.replaced": "replaced" };
-
-/** What a hook did → the looks of the pills with the number before and after, while they are in the pin. */
+/**
+ * What a hook did → the looks of the pills with the number before and after, while they are in the pin.
+ * @type {{ [effect: string]: string[] }}
+ */
 const TURNS = {
   kept: ["hv-fades", ""],
   edited: ["hv-edited hv-fades", "hv-edited hv-writes"],
@@ -121,7 +115,7 @@ const writes = (view, id, step) => view.texts[id]?.some(([from]) => from === ste
  * @param {string} id
  * @param {number} [step]
  */
-const numbersAt = ({ view, read, ...moment }, id, step = moment.step) => readNumbers(textAt(view.texts[id] ?? [], step), read);
+const numbersAt = ({ view, ...moment }, id, step = moment.step) => numbersOf(textAt(view.texts[id] ?? [], step));
 
 /**
  * A number comes from above: the seed, or the input or output of a module.
@@ -192,14 +186,14 @@ const stay = (text, trip) => ({ from: { text }, to: { text }, ...trip });
  * @param {string} box
  */
 function findContributions(moment, box) {
-  const { view, steps, step, read, textOf } = moment;
+  const { view, steps, step, textOf } = moment;
   const last = view.steps[box].findLast((at) => at < step && ["compute", "accumulate"].includes(steps[at].kind)) ?? -1;
   const leading = Object.keys(view.arrows).filter((id) => view.arrows[id][1] === box);
   const sent = leading.filter((id) => view.steps[id]?.some((at) => last < at && at < step));
   const all = sent.map((arrow) => ({ arrow, text: textOf(arrow), number: numbersAt(moment, textOf(arrow)).after }));
   const { words } = steps[step];
   if (!words || all.length === Math.max(1, words.gradients.length)) return all;
-  const listed = [...words.gradients.map(([, value]) => read(value)), read(words.after ?? "")];
+  const listed = [...words.gradients.map(([, value]) => value), words.after];
   return all.filter(({ number }) => listed.includes(number));
 }
 
@@ -208,14 +202,14 @@ function findContributions(moment, box) {
  * @param {Moment} moment
  */
 function planStamp(moment) {
-  const { steps, step, read } = moment;
+  const { steps, step } = moment;
   const [text] = writtenTexts(moment);
   if (!text) return [];
   const number = numbersAt(moment, text).after;
   const before = steps[step].words?.before;
   const look = { look: "hv-stamp", reveals: [text] };
   if (!before) return [makeTrip(number, stay(text, { ...look, length: STAMP }))];
-  const addends = [read(before), numbersAt(moment, text, step - 1).after];
+  const addends = [before, numbersAt(moment, text, step - 1).after];
   const sum = makeTrip(writeSum(addends, number), stay(text, { ...look, start: TRIP, length: MEET }));
   return [...addends.map((addend, i) => makeTrip(addend, { look: "hv-drops", from: { text, dy: i ? -30 : 30 }, to: { text } })), sum];
 }
@@ -248,7 +242,7 @@ function planHook(moment) {
   if (!pin) return { trips: [], light: null };
   const { value } = view.pins[pin];
   const { before, after } = numbersAt(moment, value);
-  const change = EFFECTS[String(effect[0])] ?? (before === after ? "kept" : "replaced");
+  const change = effect in TURNS ? effect : before === after ? "kept" : "replaced";
   const trips = writtenTexts(moment).flatMap((text) => [
     makeTrip(numbersAt(moment, text, step - 1).after || before, { from: { text }, to: { text: value }, length: ENTER }),
     makeTrip(numbersAt(moment, text).after, {

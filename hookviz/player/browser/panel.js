@@ -6,7 +6,7 @@ import { describeFlip } from "./flip_result.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "./stepping.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { HookText, StepWords } from "./payload" */
 /** @import { Context } from "./types" */
 
@@ -29,7 +29,7 @@ export class Panel {
   /** @param {Context} context */
   constructor(context) {
     this.context = context;
-    this.pane = makeRegion("hv-panel", context.language.say("player.panel"));
+    this.pane = makeRegion("hv-panel", context.say("panel"));
     /** The text for screen readers. */
     this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
     /** A note about the keyboard, after Escape. */
@@ -40,7 +40,7 @@ export class Panel {
     /** What experts want to know; it stays open from step to step. */
     this.more = makeElement("details", "hv-more");
     this.moreLines = makeElement("div");
-    this.more.append(makeElement("summary", "", context.language.say("player.more")), this.moreLines);
+    this.more.append(makeElement("summary", "", context.say("more")), this.moreLines);
     /** What the switches that are off change in the end. */
     this.flip = makeElement("p", "hv-flip");
     this.pane.append(this.keysNote, this.told, this.flip, this.more);
@@ -53,8 +53,8 @@ export class Panel {
 
   /** What the switches that are off change in the end; empty if none is off, and while one predicts it. */
   get flipResult() {
-    const { content, run, baseline, language, model } = this.context;
-    return content.switches.length && !model.get("predict") ? describeFlip(run, baseline, language) : "";
+    const { content, run, baseline, say, model } = this.context;
+    return content.switches.length && !model.get("predict") ? describeFlip(run, baseline, say) : "";
   }
 
   #paintFlip() {
@@ -65,9 +65,8 @@ export class Panel {
   paint(step) {
     const words = this.context.run.steps[step].words;
     if (!words) return;
-    const { language } = this.context;
     this.pane.classList.toggle("hv-forward", words.forward);
-    this.announce(`${language.read(words.title)}. ${language.read(words.sentence)} ${this.#baselineSentence(step)}`);
+    this.announce(`${words.title}. ${words.sentence} ${this.#baselineSentence(step)}`);
     // What stays is not moved: it would lose the focus and its scroll position.
     /** @type {Element[]} */
     const kept = [this.keysNote, this.told, this.flip, this.more];
@@ -109,10 +108,10 @@ export class Panel {
    * @param {number} step
    */
   #baselineSentence(step) {
-    const { language, run, baseline } = this.context;
-    const [other, own] = [baseline, run].map((one) => language.read(one?.steps[step].words?.sentence ?? ""));
+    const { say, run, baseline } = this.context;
+    const [other, own] = [baseline, run].map((one) => one?.steps[step].words?.sentence ?? "");
     const sentence = oldTextIfChanged(other, own);
-    return sentence && baseline ? language.say("player.beside", { label: language.read(baseline.label), sentence }) : "";
+    return sentence && baseline ? say("beside", { label: baseline.label, sentence }) : "";
   }
 
   /**
@@ -120,30 +119,30 @@ export class Panel {
    * @param {StepWords} words
    */
   #makeWords(step, words) {
-    const { language, run, baseline, content } = this.context;
+    const { say, run, baseline, content } = this.context;
     const { hook } = run.steps[step];
-    const sentence = language.read(words.sentence);
+    const { sentence } = words;
     const before = baseline?.steps[step].words;
-    const head = makeHead(language.say("player.step_of", { step: step + 1, steps: run.steps.length }), language.read(words.title));
+    const head = makeHead(say("step_of", { step: step + 1, steps: run.steps.length }), words.title);
     const isStart = step === 0 && run.steps.length > 1 && !baseline;
     const lines = [
       makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, keepShapesTogether(sentence)),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
-      makeCards(readCards(words, language), before ? readCards(before, language) : []),
-      makeGradientList(words, language),
-      makeReasons(run.steps[step], words, language),
-      ...(hook === null ? [] : makeHookName(content.hooks[hook], language)),
-      makeElement("p", "hv-next", language.read(words.next_hook)),
-      makeElement("p", "hv-start", isStart ? language.say("player.start") : ""),
+      makeCards(readCards(words), before ? readCards(before) : []),
+      makeGradientList(words),
+      makeReasons(run.steps[step], words, say),
+      ...(hook === null ? [] : makeHookName(content.hooks[hook])),
+      makeElement("p", "hv-next", words.next_hook),
+      makeElement("p", "hv-start", isStart ? say("start") : ""),
     ];
     return { head, lines };
   }
 
   /** @param {StepWords} words */
   #fillMore(words) {
-    const { language, root } = this.context;
-    const registration = language.read(words.registration);
-    const lines = makeFormulaSources(words, language);
+    const { say, root } = this.context;
+    const { registration } = words;
+    const lines = makeFormulaSources(words, say);
     if (registration) lines.unshift(makeElement("p", "hv-kept", registration));
     // A hidden element would take the focus out of the player.
     if (!lines.length && this.more.contains(focusedElement(root))) root.focus({ preventScroll: true });
@@ -168,14 +167,14 @@ function makeHead(count, text) {
 /**
  * Returns a card for each value of a step.
  * @param {StepWords} words
- * @param {Language} language
  * @returns {Card[]}
  */
-export function readCards(words, language) {
+export function readCards(words) {
   const { before, after, before_label: beforeLabel, after_label: afterLabel } = words;
-  /** @type {[import("./payload").Message, import("./payload").Message | null][]} */
-  const both = [[beforeLabel, before], [afterLabel, after]];
-  return both.flatMap(([label, value]) => (value === null ? [] : [{ label: language.read(label), value: language.read(value) }]));
+  return [
+    ...(before === null ? [] : [{ label: beforeLabel, value: before }]),
+    ...(after === null ? [] : [{ label: afterLabel, value: after }]),
+  ];
 }
 
 /**
@@ -240,13 +239,12 @@ function keepShapesTogether(text) {
 /**
  * Makes the list of gradients with their sources or targets.
  * @param {StepWords} words
- * @param {Language} language
  */
-function makeGradientList({ gradients }, language) {
+function makeGradientList({ gradients }) {
   const list = makeElement("dl", "hv-parts");
   for (const [where, value] of gradients) {
     const part = makeElement("div", "hv-part");
-    part.append(makeElement("dt", "", language.read(where)), makeValue("dd", language.read(value)));
+    part.append(makeElement("dt", "", where), makeValue("dd", value));
     list.append(part);
   }
   return list;
@@ -255,21 +253,19 @@ function makeGradientList({ gradients }, language) {
 /**
  * Makes the elements for a hook: its name and location, and why there is no source if there is none.
  * @param {HookText} hook
- * @param {Language} language
  */
-function makeHookName(hook, language) {
+function makeHookName(hook) {
   const where = makeElement("p", "hv-where");
-  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", language.read(hook.where)));
-  return hook.source === null ? [where, makeElement("p", "hv-kept", language.read(hook.no_source ?? ""))] : [where];
+  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", hook.where));
+  return hook.source === null ? [where, makeElement("p", "hv-kept", hook.no_source ?? "")] : [where];
 }
 
 /**
  * Makes the elements for a hook with its source.
  * @param {HookText} hook
- * @param {Language} language
  */
-export function makeHookSource(hook, language) {
-  const name = makeHookName(hook, language);
+export function makeHookSource(hook) {
+  const name = makeHookName(hook);
   if (hook.source === null) return name;
   const code = makeElement("ol", "hv-code");
   for (const { number, text, marked } of sourceLines(hook.source, hook.first_line ?? 1, hook.return_line)) {

@@ -1,25 +1,23 @@
 // Made from hookviz/player/payload.py by `make bundle`: change that file, not this one.
 
-/** A text that reads the same in every language, or a key with its arguments: named ones, or the items of a list. */
-export type Message = string | [key: string, parts: { [name: string]: Message } | Message[]];
-
 export type Norm = number | string | null;
-export type Chunk = StepsChunk | ViewChunk | IndexChunk;
+export type PictureText = [number, string, string[]];
+export type Chunk = StepsChunk | View | IndexChunk;
 
 /** A question that is asked before a step. The answer is numbers, or one of several choices. */
 export interface Question {
-  text: Message;
+  text: string;
   /** The index of the run that it is about. */
   run: number;
   /** The right numbers, separated by commas. */
   answer?: string;
   /** (wrong numbers, why they are wrong). */
-  mistakes?: [string, Message][];
-  choices?: Message[];
+  mistakes?: [string, string][];
+  choices?: string[];
   /** The index of the right choice. */
   right?: number;
   /** Why each choice is wrong; empty for the right one. */
-  reasons?: Message[];
+  reasons?: string[];
   /** The index of the hook whose source is shown with it. */
   hook?: number;
 }
@@ -27,16 +25,16 @@ export interface Question {
 /** Why a gradient has its value. */
 export interface Reason {
   /** The formula with its values filled in. */
-  text: Message;
+  text: string;
   /** The formula as PyTorch's derivatives.yaml has it; may be empty. */
   source: string;
-  note: Message;
+  note: string;
 }
 
 /** A text of the user's code. */
 export interface SourceText {
   /** Its file or notebook cell. */
-  title: Message;
+  title: string;
   text: string;
   /** The line number of the first line of ``text``. */
   first_line: number;
@@ -44,23 +42,25 @@ export interface SourceText {
 
 /** The texts that the panel shows at a step. */
 export interface StepWords {
-  title: Message;
-  sentence: Message;
+  title: string;
+  sentence: string;
   /** Whether the step belongs to the forward pass. */
   forward: boolean;
-  before: Message | null;
-  after: Message | null;
-  before_label: Message;
-  after_label: Message;
+  before: string | null;
+  after: string | null;
+  before_label: string;
+  after_label: string;
   /** (source or target, gradient) for each gradient that arrives or is sent. */
-  gradients: [Message, Message][];
+  gradients: [string, string][];
   reasons?: Reason[];
   /** The line of the user's code that the step belongs to. */
-  code?: [number, number | null, Message];
+  code?: [number, number | null, string];
   /** The dict in which the hook is registered, and when the hook runs. */
-  registration: Message;
+  registration: string;
   /** The hook that gets this gradient next. */
-  next_hook: Message;
+  next_hook: string;
+  /** The tensor whose ``.grad`` the step writes; ``after`` is its value. */
+  writes_grad_of?: string;
 }
 
 /** An overview of all steps, which is sent first: a column for each field. */
@@ -81,7 +81,6 @@ export interface Outline {
 /** The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer. */
 export interface StepsChunk {
   steps: StepWords[];
-  words: { [key: string]: string };
 }
 
 /** A picture made from an SVG template that several views share, and the texts that fill its holes. */
@@ -100,7 +99,7 @@ export interface HookPin {
   /** The id of the text that shows what the hook did. */
   value: string;
   /** Why the hook did not fire, and what to do; missing if it fired, or if the trace does not know it. */
-  reason?: Message;
+  reason?: string;
 }
 
 /** A picture, and what it shows at each step. Elements are named by their ids in the SVG. */
@@ -111,8 +110,8 @@ export interface View {
   steps: { [key: string]: number[] };
   /** Element → the steps that a click on it goes to, if these differ from ``steps``. */
   clicks: { [key: string]: number[] };
-  /** Text element → (step, its content from that step on). */
-  texts: { [key: string]: [number, Message][] };
+  /** Text element → what the steps write there. */
+  texts: { [key: string]: [number, string, string[]][] };
   /** Step → further elements that are highlighted. */
   related: { [key: string]: string[] };
   /** Pin → its hook. */
@@ -126,44 +125,29 @@ export interface View {
   /** The steps that are shown in this picture or inside its boxes. */
   visible_steps: [number, number][];
   /** (name, title) of each picture on the path from the top-level picture to this one. */
-  breadcrumbs: [string, Message][];
-}
-
-/** A view with the texts that it needs. */
-export interface ViewChunk {
-  svg: number | SharedPicture;
-  steps: { [key: string]: number[] };
-  clicks: { [key: string]: number[] };
-  texts: { [key: string]: [number, Message][] };
-  related: { [key: string]: string[] };
-  pins: { [key: string]: HookPin };
-  arrows: { [key: string]: [string, string] };
-  spans: { [key: string]: [number, number][] };
-  links: { [key: string]: string };
-  visible_steps: [number, number][];
-  breadcrumbs: [string, Message][];
-  words: { [key: string]: string };
+  breadcrumbs: [string, string][];
 }
 
 /** The search index: a column for each field of ``search_index.Entry``. */
 export interface IndexChunk {
   kind: string[];
-  label: Message[];
-  note: Message[];
+  label: string[];
+  note: string[];
   number: number[];
   view: string[];
   steps: number[][];
-  words: { [key: string]: string };
 }
 
 /** A row of the table of firings. */
 export interface FiringRow {
   step: number;
   hook: string;
-  kind: Message;
-  on: Message;
-  change: Message;
-  effect: Message;
+  kind: string;
+  on: string;
+  change: string;
+  /** What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``. */
+  effect: string;
+  effect_text: string;
 }
 
 /** A row of the list of hooks that did not fire. */
@@ -171,19 +155,19 @@ export interface UnfiredText {
   /** The step that shows why; -1 if none does. */
   step: number;
   hook: string;
-  kind: Message;
-  on: Message;
-  why: Message;
-  advice: Message;
+  kind: string;
+  on: string;
+  why: string;
+  advice: string;
 }
 
 /** One recorded run: an overview of its steps, its table of firings and its pictures. */
 export interface RunContent {
   /** The name of the run; empty if there is only one. */
-  label: Message;
+  label: string;
   /** The index of the run that this one is compared with. */
   baseline: number | null;
-  notes: Message[];
+  notes: string[];
   /** The number of steps. */
   steps: number;
   outline: Outline | string;
@@ -193,23 +177,23 @@ export interface RunContent {
   /** The hooks that did not fire; missing if there are none, and in all runs but the first. */
   unfired?: UnfiredText[];
   /** How many more there are; missing if all are listed. */
-  unfired_more?: Message;
+  unfired_more?: string;
   /** The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows. */
   picture: number;
   /** The title of its last pass; missing if it has only one. */
-  last_pass?: Message;
+  last_pass?: string;
 }
 
 /** A hook: its name, location and source. */
 export interface HookText {
   /** ``c_hook``; ``λ`` and its body for a lambda. */
   name: string;
-  /** The file and the line of its source, as a text or as the key of a text with its arguments. */
-  where: Message;
+  /** The file and the line of its source. */
+  where: string;
   /** The text of its source. */
   source: string | null;
   /** Why there is no source; None if there is. */
-  no_source: Message | null;
+  no_source: string | null;
   /** The line number of the first line of ``source``. */
   first_line: number | null;
   /** The line number of the ``return`` statement. */
@@ -219,14 +203,14 @@ export interface HookText {
 /** A hook that can be switched off. */
 export interface Switch {
   label: string;
-  on: Message;
+  on: string;
   /** The indices of the hook in ``Content.hooks``. */
   hooks: number[];
 }
 
 /** A problem with the gradients, and the step in which it begins. */
 export interface FindingText {
-  text: Message;
+  text: string;
   step: number;
   /** Whether it is about a hook in the list of those that did not fire. */
   unfired?: boolean;
@@ -245,14 +229,14 @@ export interface Content {
   /** The number of steps whose words are in one chunk. */
   chunk_size: number;
   /** The chunks that are sent first: ``steps0`` …, the views by their names, and ``index``. */
-  chunks: { [key: string]: StepsChunk | ViewChunk | IndexChunk | string };
+  chunks: { [key: string]: StepsChunk | View | IndexChunk | string };
   svgs: string[];
   /** Whether boxes are collapsed into groups, which can be opened. */
   grouped: boolean;
   /** The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none. */
   layers: string;
   /** What the player shows, as a phrase: the name of the player for screen readers. */
-  about: Message;
+  about: string;
   hooks: HookText[];
   questions: Question[];
   /** The user's code, which ``StepWords.code`` refers to. */
@@ -264,10 +248,11 @@ export interface Content {
   first_difference: number;
   findings: FindingText[];
   /** The sentence to show if there are no findings. */
-  no_finding: Message;
-  notes: Message[];
-  words: { [key: string]: string };
-  /** The language of ``words`` and of the pictures, such as ``en``. */
+  no_finding: string;
+  notes: string[];
+  /** The labels, hints and messages of the player itself: key → text with ``{named}`` placeholders. */
+  labels: { [key: string]: string };
+  /** The language of all texts, such as ``en``. */
   language: string;
   /** Language → the same content in that language; empty if the kernel makes it when it is asked. */
   others: { [key: string]: string };

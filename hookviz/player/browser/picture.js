@@ -5,7 +5,7 @@ import { makeElement, setAttributes } from "./dom.js";
 import { nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "./stepping.js";
 
 /** @import { Rect } from "./camera.js" */
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { View } from "./payload" */
 /** @import { State } from "./stepping.js" */
 /** @import { LoadedContent, Step } from "./types" */
@@ -18,7 +18,7 @@ const FAINT = ".hv-node, .hv-edge, .hv-pin, .hv-module";
 /**
  * @typedef {object} PictureOptions
  * @property {string} label the name for screen readers
- * @property {Language} language
+ * @property {Say} say
  * @property {View | null} baseline the same view of the baseline run
  * @property {boolean} strikesOldTexts whether it shows old texts struck through; if not, only new texts are marked
  * @property {(hook: number) => boolean} isSwitch
@@ -245,7 +245,7 @@ function makeRelatedPainter(elements, related) {
  * @param {View} view
  * @param {PictureOptions} options
  */
-function makeTextPainter(elements, view, { language, baseline, strikesOldTexts, isOff }) {
+function makeTextPainter(elements, view, { say, baseline, strikesOldTexts, isOff }) {
   const offTexts = new Set(Object.values(view.pins).filter(({ hook }) => isOff(hook)).map(({ value }) => value));
   const texts = [...elements].filter(([id, element]) => element.matches(STEP_TEXTS) || id in view.texts);
   const first = new Map(texts.map(([id, element]) => [id, element.matches(STEP_TEXTS) ? "" : (element.textContent ?? "")]));
@@ -256,10 +256,10 @@ function makeTextPainter(elements, view, { language, baseline, strikesOldTexts, 
    * @param {string} id
    * @param {number} step
    */
-  const read = (of, id, step) => language.read(textAt(of?.texts[id] ?? [], step));
+  const read = (of, id, step) => textAt(of?.texts[id] ?? [], step)?.[1] ?? "";
   return (/** @type {number} */ step) => {
     for (const [id, element] of texts) {
-      const text = offTexts.has(id) ? language.say("player.off") : read(view, id, step) || (first.get(id) ?? "");
+      const text = offTexts.has(id) ? say("off") : read(view, id, step) || (first.get(id) ?? "");
       const was = oldTextIfChanged(read(baseline, id, step), text);
       if (shown.get(id) === `${was} ${text}`) continue;
       shown.set(id, `${was} ${text}`);

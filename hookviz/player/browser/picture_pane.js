@@ -51,12 +51,12 @@ export class PicturePane {
    * @param {PaneOptions} options
    */
   constructor(context, options) {
-    const { language, driver, signal } = context;
+    const { say, driver, signal } = context;
     this.context = context;
     this.options = options;
     this.step = driver.position().step;
     this.scale = normScale(options.run.steps);
-    this.trail = makeElement("div", "hv-trail", "", { role: "group", "aria-label": language.say("player.trail") });
+    this.trail = makeElement("div", "hv-trail", "", { role: "group", "aria-label": say("trail") });
     this.head = makeElement("div", "hv-top");
     this.graph = makeElement("div", "hv-graph hv-art");
     this.pane = makeElement("div", "hv-views");
@@ -65,7 +65,7 @@ export class PicturePane {
     const isEnlarged = () => isFullScreen(context.root);
     this.stage = makeElement("div", "hv-stage");
     this.viewport = new Viewport(this.graph, fade, { stage: this.stage, isEnlarged, onChange: () => this.#paintOverlays() }, signal);
-    this.tools = makePictureTools(this.viewport, language, signal);
+    this.tools = makePictureTools(this.viewport, say, signal);
     this.#overlays = [makeMinimap(this.viewport), makeLens(this.viewport), this.tools];
     view.append(this.graph, fade, ...this.#overlays.slice(0, 2).map((overlay) => overlay.pane));
     this.stage.append(view, this.tools.pane);
@@ -207,20 +207,20 @@ export class PicturePane {
   /** Moves closer to the step: opens the box that contains it, or leaves a picture that does not. */
   approach() {
     if (!this.current) return;
-    const { language } = this.context;
+    const { say } = this.context;
     if (!this.#isStepVisible()) {
-      if (!this.leave()) this.options.showMessage(language.say("player.not_here"));
+      if (!this.leave()) this.options.showMessage(say("not_here"));
       return;
     }
     const box = boxOfStep(this.current.view, this.step);
-    this.options.showMessage(box ? "" : language.say("player.no_box"));
+    this.options.showMessage(box ? "" : say("no_box"));
     if (box) this.enter(box);
   }
 
   /** Shows the picture around this one; returns whether there is one. */
   leave() {
     const around = this.current?.view.breadcrumbs.at(-2);
-    this.options.showMessage(around ? "" : this.context.language.say("player.outermost"));
+    this.options.showMessage(around ? "" : this.context.say("outermost"));
     if (around) this.enter(around[0]);
     return Boolean(around);
   }
@@ -228,11 +228,11 @@ export class PicturePane {
   /** @param {string} name */
   async #show(name) {
     this.#requested = name;
-    const { language, root, signal } = this.context;
+    const { say, root, signal } = this.context;
     const shown = await this.#makeElement(name);
     if (signal.aborted || this.#requested !== name) return;
     if (!shown) {
-      this.options.showMessage(language.say("player.no_part"));
+      this.options.showMessage(say("no_part"));
       return;
     }
     const holder = focusedElement(root);
@@ -263,18 +263,18 @@ export class PicturePane {
     const key = `${layer} ${name}`;
     const cached = this.#cache.get(key);
     if (cached) return cached;
-    const { fetchChunk, language, signal } = this.context;
+    const { fetchChunk, say, signal } = this.context;
     const view = /** @type {View | null} */ (await fetchChunk(name));
     const markup = view && (await this.#markup(view, layer));
     if (!view || !markup) return null;
     const baseline = /** @type {View | null} */ (await this.#fetchBaselineView(name));
     const { strikesOldTexts, isSwitch, isOff, run } = this.options;
-    const label = language.say("player.graph");
-    const picture = new Picture(markup, view, { label, language, baseline, strikesOldTexts, isSwitch, isOff });
+    const label = say("graph");
+    const picture = new Picture(markup, view, { label, say, baseline, strikesOldTexts, isSwitch, isOff });
     this.#makeLinks(picture);
     const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
     const color = makeNormColors(picture, run.steps, this.scale);
-    const showReasons = makeSilentPins(picture, language, this.options.showMessage, signal);
+    const showReasons = makeSilentPins(picture, say, this.options.showMessage, signal);
     const shown = { name, view, picture, bands, color, showReasons };
     this.#cache.set(key, shown);
     return shown;
@@ -309,10 +309,10 @@ export class PicturePane {
 
   /** @param {Picture} picture */
   #makeLinks(picture) {
-    const { language, signal } = this.context;
+    const { say, signal } = this.context;
     const doors = [...picture.svg.querySelectorAll(LINK_ELEMENTS)].filter((box) => linkOf(picture, box));
     for (const box of doors) {
-      const label = language.say(box.matches(".hv-port") ? "player.go_there" : "player.enter", { box: titleOf(box) });
+      const label = say(box.matches(".hv-port") ? "go_there" : "enter", { box: titleOf(box) });
       box.classList.add("hv-door");
       setAttributes(box, { role: "button", tabindex: 0, "aria-label": label });
       listen(box, "keydown", (event) => {
@@ -336,10 +336,10 @@ export class PicturePane {
 
   #drawTrail() {
     if (!this.current) return;
-    const { language, signal } = this.context;
+    const { signal } = this.context;
     const { breadcrumbs } = this.current.view;
-    const around = breadcrumbs.slice(0, -1).map(([name, title]) => makeTextButton(language.read(title), () => this.enter(name), signal));
-    const here = makeElement("strong", "hv-here", language.read(breadcrumbs.at(-1)?.[1] ?? ""), { "aria-current": "true" });
+    const around = breadcrumbs.slice(0, -1).map(([name, title]) => makeTextButton(title, () => this.enter(name), signal));
+    const here = makeElement("strong", "hv-here", breadcrumbs.at(-1)?.[1] ?? "", { "aria-current": "true" });
     this.trail.replaceChildren(...around, here, makeElement("span", "hv-elsewhere"));
     // If there is only one picture, its title is not needed.
     this.head.hidden = !around.length && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;
@@ -349,7 +349,7 @@ export class PicturePane {
   #paintElsewhere() {
     const note = this.trail.querySelector(".hv-elsewhere");
     if (!note) return;
-    note.textContent = this.#isStepVisible() ? "" : this.context.language.say("player.elsewhere", { step: this.step + 1 });
+    note.textContent = this.#isStepVisible() ? "" : this.context.say("elsewhere", { step: this.step + 1 });
   }
 
   /** @param {MouseEvent} event */

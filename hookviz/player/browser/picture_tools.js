@@ -3,30 +3,30 @@
 import { SMALLEST_WHOLE } from "./camera.js";
 import { addKeyHint, makeElement, makeTextButton, setAttributes } from "./dom.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { Viewport } from "./viewport.js" */
 
 /**
  * @param {Viewport} viewport
- * @param {Language} language
+ * @param {Say} say
  * @param {AbortSignal} signal
  */
-export function makePictureTools(viewport, language, signal) {
-  const pane = makeElement("div", "hv-tools", "", { role: "group", "aria-label": language.say("player.picture_tools") });
+export function makePictureTools(viewport, say, signal) {
+  const pane = makeElement("div", "hv-tools", "", { role: "group", "aria-label": say("picture_tools") });
   const toggle = makeTextButton("", () => viewport.toggle(), signal);
   const label = makeElement("span");
   toggle.append(label);
   addKeyHint(toggle, "Z");
   const out = makeTextButton("−", () => viewport.zoom(-1), signal);
   const closer = makeTextButton("+", () => viewport.zoom(1), signal);
-  nameButton(out, language.say("player.zoom_out"));
-  nameButton(closer, language.say("player.zoom_in"));
+  nameButton(out, say("zoom_out"));
+  nameButton(closer, say("zoom_in"));
   const note = makeElement("p");
   pane.append(toggle, out, closer, note);
   const paint = () => {
     if (pane.hidden === viewport.isTooLarge) pane.hidden = !viewport.isTooLarge;
-    setText(label, language.say(viewport.showsWhole ? "player.readable" : "player.whole"));
-    setText(note, pane.hidden ? "" : language.say(noteKey(viewport)));
+    setText(label, say(viewport.showsWhole ? "readable" : "whole"));
+    setText(note, pane.hidden ? "" : say(noteKey(viewport)));
   };
   return { pane, paint };
 }
@@ -47,6 +47,6 @@ const nameButton = (button, label) => setAttributes(button, { "aria-label": labe
 
 /** @param {Viewport} viewport */
 function noteKey({ isWhole, letters }) {
-  if (!isWhole) return "player.picture_part";
-  return letters < SMALLEST_WHOLE ? "player.picture_small" : "player.picture_whole";
+  if (!isWhole) return "picture_part";
+  return letters < SMALLEST_WHOLE ? "picture_small" : "picture_whole";
 }

@@ -12,7 +12,7 @@ import { limitHeightInFrame } from "./frame_height.js";
 import { warnAboutMissingGlyphs } from "./glyphs.js";
 import { makeHelpDialog } from "./help_dialog.js";
 import { handleKeys, makeEscape } from "./keyboard_focus.js";
-import { Language } from "./language.js";
+import { sayWith } from "./labels.js";
 import { tagOf } from "./language_switch.js";
 import { rememberNumbers, rollValues } from "./motion_roll.js";
 import { Panel } from "./panel.js";
@@ -37,7 +37,7 @@ const BAR_PADDING = 10;
 /** Traits whose change rebuilds the player. */
 const RELOADING_TRAITS = ["content", "shown", "split"];
 /** The messages for movements that have no target. @type {{ [action: string]: string }} */
-const NO_TARGET_TEXTS = { nextHook: "player.no_next_hook", previousHook: "player.no_previous_hook" };
+const NO_TARGET_TEXTS = { nextHook: "no_next_hook", previousHook: "no_previous_hook" };
 
 /**
  * Shows a model in an element; returns the root, and a function that removes it.
@@ -81,7 +81,7 @@ function batch(act) {
 
 /** @param {Model} model */
 function makeRoot(model) {
-  const label = new Language(model.get("content").words).say("player.player");
+  const label = sayWith(model.get("content").labels)("player");
   // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
   // reveal.js would turn the slide on a swipe, which moves a large picture here.
   const quiet = { "data-lm-suppress-shortcuts": true, "data-prevent-swipe": true };
@@ -105,7 +105,7 @@ function loadPlayer(root, model) {
     root.replaceChildren();
     namePlayer(root, loaded, signal);
     if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
-    else root.append(makeElement("p", "hv-empty", loaded.language.say("player.empty")), makeNotes(allNotes(loaded)));
+    else root.append(makeElement("p", "hv-empty", loaded.say("empty")), makeNotes(allNotes(loaded)));
     warnAboutMissingGlyphs(root, loaded.content.language);
     rollValues(root, model);
     const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
@@ -118,8 +118,8 @@ function loadPlayer(root, model) {
  * @param {LoadedContent} loaded
  * @param {number} [shown]
  */
-function allNotes({ content, language, runs }, shown = 0) {
-  return [...content.notes, ...(runs[shown]?.notes ?? [])].map((note) => language.read(note));
+function allNotes({ content, runs }, shown = 0) {
+  return [...content.notes, ...(runs[shown]?.notes ?? [])];
 }
 
 /**
@@ -129,12 +129,13 @@ function allNotes({ content, language, runs }, shown = 0) {
  * @param {AbortSignal} signal
  */
 function buildPlayer(root, model, loaded, signal) {
-  const [shown, language] = [Math.min(model.get("shown"), loaded.runs.length - 1), loaded.language];
+  const { say } = loaded;
+  const shown = Math.min(model.get("shown"), loaded.runs.length - 1);
   const index = baselineIndex(loaded.content, shown, model.get("flipped"));
   const [run, baseline] = [loaded.runs[shown], index === null ? null : loaded.runs[index]];
   const driver = makeDriver(model, run.steps, Boolean(baseline && model.get("split")), signal);
   /** @type {Context} */
-  const context = { model, content: loaded.content, fetchChunk: loaded.fetchChunk, language, run, baseline, root, driver, signal };
+  const context = { model, content: loaded.content, fetchChunk: loaded.fetchChunk, say, run, baseline, root, driver, signal };
   const panel = new Panel(context);
   const timeline = makeTimeline(context);
   const pictures = makePictures(context, { showMessage: (text) => panel.showMessage(text), onShow: timeline.show });
@@ -148,7 +149,7 @@ function buildPlayer(root, model, loaded, signal) {
     ...makeEscape(context, panel).actions,
     ...[predict, room, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
-  const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(language.say(key)));
+  const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(say(key)));
   const share = makeShareMenu(context, panel);
   const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane, share.pane]);
   driver.rules.push(predict, breakpoints);
@@ -202,7 +203,7 @@ function makeActor({ driver }, actions, showMessage) {
  * @param {Context} context
  * @param {{ withWords: Painted[], always: Painted[], predict: Predict, panel: Panel, controls: ReturnType<typeof makeControls> }} parts
  */
-function paintOnChange({ driver, run, language, signal }, { withWords, always, predict, panel, controls }) {
+function paintOnChange({ driver, run, say, signal }, { withWords, always, predict, panel, controls }) {
   const paintControls = () => controls.paint(driver.position());
   const paintStep = () => {
     const { step } = driver.position();
@@ -216,7 +217,7 @@ function paintOnChange({ driver, run, language, signal }, { withWords, always, p
     run.fetchWords(step).then((hasCome) => {
       if (signal.aborted || driver.position().step !== step) return;
       if (hasCome) paintStep();
-      else panel.showMessage(language.say("player.no_part"));
+      else panel.showMessage(say("no_part"));
     });
   };
   driver.onChange("change:step", paintStep);

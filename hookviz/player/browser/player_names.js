@@ -10,11 +10,11 @@ import { onAbort } from "./dom.js";
  * @param {LoadedContent} loaded
  * @param {AbortSignal} signal
  */
-export function namePlayer(root, { language, content }, signal) {
-  const about = language.read(content.about) || language.say("player.player");
+export function namePlayer(root, { say, content }, signal) {
+  const about = content.about || say("player");
   // The name keeps its placeholder, which numberPlayers fills: other players may come and go.
-  root.dataset.named = language.say("player.named", { about });
-  root.dataset.alone = language.say("player.named_alone", { about });
+  root.dataset.named = say("named", { about });
+  root.dataset.alone = say("named_alone", { about });
   numberPlayers();
   // A notebook may add the player to the document later; then it gets a size.
   const observer = new ResizeObserver(numberPlayers);

@@ -22,11 +22,11 @@ export class Predict {
    * @param {Panel} panel
    */
   constructor(context, panel) {
-    const { language, root, driver, signal } = context;
+    const { say, root, driver, signal } = context;
     this.context = context;
     this.panel = panel;
     this.step = driver.position().step;
-    this.button = makeTextButton(language.say("player.predict"), () => this.toggle(), signal);
+    this.button = makeTextButton(say("predict"), () => this.toggle(), signal);
     this.score = makeScore(context);
     // A flipped switch rebuilds the player: a question that is next is asked at once.
     if (this.#isOn) this.#openUpTo(this.step + 1);
@@ -141,7 +141,7 @@ export class Predict {
   }
 
   toggle() {
-    const { driver, language } = this.context;
+    const { driver, say } = this.context;
     const refusal = this.#refusal();
     if (refusal) {
       this.panel.showMessage(refusal);
@@ -151,7 +151,7 @@ export class Predict {
     const given = this.asked ? addAnswer(this.#answered, this.asked.question.key, false) : {};
     driver.setTraits({ ...given, predict: !this.#isOn });
     const isOver = this.#isOn && hasAnswers(this.#answered) && firstOpenStep(this.#steps, this.#answered, Infinity) < 0;
-    if (isOver) this.panel.showMessage(language.say("player.ask_over"));
+    if (isOver) this.panel.showMessage(say("ask_over"));
   }
 
   /** Switches predicting on and goes to the next question; returns whether there is one. */
@@ -171,7 +171,7 @@ export class Predict {
   }
 
   #ask() {
-    const { root, language } = this.context;
+    const { root } = this.context;
     if (!this.#open) return;
     const { question } = this.#open;
     if (!this.#form) this.panel.showMessage("");
@@ -179,12 +179,12 @@ export class Predict {
     if (!this.#form.isConnected) this.panel.told.after(this.#form);
     if (!this.#hasMoved) return;
     if (root.contains(focusedElement(root))) findElement(this.#form, "input, button").focus();
-    else this.panel.announce(language.read(question.text));
+    else this.panel.announce(question.text);
   }
 
   /** @param {KeyedQuestion} question */
   #newForm(question) {
-    const { root, language, content } = this.context;
+    const { root, content } = this.context;
     this.#hasFailedOnce = false;
     const form = makeQuestionForm(this.context, question, {
       choose: (index) => this.#judge(judgeChoice(question, index)),
@@ -192,28 +192,28 @@ export class Predict {
       reveal: () => this.close(false, ""),
       leave: () => root.focus(),
     });
-    if (question.hook !== undefined) form.append(...makeHookSource(content.hooks[question.hook], language));
+    if (question.hook !== undefined) form.append(...makeHookSource(content.hooks[question.hook]));
     return form;
   }
 
   /** @param {Verdict | Unread} judged */
   #judge(judged) {
-    const { language } = this.context;
+    const { say } = this.context;
     if ("unread" in judged) {
-      this.#explain(language.say(`player.${judged.unread}`, { count: judged.count }));
+      this.#explain(say(`${judged.unread}`, { count: judged.count }));
       return;
     }
     if (judged.right) {
-      this.close(true, language.say("player.ask_right"));
+      this.close(true, say("ask_right"));
       return;
     }
-    const reason = judged.reason ? language.read(judged.reason) : language.say("player.ask_other");
+    const reason = judged.reason || say("ask_other");
     if (this.#hasFailedOnce) {
       this.close(false, reason);
       return;
     }
     this.#hasFailedOnce = true;
-    this.#explain(`${reason} ${language.say("player.ask_again")}`);
+    this.#explain(`${reason} ${say("ask_again")}`);
   }
 
   /** @param {string} text */
@@ -229,14 +229,14 @@ export class Predict {
    * @param {string} text
    */
   close(right, text) {
-    const { language, driver } = this.context;
+    const { driver } = this.context;
     if (!this.#open) return;
     const { step, question } = this.#open;
     const message = [text, this.#answerTo(question, right)].filter(Boolean).join(" ");
     driver.setTraits({ ...addAnswer(this.#answered, question.key, right && !this.#hasFailedOnce), step });
     const words = this.isAsking ? null : this.#steps[step].words;
-    const next = this.#open ? language.read(this.#open.question.text) : "";
-    this.panel.showMessage(message, `${message} ${words ? language.read(words.sentence) : next}`, right);
+    const next = this.#open ? this.#open.question.text : "";
+    this.panel.showMessage(message, `${message} ${words ? words.sentence : next}`, right);
   }
 
   /**
@@ -245,18 +245,18 @@ export class Predict {
    * @param {boolean} right
    */
   #answerTo({ choices, right: index, answer }, right) {
-    const { language } = this.context;
+    const { say } = this.context;
     const typed = right ? "" : answer;
-    const choice = choices && index !== undefined ? language.read(choices[index]) : typed;
-    return choice ? language.say("player.ask_it_is", { choice }) : "";
+    const choice = choices && index !== undefined ? choices[index] : typed;
+    return choice ? say("ask_it_is", { choice }) : "";
   }
 
   /** Why predicting cannot be switched on; empty if it can, or if it is on. */
   #refusal() {
-    const { language, content } = this.context;
+    const { say, content } = this.context;
     if (this.#isOn || this.#steps.some((step) => step.questions.length)) return "";
     const isComparison = content.runs.length > 1 && !content.switches.length;
-    return language.say(isComparison ? "player.ask_compared" : "player.ask_none");
+    return say(isComparison ? "ask_compared" : "ask_none");
   }
 
   /** @param {KeyboardEvent} event */
@@ -273,11 +273,11 @@ export class Predict {
  * Makes the score, which replaces the legend while predicting.
  * @param {Context} context
  */
-function makeScore({ model, language, driver, signal }) {
+function makeScore({ model, say, driver, signal }) {
   const pane = makeElement("p", "hv-score");
   const count = makeElement("span");
-  const again = makeTextButton(language.say("player.again"), () => driver.setTraits({ answered: {}, asked: 0, right: 0, step: 0 }), signal);
-  const paint = () => { count.textContent = language.say("player.score", { right: model.get("right"), asked: model.get("asked") }); };
+  const again = makeTextButton(say("again"), () => driver.setTraits({ answered: {}, asked: 0, right: 0, step: 0 }), signal);
+  const paint = () => { count.textContent = say("score", { right: model.get("right"), asked: model.get("asked") }); };
   pane.append(count, again);
   driver.onChange("change:asked change:right", paint);
   paint();

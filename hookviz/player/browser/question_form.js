@@ -4,6 +4,7 @@ import { listen, makeElement, makeTextButton } from "./dom.js";
 import { isComposing } from "./key_bindings.js";
 import { isTyped } from "./questions.js";
 
+/** @import { Say } from "./labels.js" */
 /** @import { Question } from "./payload" */
 /** @import { Context } from "./types" */
 
@@ -12,17 +13,16 @@ import { isTyped } from "./questions.js";
  * @param {Question} question
  * @param {{ choose: (index: number) => void, type: (text: string) => void, reveal: () => void, leave: () => void }} acts
  */
-export function makeQuestionForm({ model, content, language, signal }, question, { choose, type, reveal, leave }) {
-  const text = language.read(question.text);
+export function makeQuestionForm({ model, content, say, signal }, question, { choose, type, reveal, leave }) {
+  const { text, choices } = question;
   const form = makeElement("form", "hv-ask", "", { "aria-label": text });
   const row = makeElement("div", "hv-row");
-  const choices = question.choices?.map((choice) => language.read(choice));
   const fields = choices ? makeChoiceFields(choices, text, choose, signal) : makeElement("div");
-  const field = question.answer === undefined ? null : makeNumberField(language, question, fields, row);
-  row.append(makeTextButton(language.say("player.ask_show"), reveal, signal));
+  const field = question.answer === undefined ? null : makeNumberField(say, question, fields, row);
+  row.append(makeTextButton(say("ask_show"), reveal, signal));
   fields.append(row);
   // In a what-if, a question may be about another combination of switches than the one that is shown.
-  if (question.run !== model.get("shown")) form.append(makeElement("p", "hv-hint", language.read(content.runs[question.run].label)));
+  if (question.run !== model.get("shown")) form.append(makeElement("p", "hv-hint", content.runs[question.run].label));
   form.append(makeElement("p", "hv-question", text), makeElement("p", "hv-reason", "", { role: "status" }), fields);
   listen(form, "submit", (event) => {
     event.preventDefault();
@@ -40,20 +40,20 @@ export function makeQuestionForm({ model, content, language, signal }, question,
 }
 
 /**
- * @param {Context["language"]} language
+ * @param {Say} say
  * @param {Question} question
  * @param {HTMLElement} fields
  * @param {HTMLElement} row
  */
-function makeNumberField(language, question, fields, row) {
-  const text = language.read(question.text);
+function makeNumberField(say, question, fields, row) {
+  const { text } = question;
   const answer = question.answer ?? "";
   const count = answer.split(",").length;
-  const hints = [language.say(count > 1 ? "player.ask_hint_many" : "player.ask_hint", { count })];
-  if (/None/.test(text + answer)) hints.push(language.say("player.ask_hint_none"));
+  const hints = [say(count > 1 ? "ask_hint_many" : "ask_hint", { count })];
+  if (/None/.test(text + answer)) hints.push(say("ask_hint_none"));
   const hint = hints.join(" ");
   const field = makeElement("input", "hv-field", "", { type: "text", autocomplete: "off", "aria-label": `${text} ${hint}` });
-  row.append(field, makeElement("button", "hv-button", language.say("player.ask_check")));
+  row.append(field, makeElement("button", "hv-button", say("ask_check")));
   fields.append(makeElement("p", "hv-hint", hint));
   return field;
 }

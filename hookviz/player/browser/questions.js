@@ -3,7 +3,7 @@
 import { isComposing, keyOf, normalizeText } from "./key_bindings.js";
 
 /** @import { Key } from "./key_bindings.js" */
-/** @import { Message, PlayerState, Question } from "./payload" */
+/** @import { PlayerState, Question } from "./payload" */
 /** @import { Context, KeyedQuestion, Step } from "./types" */
 
 /** @typedef {PlayerState["answered"]} Answered */
@@ -140,7 +140,7 @@ const roundToDigits = (number) => Number(number.toExponential(DIGITS - 1));
  */
 const areNear = (given, recorded) => given.length === recorded.length && given.every((number, i) => isNear(number, recorded[i]));
 
-/** @typedef {{ right: boolean, reason?: Message }} Verdict */
+/** @typedef {{ right: boolean, reason?: string }} Verdict */
 /** @typedef {{ unread: "ask_unread" | "ask_count", count: number }} Unread why an answer cannot be judged */
 
 /**

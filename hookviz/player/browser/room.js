@@ -21,12 +21,12 @@ export class Room {
    * @param {Predict} predict
    */
   constructor(context, panel, predict) {
-    const { language, signal } = context;
+    const { say, signal } = context;
     this.context = context;
     this.panel = panel;
     this.predict = predict;
-    this.dialog = makeElement("dialog", "hv-room", "", { "aria-label": language.say("player.room") });
-    this.button = makeTextButton(language.say("player.room"), () => this.open(), signal);
+    this.dialog = makeElement("dialog", "hv-room", "", { "aria-label": say("room") });
+    this.button = makeTextButton(say("room"), () => this.open(), signal);
     this.button.classList.add("hv-room-button");
     listen(this.dialog, "keydown", (event) => this.#press(event), signal);
     listen(this.dialog, "input", () => this.#paintVotes(), signal);
@@ -52,10 +52,10 @@ export class Room {
 
   /** Shows the question that is open; if there is none, it goes to the next one first. */
   open() {
-    const { language } = this.context;
+    const { say } = this.context;
     const next = this.predict.asked ?? (this.predict.goToQuestion() ? this.predict.asked : null);
     if (!next) {
-      if (this.context.model.get("predict")) this.panel.showMessage(language.say("player.room_over"));
+      if (this.context.model.get("predict")) this.panel.showMessage(say("room_over"));
       return;
     }
     if (next.question.key !== this.#open?.question.key) this.#build(next);
@@ -80,29 +80,29 @@ export class Room {
 
   /** @param {Open} open */
   #build(open) {
-    const { language, content, model, signal } = this.context;
+    const { say, content, model, signal } = this.context;
     const { question } = open;
     const choices = choicesOf(question);
     [this.#open, this.#isRevealed, this.#choices] = [open, false, choices.length > 1 ? choices : []];
-    const label = question.run === model.get("shown") ? "" : language.read(content.runs[question.run].label);
+    const label = question.run === model.get("shown") ? "" : content.runs[question.run].label;
     const head = makeElement("div", "hv-room-head");
-    head.append(makeElement("p", "hv-hint", label), makeElement("p", "hv-room-question", language.read(question.text)));
+    head.append(makeElement("p", "hv-hint", label), makeElement("p", "hv-room-question", question.text));
     const list = makeElement("ol", "hv-room-choices");
     list.append(...this.#choices.map((choice) => this.#makeChoice(choice)));
     const body = makeElement("div", "hv-room-body");
     body.append(list);
     if (question.hook !== undefined) {
       const source = makeElement("div", "hv-room-source");
-      source.append(...makeHookSource(content.hooks[question.hook], language));
+      source.append(...makeHookSource(content.hooks[question.hook]));
       body.append(source);
     }
-    if (!this.#choices.length) head.append(makeElement("p", "hv-hint", language.say("player.room_few")));
+    if (!this.#choices.length) head.append(makeElement("p", "hv-hint", say("room_few")));
     const foot = makeElement("div", "hv-room-foot");
     const goOn = () => (this.#isRevealed ? this.#leave() : this.#reveal());
-    const next = makeTextButton(language.say("player.room_reveal"), goOn, signal);
+    const next = makeTextButton(say("room_reveal"), goOn, signal);
     next.classList.add("hv-room-next");
-    const close = makeTextButton(language.say("player.close"), () => this.#leave(), signal);
-    const hint = this.#choices.length ? language.say("player.room_hint") : "";
+    const close = makeTextButton(say("close"), () => this.#leave(), signal);
+    const hint = this.#choices.length ? say("room_hint") : "";
     foot.append(makeElement("p", "hv-room-result", hint, { role: "status" }), close, next);
     this.dialog.replaceChildren(head, body, foot);
     this.#paintVotes();
@@ -110,13 +110,13 @@ export class Room {
 
   /** @param {Choice} choice */
   #makeChoice({ letter, text }) {
-    const { language } = this.context;
+    const { say } = this.context;
     const item = makeElement("li", "hv-room-choice");
     const words = makeElement("div", "hv-room-words");
     const bar = makeElement("div", "hv-room-bar");
     bar.append(makeElement("div", "hv-room-share"));
-    words.append(makeElement("p", "hv-room-text", language.read(text)), bar, makeElement("p", "hv-room-reason"));
-    const label = language.say("player.room_votes", { letter });
+    words.append(makeElement("p", "hv-room-text", text), bar, makeElement("p", "hv-room-reason"));
+    const label = say("room_votes", { letter });
     const digits = { type: "text", inputmode: "numeric", maxlength: 5, autocomplete: "off", "aria-label": label };
     const field = makeElement("input", "hv-field", "", digits);
     item.append(makeElement("span", "hv-room-letter", letter), words, makeElement("span", "hv-room-percent"), field);
@@ -144,13 +144,13 @@ export class Room {
   }
 
   #reveal() {
-    const { language } = this.context;
+    const { say } = this.context;
     this.#isRevealed = true;
     this.dialog.querySelectorAll(".hv-room-choice").forEach((item, i) => {
       const { isRight, reason } = this.#choices[i];
       item.classList.toggle("hv-right", isRight);
       if (isRight) findElement(item, ".hv-room-text").prepend(makeTick());
-      const why = isRight ? "" : language.read(reason) || language.say("player.room_not");
+      const why = isRight ? "" : reason || say("room_not");
       findElement(item, ".hv-room-reason").textContent = escapeBidi(why);
     });
     for (const field of this.#fields) field.readOnly = true;
@@ -158,20 +158,20 @@ export class Room {
     result.textContent = escapeBidi(this.#result());
     result.classList.add("hv-right");
     const next = findElement(this.dialog, ".hv-room-next");
-    next.textContent = language.say("player.room_on");
+    next.textContent = say("room_on");
     next.focus();
     this.#fit();
   }
 
   /** The right answer, and how many votes it got. */
   #result() {
-    const { language } = this.context;
+    const { say } = this.context;
     const right = this.#choices.findIndex((choice) => choice.isRight);
-    if (right < 0) return language.say("player.ask_it_is", { choice: this.#open?.question.answer ?? "" });
+    if (right < 0) return say("ask_it_is", { choice: this.#open?.question.answer ?? "" });
     const [votes, total] = [this.#votes[right], this.#votes.reduce((sum, count) => sum + count, 0)];
     const { letter, text } = this.#choices[right];
-    const counted = total ? language.say("player.room_counted", { votes, total }) : "";
-    return `${language.say("player.room_right", { letter, choice: language.read(text) })} ${counted}`.trim();
+    const counted = total ? say("room_counted", { votes, total }) : "";
+    return `${say("room_right", { letter, choice: text })} ${counted}`.trim();
   }
 
   /** Makes the text smaller until all of it fits; if that is not enough, the middle scrolls. */

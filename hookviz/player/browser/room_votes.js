@@ -2,9 +2,9 @@
 
 import { readNumbers } from "./questions.js";
 
-/** @import { Message, Question } from "./payload" */
+/** @import { Question } from "./payload" */
 
-/** @typedef {{ letter: string, text: Message, isRight: boolean, reason: Message }} Choice */
+/** @typedef {{ letter: string, text: string, isRight: boolean, reason: string }} Choice */
 
 /** The most choices that are made of the answer to a number question and of its known mistakes. */
 const MAX_NUMBER_CHOICES = 4;

@@ -2,7 +2,6 @@
 
 import { normalizeText } from "./key_bindings.js";
 
-/** @import { Language } from "./language.js" */
 /** @import { IndexChunk, Norm } from "./payload" */
 /** @import { Step } from "./types" */
 
@@ -36,12 +35,11 @@ const COMPARISONS = {
 /**
  * Reads the entries of an index, and adds the lower-case texts that queries are compared with.
  * @param {IndexChunk} chunk
- * @param {Language} language
  * @returns {Entry[]}
  */
-export function readIndex(chunk, language) {
+export function readIndex(chunk) {
   return chunk.kind.map((kind, i) => {
-    const [label, note] = [chunk.label[i], chunk.note[i]].map((message) => language.read(message));
+    const [label, note] = [chunk.label[i], chunk.note[i]];
     const [number, view, steps] = [chunk.number[i], chunk.view[i], chunk.steps[i]];
     return { kind, label, note, number, view, steps, name: label.toLowerCase(), text: `${label} ${note}`.toLowerCase() };
   });

@@ -5,7 +5,7 @@ import { isComposing } from "./key_bindings.js";
 import { hideLaterNorms } from "./questions.js";
 import { readIndex, search } from "./search.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { IndexChunk } from "./payload" */
 /** @import { Entry, Hit } from "./search.js" */
 /** @import { Context } from "./types" */
@@ -27,17 +27,17 @@ export class SearchField {
    * @param {(view: string) => void} enter shows a picture
    */
   constructor(context, previous, enter) {
-    const { language, signal } = context;
+    const { say, signal } = context;
     this.context = context;
     this.previous = previous;
     this.enter = enter;
     this.pane = makeElement("div", "hv-search", "", { role: "search" });
-    this.button = addKeyHint(makeTextButton(language.say("player.search"), () => this.open(), signal), "/");
+    this.button = addKeyHint(makeTextButton(say("search"), () => this.open(), signal), "/");
     const [list, count] = [this.#id, `${this.#id}-count`];
-    const links = { "aria-label": language.say("player.search"), "aria-controls": list, "aria-describedby": count };
+    const links = { "aria-label": say("search"), "aria-controls": list, "aria-describedby": count };
     this.field = makeElement("input", "hv-field", "", { ...COMBOBOX, ...links });
     this.count = makeElement("p", "hv-hint", "", { id: count, role: "status" });
-    this.list = makeElement("ul", "hv-hits", "", { id: list, role: "listbox", "aria-label": language.say("player.hits") });
+    this.list = makeElement("ul", "hv-hits", "", { id: list, role: "listbox", "aria-label": say("hits") });
     this.pane.append(this.field, this.count, this.list);
     listen(this.field, "input", () => this.#update(), signal);
     listen(this.field, "keydown", (event) => this.#press(event), signal);
@@ -58,7 +58,7 @@ export class SearchField {
   #before = null;
 
   async open() {
-    const { root, language, fetchChunk } = this.context;
+    const { root, say, fetchChunk } = this.context;
     if (!this.pane.isConnected) {
       this.#before = focusedElement(root);
       this.previous.after(this.pane);
@@ -67,9 +67,9 @@ export class SearchField {
     this.field.select();
     if (this.#entries) return;
     const chunk = /** @type {IndexChunk | null} */ (await fetchChunk("index"));
-    this.#entries = chunk && readIndex(chunk, language);
+    this.#entries = chunk && readIndex(chunk);
     if (this.#entries) this.#update();
-    else this.count.textContent = language.say("player.no_part");
+    else this.count.textContent = say("no_part");
   }
 
   /** @param {HTMLElement | null} holder gets the focus */
@@ -80,12 +80,12 @@ export class SearchField {
 
   #update() {
     if (!this.#entries) return;
-    const { language } = this.context;
+    const { say } = this.context;
     const result = search(this.#entries, hideLaterNorms(this.context), this.field.value);
     this.#hits = result.hits;
-    this.list.replaceChildren(...result.hits.map((hit, i) => makeHitItem(hit, `${this.#id}-${i}`, language)));
-    const key = this.field.value.trim() ? hitCountKey(result) : "player.search_hint";
-    this.count.textContent = language.say(key, { shown: result.hits.length, count: result.count });
+    this.list.replaceChildren(...result.hits.map((hit, i) => makeHitItem(hit, `${this.#id}-${i}`, say)));
+    const key = this.field.value.trim() ? hitCountKey(result) : "search_hint";
+    this.count.textContent = say(key, { shown: result.hits.length, count: result.count });
     setAttributes(this.field, { "aria-expanded": result.hits.length > 0 });
     this.#choose(0);
   }
@@ -129,18 +129,18 @@ export class SearchField {
 }
 
 /** @param {{ hits: Hit[], count: number }} result */
-const hitCountKey = ({ hits, count }) => (hits.length < count ? "player.hits_some" : `player.hits_${Math.min(count, 2)}`);
+const hitCountKey = ({ hits, count }) => (hits.length < count ? "hits_some" : `hits_${Math.min(count, 2)}`);
 
 /**
  * @param {Hit} hit
  * @param {string} id
- * @param {Language} language
+ * @param {Say} say
  */
-function makeHitItem({ kind, label, note, step, norm }, id, language) {
+function makeHitItem({ kind, label, note, step, norm }, id, say) {
   const hit = makeElement("li", "hv-hit", "", { id, role: "option" });
-  const more = norm === undefined || norm === null ? note : language.say("player.norm", { norm });
-  const when = step === undefined ? language.say("player.no_step") : language.say("player.at_step", { step: step + 1 });
-  const kindName = makeElement("span", "", language.say(`player.kind_${kind}`));
+  const more = norm === undefined || norm === null ? note : say("norm", { norm });
+  const when = step === undefined ? say("no_step") : say("at_step", { step: step + 1 });
+  const kindName = makeElement("span", "", say(`kind_${kind}`));
   const parts = [kindName, makeElement("strong", "", label), makeElement("span", "", more), makeElement("span", "", when)];
   hit.append(...parts.flatMap((part) => [part, " "]));
   return hit;

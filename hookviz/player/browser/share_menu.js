@@ -5,6 +5,7 @@ import { drawPng, exportPictures, joinPictures } from "./picture_export.js";
 import { addressOfStep, ownsAddress } from "./step_links.js";
 import { closeOnLeaving } from "./view_menu.js";
 
+/** @import { Say } from "./labels.js" */
 /** @import { Context } from "./types" */
 
 /** The size of an embedded player, in pixels. */
@@ -16,9 +17,9 @@ const FRAME = { width: 720, height: 560 };
  * @param {{ showMessage: (text: string) => void }} panel
  */
 export function makeShareMenu(context, panel) {
-  const { language, root, signal } = context;
+  const { say, root, signal } = context;
   const pane = makeElement("details", "hv-share hv-drawer");
-  const menu = makeElement("div", "hv-share-menu", "", { role: "group", "aria-label": language.say("player.share") });
+  const menu = makeElement("div", "hv-share-menu", "", { role: "group", "aria-label": say("share") });
   /** @type {[string, () => Promise<string>][]} */
   const entries = [
     ["share_png", () => copyPng(context)],
@@ -30,10 +31,10 @@ export function makeShareMenu(context, panel) {
       ["share_embed", () => copyText(context, embedCode(context), "embed")],
     );
   }
-  pane.append(makeElement("summary", "hv-button", language.say("player.share")), menu);
-  menu.append(...entries.map(([name, act]) => makeTextButton(language.say(`player.${name}`), () => {
+  pane.append(makeElement("summary", "hv-button", say("share")), menu);
+  menu.append(...entries.map(([name, act]) => makeTextButton(say(`${name}`), () => {
     pane.open = false;
-    act().then((text) => panel.showMessage(text), () => panel.showMessage(language.say("player.share_failed")));
+    act().then((text) => panel.showMessage(text), () => panel.showMessage(say("share_failed")));
   }, signal)));
   closeOnLeaving(pane, root, signal);
   return { pane };
@@ -64,60 +65,60 @@ function embedCode(context) {
  * @param {string} text
  * @param {"link" | "embed"} name
  */
-async function copyText({ language }, text, name) {
-  const isLocal = location.protocol === "file:" ? ` ${language.say("player.share_local")}` : "";
+async function copyText({ say }, text, name) {
+  const isLocal = location.protocol === "file:" ? ` ${say("share_local")}` : "";
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    return language.say("player.share_refused", { text }) + isLocal;
+    return say("share_refused", { text }) + isLocal;
   }
-  return language.say(`player.copied_${name}`) + isLocal;
+  return say(`copied_${name}`) + isLocal;
 }
 
 /**
  * Returns the picture that is shown; in a split view, both in one.
  * @param {Context} context
  */
-function shownPicture({ root, run, baseline, language }) {
+function shownPicture({ root, run, baseline }) {
   const pictures = exportPictures(root);
   if (pictures.length === 1) return pictures[0];
-  return joinPictures(root, pictures, [baseline ?? run, run].map(({ label }) => language.read(label)));
+  return joinPictures(root, pictures, [baseline ?? run, run].map(({ label }) => label));
 }
 
 /** @param {Context} context */
 async function copyPng(context) {
-  const { language, driver } = context;
+  const { say, driver } = context;
   const png = drawPng(shownPicture(context));
   try {
     // A promise, not the picture: Safari allows copying only while it handles the click.
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
   } catch {
-    return download(await png, `step-${driver.position().step + 1}.png`, language);
+    return download(await png, `step-${driver.position().step + 1}.png`, say);
   }
-  return language.say("player.copied_picture");
+  return say("copied_picture");
 }
 
 /** @param {Context} context */
 async function copySvg(context) {
-  const { language, driver } = context;
+  const { say, driver } = context;
   const { markup } = shownPicture(context);
   try {
     await navigator.clipboard.writeText(markup);
   } catch {
-    return download(new Blob([markup], { type: "image/svg+xml" }), `step-${driver.position().step + 1}.svg`, language);
+    return download(new Blob([markup], { type: "image/svg+xml" }), `step-${driver.position().step + 1}.svg`, say);
   }
-  return language.say("player.copied_svg");
+  return say("copied_svg");
 }
 
 /**
  * Downloads a picture, and returns the message about it.
  * @param {Blob} blob
  * @param {string} name
- * @param {Context["language"]} language
+ * @param {Say} say
  */
-function download(blob, name, language) {
+function download(blob, name, say) {
   const link = makeElement("a", "", "", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  return language.say("player.share_download", { name });
+  return say("share_download", { name });
 }

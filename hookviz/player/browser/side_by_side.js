@@ -30,7 +30,7 @@ export function makePictures(context, { showMessage, onShow }) {
   const otherRun = { run: baseline, baseline: run, onShow: () => {}, ...nowhere };
   const other = new PicturePane(context, { ...otherRun, strikesOldTexts: false, showMessage });
   const pane = makeElement("div", "hv-pair");
-  const [before, after] = [baseline, run].map(({ label }) => context.language.read(label));
+  const [before, after] = [baseline, run].map(({ label }) => label);
   pane.append(makeCaptionedPane(other.pane, before), makeCaptionedPane(main.pane, after));
   const paint = (/** @type {number} */ step) => [other, main].forEach((one) => one.paint(step));
   for (const name of VIEW_ACTIONS) {

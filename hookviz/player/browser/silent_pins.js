@@ -2,7 +2,7 @@
 
 import { listen, makeSvgElement, setAttributes } from "./dom.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { Picture } from "./picture.js" */
 
 /** What a pin has while its reason is shown. */
@@ -11,14 +11,14 @@ const SHOWN = ["role", "tabindex", "aria-label"];
 /**
  * Returns a function that shows or hides the reasons on the pins of a picture.
  * @param {Picture} picture
- * @param {Language} language
+ * @param {Say} say
  * @param {(reason: string) => void} explain shows a reason in the panel
  * @param {AbortSignal} signal
  */
-export function makeSilentPins({ view, elements, svg }, language, explain, signal) {
+export function makeSilentPins({ view, elements, svg }, say, explain, signal) {
   const pins = Object.entries(view.pins).flatMap(([id, { reason }]) => {
     const pin = elements.get(id);
-    return pin && reason ? [{ pin, reason: language.read(reason) }] : [];
+    return pin && reason ? [{ pin, reason }] : [];
   });
   const isShown = (/** @type {Element} */ pin) => pin.classList.contains("hv-silent");
   for (const { pin, reason } of pins) {

@@ -54,8 +54,8 @@ export function ownsAddress(root) {
  * Returns the address of the step that is shown.
  * @param {Context} context
  */
-export function addressOfStep({ model, content, language, driver }) {
-  const names = switchNames(content.switches.map(({ label, on }) => ({ label, on: language.read(on) })));
+export function addressOfStep({ model, content, driver }) {
+  const names = switchNames(content.switches);
   const off = switchesOff(content.combinations, model.get("shown")).map((index) => names[index]);
   return writeAddress({ step: driver.position().step, off });
 }
@@ -90,15 +90,15 @@ function followAddress(context, panel) {
  * @param {Target} target
  */
 function goToTarget(context, panel, target) {
-  const { model, content, language, run, root, driver } = context;
+  const { model, content, say, run, root, driver } = context;
   const { switches, combinations } = content;
-  const names = switchNames(switches.map(({ label, on }) => ({ label, on: language.read(on) })));
+  const names = switchNames(switches);
   const player = { names, labels: switches.map(({ label }) => label), combinations, shown: model.get("shown"), count: run.steps.length };
   const { shown, step, unknown, isAlone, isPast } = resolveTarget(target, player);
   const messages = [
-    isPast ? language.say("player.link_step", { step: target.step + 1, steps: run.steps.length }) : "",
-    unknown.length ? language.say("player.link_hook", { names: unknown.join(", ") }) : "",
-    isAlone ? language.say("player.link_alone") : "",
+    isPast ? say("link_step", { step: target.step + 1, steps: run.steps.length }) : "",
+    unknown.length ? say("link_hook", { names: unknown.join(", ") }) : "",
+    isAlone ? say("link_alone") : "",
   ];
   const text = messages.filter(Boolean).join(" ");
   if (text) pending.set(root, text);

@@ -1,7 +1,7 @@
 // Steps: movements between them, and the states of elements and texts at a step. The node tests run this file.
 
 /** @import { Step } from "./types" */
-/** @import { Message } from "./payload" */
+/** @import { PictureText } from "./payload" */
 
 /** @typedef {"todo" | "now" | "done" | "begun"} State */
 
@@ -36,17 +36,11 @@ export function stateIn(spans, step) {
 export const isWithin = (spans, step) => spans.some(([first, last]) => first <= step && step <= last);
 
 /**
- * Returns the last text that was set up to a step; empty before the first.
- * @param {[number, Message][]} changes
+ * Returns the last text that was set up to a step; undefined before the first.
+ * @param {PictureText[]} changes
  * @param {number} step
- * @returns {Message}
  */
-export function textAt(changes, step) {
-  /** @type {Message} */
-  let text = "";
-  for (const [from, next] of changes) if (from <= step) text = next;
-  return text;
-}
+export const textAt = (changes, step) => changes.findLast(([from]) => from <= step);
 
 /**
  * Returns the next of some steps; after the last, the first.

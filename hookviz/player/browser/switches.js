@@ -23,9 +23,9 @@ export function switchState({ model, content }) {
  * @param {Panel} panel
  */
 export function makeSwitches(context, panel) {
-  const { model, language, driver, root, content, signal } = context;
+  const { model, say, driver, root, content, signal } = context;
   const { switches, combinations, runs } = content;
-  const pane = makeElement("div", "hv-switches", "", { role: "group", "aria-label": language.say("player.switches") });
+  const pane = makeElement("div", "hv-switches", "", { role: "group", "aria-label": say("switches") });
   const off = switchesOff(combinations, model.get("shown"));
   /** @param {number} index */
   const act = (index) => {
@@ -36,9 +36,9 @@ export function makeSwitches(context, panel) {
   };
   const split = () => driver.setTraits({ split: !model.get("split") });
   pane.hidden = runs.length < 2;
-  if (switches.length) pane.append(makeElement("span", "hv-label", language.say("player.switches")));
+  if (switches.length) pane.append(makeElement("span", "hv-label", say("switches")));
   switches.forEach((hookSwitch, index) => pane.append(makeHookSwitch(context, hookSwitch, index, !off.includes(index), () => act(index))));
-  const splitButton = addKeyHint(makeTextButton(language.say("player.split"), split, signal), "S");
+  const splitButton = addKeyHint(makeTextButton(say("split"), split, signal), "S");
   setAttributes(splitButton, { "aria-pressed": Boolean(model.get("split")), "data-key": "split" });
   pane.append(splitButton);
   listen(root, "click", (event) => {
@@ -49,7 +49,7 @@ export function makeSwitches(context, panel) {
   const showFlipMessage = () => {
     const { flipped } = root.dataset;
     delete root.dataset.flipped;
-    if (flipped === "alone") panel.showMessage(language.say("player.flip_alone"));
+    if (flipped === "alone") panel.showMessage(say("flip_alone"));
     if (flipped && panel.flipResult) panel.announce(`${panel.flipResult} ${panel.liveRegion.textContent}`);
   };
   /** @type {Actions} */
@@ -57,7 +57,7 @@ export function makeSwitches(context, panel) {
   if (runs.length > 1) actions.split = split;
   // While predicting, digits are answers, even if no question is open.
   /** @param {number} index */
-  const press = (index) => (model.get("predict") ? panel.showMessage(language.say("player.ask_digits")) : act(index));
+  const press = (index) => (model.get("predict") ? panel.showMessage(say("ask_digits")) : act(index));
   switches.slice(0, 9).forEach((_, index) => { actions[`digit${index + 1}`] = () => press(index); });
   return { pane, showFlipMessage, actions };
 }
@@ -69,7 +69,7 @@ export function makeSwitches(context, panel) {
  * @param {boolean} isOn
  * @param {() => void} act
  */
-function makeHookSwitch({ language, signal }, { label, on }, index, isOn, act) {
+function makeHookSwitch({ signal }, { label, on }, index, isOn, act) {
   const button = makeTextButton("", act, signal);
   setAttributes(button, { role: "switch", "aria-checked": isOn, "data-key": `switch ${index}` });
   button.classList.add("hv-switch");
@@ -79,6 +79,6 @@ function makeHookSwitch({ language, signal }, { label, on }, index, isOn, act) {
    * @param {string} text
    */
   const named = (name, text) => makeElement("span", name, text, { title: escapeBidi(text) });
-  button.append(makeElement("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", language.read(on)));
+  button.append(makeElement("span", "hv-knob"), named("hv-user", label), named("hv-switch-on", on));
   return index < 9 ? addKeyHint(button, index + 1) : button;
 }

@@ -22,11 +22,11 @@ export const makeTimeline = (context) => (context.run.steps.length > MAX_TICKS ?
  * Makes the legend of the shapes that occur.
  * @param {Context} context
  */
-export function makeLegend({ language, run }) {
+export function makeLegend({ say, run }) {
   const list = makeElement("ul", "hv-legend");
   for (const glyph of legendKinds(run.steps)) {
     const entry = makeElement("li");
-    entry.append(makeGlyph(glyph, "hv-tick hv-done"), makeElement("span", "", language.say(`player.legend_${glyph}`)));
+    entry.append(makeGlyph(glyph, "hv-tick hv-done"), makeElement("span", "", say(`legend_${glyph}`)));
     list.append(entry);
   }
   return list;

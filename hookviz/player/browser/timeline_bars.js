@@ -8,7 +8,7 @@ import { dragOn, makeSlider, sliderValue } from "./timeline_slider.js";
 import { drawBands, drawColumns, drawKinds, openCanvas } from "./timeline_canvas.js";
 import { GROUPS, makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "./timeline_window.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { Range } from "./timeline_window.js" */
 /** @import { Actions, Band, Context, Scale } from "./types" */
 
@@ -27,7 +27,7 @@ class Bars {
     const { run, root, driver, signal } = context;
     this.context = context;
     this.pane = makeSlider(context, "hv-long");
-    this.select = makeGroupSelect(context.language);
+    this.select = makeGroupSelect(context.say);
     this.scale = normScale(run.steps);
     this.step = driver.position().step;
     this.chosen = stepsInGroup(run.steps);
@@ -61,18 +61,18 @@ class Bars {
   }
 
   #layOut() {
-    const { language, signal } = this.context;
+    const { say, signal } = this.context;
     this.track.append(this.canvas, this.needle, this.rangeMarker, this.emptyNote);
     this.pane.append(this.track);
     listen(this.select, "change", () => this.#choose(this.select.value), signal);
     const buttons = [["farther", "−"], ["closer", "+"]].map(([name, sign]) => {
       const button = makeTextButton(sign, () => this.actions[name](), signal);
-      setAttributes(button, { "aria-label": language.say(`player.${name}`), title: language.say(`player.${name}`) });
+      setAttributes(button, { "aria-label": say(`${name}`), title: say(`${name}`) });
       return button;
     });
     const tools = makeElement("div", "hv-zoom");
     tools.append(this.select, makeElement("kbd", "", "G"), ...buttons);
-    this.footer.append(makeScaleLegend(this.scale, language), tools);
+    this.footer.append(makeScaleLegend(this.scale, say), tools);
     this.container.append(this.pane, this.footer);
   }
 
@@ -129,7 +129,7 @@ class Bars {
   }
 
   #draw() {
-    const { model, root, run, language } = this.context;
+    const { model, root, run, say } = this.context;
     const width = this.track.clientWidth;
     if (!width) return;
     const chosen = this.chosen.slice(...this.range);
@@ -137,9 +137,9 @@ class Bars {
     const kinds = this.group === "kinds" ? legendKinds(run.steps) : [];
     const canvas = openCanvas(this.canvas, root, width, kinds.length || Number(this.group === "modules"));
     drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));
-    drawKinds(canvas, columns, kinds, language);
+    drawKinds(canvas, columns, kinds, say);
     if (this.group === "modules") drawBands(canvas, this.#bands, chosen);
-    this.emptyNote.textContent = chosen.length ? "" : language.say(`player.none_${this.group}`);
+    this.emptyNote.textContent = chosen.length ? "" : say(`none_${this.group}`);
     this.#moveNeedle();
   }
 
@@ -177,32 +177,32 @@ function redrawOnChange(root, track, draw, signal) {
   onAbort(signal, () => [size, theme].forEach((observer) => observer.disconnect()));
 }
 
-/** @param {Language} language */
-function makeGroupSelect(language) {
-  const select = makeElement("select", "hv-button", "", { "aria-label": language.say("player.group"), "aria-keyshortcuts": "G" });
-  for (const name of GROUPS) select.append(makeElement("option", "", language.say(`player.group_${name}`), { value: name }));
+/** @param {Say} say */
+function makeGroupSelect(say) {
+  const select = makeElement("select", "hv-button", "", { "aria-label": say("group"), "aria-keyshortcuts": "G" });
+  for (const name of GROUPS) select.append(makeElement("option", "", say(`group_${name}`), { value: name }));
   return select;
 }
 
 /**
  * Makes the legend: the scale of colours with numbers, and the marks.
  * @param {Scale | null} scale
- * @param {Language} language
+ * @param {Say} say
  */
-function makeScaleLegend(scale, language) {
+function makeScaleLegend(scale, say) {
   const pane = makeElement("p", "hv-scale");
-  const ramp = makeElement("span", "hv-ramp", "", { role: "img", "aria-label": language.say("player.to") });
+  const ramp = makeElement("span", "hv-ramp", "", { role: "img", "aria-label": say("to") });
   if (scale) {
     const [first, last] = [positionOnScale(scale.low, scale), positionOnScale(scale.high, scale)];
     const colours = [0, 1, 2, 3, 4].map((i) => colourAt(first + ((last - first) * i) / 4, "tone"));
     ramp.style.background = `linear-gradient(90deg, ${colours.join()})`;
     const ends = makeElement("span");
     ends.append(makeElement("b", "", formatNorm(scale.low)), ramp, makeElement("b", "", formatNorm(scale.high)));
-    pane.append(makeElement("span", "", language.say("player.scale")), ends);
+    pane.append(makeElement("span", "", say("scale")), ends);
   }
   for (const name of ["zero", "bad", "hooks"]) {
     const sample = makeElement("span");
-    sample.append(makeElement("i", `hv-sample-${name}`), language.say(`player.scale_${name}`));
+    sample.append(makeElement("i", `hv-sample-${name}`), say(`scale_${name}`));
     pane.append(sample);
   }
   return pane;

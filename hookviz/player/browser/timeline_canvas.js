@@ -3,7 +3,7 @@
 import { colourAt, positionOnScale } from "./norm_scale.js";
 import { indexAmong } from "./timeline_window.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { Column } from "./timeline_window.js" */
 /** @import { Band, Scale } from "./types" */
 
@@ -97,9 +97,9 @@ const resolveVariables = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g
  * @param {Canvas} canvas
  * @param {Column[]} columns
  * @param {string[]} kinds
- * @param {Language} language
+ * @param {Say} say
  */
-export function drawKinds({ pen, width, colours }, columns, kinds, language) {
+export function drawKinds({ pen, width, colours }, columns, kinds, say) {
   const step = width / columns.length;
   kinds.forEach((kind, k) => {
     const top = BARS_HEIGHT + k * LANE_HEIGHT;
@@ -107,7 +107,7 @@ export function drawKinds({ pen, width, colours }, columns, kinds, language) {
     pen.fillRect(0, top + 1, width, LANE_HEIGHT - 1);
     pen.fillStyle = kind === "hook" ? colours.hook : kind === "exception" ? colours.red : colours["strong-line"];
     columns.forEach(({ kinds: there }, i) => there.has(kind) && pen.fillRect(i * step, top + 4, barWidth(step), LANE_HEIGHT - 8));
-    const name = language.say(`player.legend_${kind}`);
+    const name = say(`legend_${kind}`);
     pen.fillStyle = colours.paper;
     pen.fillRect(0, top + 1, pen.measureText(name).width + 8, LANE_HEIGHT - 2);
     pen.fillStyle = colours.ink;

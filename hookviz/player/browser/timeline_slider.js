@@ -61,9 +61,9 @@ export function dragOn(pane, track, at, signal) {
  * @param {Context} context
  * @param {string} [name] more CSS classes
  */
-export function makeSlider({ language, run }, name = "") {
+export function makeSlider({ say, run }, name = "") {
   const range = { "aria-valuemin": 1, "aria-valuemax": run.steps.length };
-  const label = language.say("player.timeline");
+  const label = say("timeline");
   return makeElement("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
 }
 
@@ -72,8 +72,8 @@ export function makeSlider({ language, run }, name = "") {
  * @param {Context} context
  * @param {number} step
  */
-export function sliderValue({ language, run }, step) {
+export function sliderValue({ say, run }, step) {
   const { words } = run.steps[step];
-  const count = language.say("player.step_of", { step: step + 1, steps: run.steps.length });
-  return { "aria-valuenow": step + 1, "aria-valuetext": `${count}: ${words ? language.read(words.title) : ""}` };
+  const count = say("step_of", { step: step + 1, steps: run.steps.length });
+  return { "aria-valuenow": step + 1, "aria-valuetext": `${count}: ${words ? words.title : ""}` };
 }

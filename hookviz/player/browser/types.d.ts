@@ -1,7 +1,7 @@
 // The types that modules of the player share. The types of messages from Python are in payload.d.ts.
 
-import type { Language } from "./language.js";
-import type { Content, FiringRow, LanguageRequest, Message, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, UnfiredText, View } from "./payload";
+import type { Say } from "./labels.js";
+import type { Content, FiringRow, LanguageRequest, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, UnfiredText, View } from "./payload";
 
 /** The model of an anywidget, or of a player in a page: a value for each trait. */
 export interface Model {
@@ -35,12 +35,12 @@ export interface Step {
 
 /** A run whose outline is unpacked. */
 export interface LoadedRun {
-  label: Message;
-  notes: Message[];
+  label: string;
+  notes: string[];
   firings: FiringRow[];
   /** The hooks that did not fire, and a sentence about those that are not listed; empty in all runs but the first. */
   unfired: UnfiredText[];
-  unfiredMore: Message;
+  unfiredMore: string;
   steps: Step[];
   /** The name of the top-level picture of each pass. */
   views: string[];
@@ -51,7 +51,7 @@ export interface LoadedRun {
 /** Content whose runs are loaded, with a function that fetches its chunks. */
 export interface LoadedContent {
   content: Content;
-  language: Language;
+  say: Say;
   runs: LoadedRun[];
   /** Fetches a chunk by its name; resolves to null if there is none. */
   fetchChunk(name: string): Promise<Chunk | null>;
@@ -87,7 +87,7 @@ export interface Context {
   model: Model;
   content: Content;
   fetchChunk: LoadedContent["fetchChunk"];
-  language: Language;
+  say: Say;
   /** The run that is shown, and the run that it is compared with. */
   run: LoadedRun;
   baseline: LoadedRun | null;

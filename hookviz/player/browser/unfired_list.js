@@ -3,7 +3,7 @@
 import { closestTarget, listen, makeElement } from "./dom.js";
 import { makeRegion } from "./panel.js";
 
-/** @import { Language } from "./language.js" */
+/** @import { Say } from "./labels.js" */
 /** @import { UnfiredText } from "./payload" */
 /** @import { Context } from "./types" */
 
@@ -20,15 +20,15 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
 
 /** @param {Context} context */
 export function makeUnfiredList(context) {
-  const { language, run, driver, signal } = context;
-  const pane = makeRegion("hv-unfired", language.say("player.unfired"));
+  const { say, run, driver, signal } = context;
+  const pane = makeRegion("hv-unfired", say("unfired"));
   // On a phone the cells stand below each other: without their roles they would no longer be a table for screen readers.
   const table = makeElement("table", "", "", { role: "table" });
   const body = makeElement("tbody", "", "", { role: "rowgroup" });
-  const rows = run.unfired.map((hook) => makeRow(hook, language));
+  const rows = run.unfired.map((hook) => makeRow(hook, say));
   body.append(...rows);
-  table.append(makeElement("caption", "", language.say("player.unfired")), makeHead(language), body);
-  pane.append(table, makeElement("p", "", language.read(run.unfiredMore)));
+  table.append(makeElement("caption", "", say("unfired")), makeHead(say), body);
+  pane.append(table, makeElement("p", "", run.unfiredMore));
   listen(body, "click", (event) => {
     const row = closestTarget(event, "tr");
     const hook = run.unfired[rows.findIndex((other) => other === row)];
@@ -39,11 +39,11 @@ export function makeUnfiredList(context) {
   return { pane, paint };
 }
 
-/** @param {Language} language */
-function makeHead(language) {
+/** @param {Say} say */
+function makeHead(say) {
   const [head, row] = [makeElement("thead", "", "", { role: "rowgroup" }), makeElement("tr", "", "", { role: "row" })];
   for (const column of COLUMNS) {
-    row.append(makeElement("th", "", language.say(`player.col_${column}`), { scope: "col", role: "columnheader" }));
+    row.append(makeElement("th", "", say(`col_${column}`), { scope: "col", role: "columnheader" }));
   }
   head.append(row);
   return head;
@@ -51,18 +51,18 @@ function makeHead(language) {
 
 /**
  * @param {UnfiredText} hook
- * @param {Language} language
+ * @param {Say} say
  */
-function makeRow(hook, language) {
+function makeRow(hook, say) {
   const row = makeElement("tr", hook.step < 0 ? "hv-no-step" : "", "", { role: "row" });
   for (const column of COLUMNS) {
-    const label = language.say(`player.col_${column}`);
-    const text = column === "step" ? "" : language.read(hook[column]);
+    const label = say(`col_${column}`);
+    const text = column === "step" ? "" : hook[column];
     const name = USER_NAMES.includes(column) ? "hv-user" : "";
     row.append(makeElement("td", name, text, { role: "cell", "data-label": label }));
   }
   if (hook.step >= 0) {
-    const [step, label] = [hook.step + 1, language.say("player.unfired_step", { step: hook.step + 1 })];
+    const [step, label] = [hook.step + 1, say("unfired_step", { step: hook.step + 1 })];
     row.children[0].append(makeElement("button", "hv-row-step", String(step), { type: "button", "aria-label": label }));
   }
   return row;

@@ -18,13 +18,13 @@ const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["norms", "C"], ["large", "L
  * @param {Panel} panel
  */
 export function makeViewMenu(context, panel) {
-  const { model, language, root, driver, signal } = context;
+  const { model, say, root, driver, signal } = context;
   const pane = makeElement("details", "hv-view hv-drawer");
-  const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": language.say("player.view") });
+  const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": say("view") });
   /** @param {"tensors" | "nodes"} name */
   const toggleLayer = (name) => {
     if (hasLayers(context)) driver.setTraits({ [name]: !model.get(name) });
-    else panel.showMessage(language.say("player.no_layers"));
+    else panel.showMessage(say("no_layers"));
   };
   /** @type {Actions} */
   const actions = {
@@ -32,10 +32,10 @@ export function makeViewMenu(context, panel) {
     nodes: () => toggleLayer("nodes"),
     norms: () => driver.setTraits({ norms: !model.get("norms") }),
     large: () => driver.setTraits({ large: !model.get("large") }),
-    full: () => toggleFullScreen(root, () => panel.showMessage(language.say("player.no_full"))),
+    full: () => toggleFullScreen(root, () => panel.showMessage(say("no_full"))),
   };
-  const buttons = SWITCHES.map(([name, key]) => addKeyHint(makeTextButton(language.say(`player.${name}`), actions[name], signal), key));
-  pane.append(makeElement("summary", "hv-button", language.say("player.view"), { "data-key": "view" }), menu);
+  const buttons = SWITCHES.map(([name, key]) => addKeyHint(makeTextButton(say(`${name}`), actions[name], signal), key));
+  pane.append(makeElement("summary", "hv-button", say("view"), { "data-key": "view" }), menu);
   menu.append(...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
   closeOnLeaving(pane, root, signal);
   const paint = () => {
@@ -76,10 +76,10 @@ export function closeOnLeaving(pane, root, signal) {
 }
 
 /** @param {Context} context */
-function makeSpeeds({ language, driver, signal }) {
-  const pane = makeElement("div", "hv-speeds", "", { role: "group", "aria-label": language.say("player.speed") });
+function makeSpeeds({ say, driver, signal }) {
+  const pane = makeElement("div", "hv-speeds", "", { role: "group", "aria-label": say("speed") });
   const buttons = SPEEDS.map(([speed, name]) => {
-    const button = makeTextButton(language.say(`player.${name}`), () => driver.setTraits({ speed }), signal);
+    const button = makeTextButton(say(`${name}`), () => driver.setTraits({ speed }), signal);
     button.dataset.speed = String(speed);
     return button;
   });
