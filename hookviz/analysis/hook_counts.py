@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from hookviz.analysis.unfired import list_unfired_hooks
 from hookviz.analysis.unfired.hooks import describe_no_hooks
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _
 from hookviz.support.table import Table
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
+from hookviz.trace.hooks import name_of_kind
 
 MAX_PASSES = 10
 """The table shows the counts of up to this many passes one by one."""
@@ -50,7 +51,7 @@ def count_firings(trace: TraceData) -> dict[HookKey, HookCount]:
     firings = Counter((row.hook, row.pass_id) for row in trace.rows if row.hook is not None and row.kind in HOOK_KINDS)
     hooks: dict[HookKey, Hook] = {}
     numbers: dict[HookKey, list[int]] = {}
-    for index in dict.fromkeys(hook for hook, _ in firings):
+    for index in dict.fromkeys(hook for hook, _ignored in firings):
         hook = trace.hook(index)
         key = _make_key(trace.hook_rows[index].key, hook)
         hooks.setdefault(key, hook)
@@ -76,13 +77,13 @@ def find_count(counts: dict[HookKey, HookCount], key: int | str, hook: Hook) -> 
 
 def list_hooks(trace: TraceData) -> Table[HookCount]:
     """List every hook of a recording, those that did not fire last."""
-    head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "passes", "where")]
+    head = [_("hook"), _("on"), _("kind"), _("fired"), _("in each pass"), _("where")]
     return Table(count_firings(trace).values(), head, _list_cells, nothing=describe_no_hooks())
 
 
 def _list_cells(row: HookCount) -> tuple[str, ...]:
     hook = row.hook
-    return (hook.label, hook.on, say(f"census.{hook.kind}"), str(row.fired), _describe_counts(row.passes), hook.where)
+    return (hook.label, hook.on, name_of_kind(hook.kind), str(row.fired), _describe_counts(row.passes), hook.where)
 
 
 def _describe_counts(passes: tuple[int, ...]) -> str:
@@ -92,6 +93,6 @@ def _describe_counts(passes: tuple[int, ...]) -> str:
     ('1, 0, 2', 'in 50 of 50')
     """
     if len(passes) <= MAX_PASSES:
-        return join("join.values", [str(count) for count in passes])
+        return ", ".join([str(count) for count in passes])
     fired = sum(map(bool, passes))
-    return say("table.passes.some", count=f"{fired:,}", total=f"{len(passes):,}")
+    return _("in {count} of {total}").format(count=f"{fired:,}", total=f"{len(passes):,}")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hookviz.analysis.source_lines.step_lines import StepLines
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import Step, TraceData
 from hookviz.trace.values import Value, Values
 
@@ -59,7 +59,13 @@ def make_data_frame(trace: TraceData) -> "pd.DataFrame":
     try:
         import pandas as pd
     except ImportError:
-        raise ImportError(say("error.pandas"), name="pandas") from None
+        raise ImportError(
+            _(
+                'to_pandas() needs pandas, which is not installed: install it with "pip install pandas", or '
+                "use to_records()."
+            ),
+            name="pandas",
+        ) from None
     records = make_records(trace)
     columns = {name: [record[name] for record in records] for name in COLUMNS}
     return pd.DataFrame({name: pd.Series(columns[name], dtype=kind) for name, kind in COLUMNS.items()})
@@ -106,7 +112,7 @@ def _describe_values(step: Step) -> dict[str, Any]:
     """Describe the tensors after the step, or before it if it has none after it."""
     before, after = _list_values(step.before), _list_values(step.after)
     shown = after or before
-    low, high, mean, _, nan, inf, zero = _merge_statistics(shown)
+    low, high, mean, _ignored, nan, inf, zero = _merge_statistics(shown)
     return {
         "tensors": len(shown),
         "shape": shown[0].shape if len(shown) == 1 else None,

@@ -4,14 +4,52 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from hookviz.support.columns import count_columns, pad, truncate, wrap
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.terminal import find_terminal_width
 from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.sentences import format_pass_number, format_scale
 from hookviz.trace.trace import involves_hook
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, Values
+
+_ERROR_TEXT_WIDTH = N_("width is a number of characters, at least {least}, not {width}.")
+
+_KIND_NAMES = {
+    "call": N_("call"),
+    "forward": N_("return"),
+    "forward_pre_hook": N_("forward pre-hook"),
+    "forward_hook": N_("forward hook"),
+    "full_backward_pre_hook": N_("full backward pre-hook"),
+    "full_backward_hook": N_("full backward hook"),
+    "backward_hook": N_("legacy backward hook"),
+    "multi_grad_hook": N_("multi-grad hook"),
+    "step_pre_hook": N_("step pre-hook"),
+    "step_post_hook": N_("step post-hook"),
+    "optimizer_step": N_("optimizer step"),
+    "unscale": N_("unscale"),
+    "rescale": N_("new scale"),
+    "seed": N_("seed"),
+    "arrive": N_("arrive"),
+    "tensor_hook": N_("tensor hook"),
+    "retain_grad": "retain_grad",
+    "node_pre_hook": N_("node pre-hook"),
+    "compute": N_("compute"),
+    "node_post_hook": N_("node hook"),
+    "accumulate": N_("write .grad"),
+    "post_accumulate_hook": N_("post-accumulate hook"),
+    "synchronise": N_("synchronise"),
+    "returned": N_("return gradient"),
+    "aliased": N_("change without hook"),
+    "unknown_hook": N_("unknown hook"),
+    "exception": N_("exception"),
+    "compiled": N_("compiled region"),
+    "cut_short": N_("cut short"),
+    "fast_path": N_("fast path"),
+    "unobserved": N_("not observed"),
+}
+
 
 MAX_PRINTED_STEPS = 200
 """``print(trace)`` shows at most this many steps, the first and the last ones."""
@@ -55,7 +93,9 @@ def choose_printed_steps(trace: TraceData) -> Sequence[int]:
 
 def write_text(trace: TraceData, steps: Iterable[int] | None = None, width: int | None = None) -> str:
     """Write the timeline of ``steps`` (all if None) as one text: see ``Trace.text``."""
-    hint = say("timeline.hint", steps=f"{len(trace.rows):,}")
+    hint = _("print(trace.text()) lists all {steps} steps, print(trace.text(steps)) those that you choose.").format(
+        steps=f"{len(trace.rows):,}"
+    )
     return "\n".join(line.text for line in make_timeline(trace, steps, width, hint))
 
 
@@ -80,7 +120,12 @@ def make_timeline(trace: TraceData, steps: Iterable[int] | None, width: int | No
     lines = [*_write_title(trace, columns), *writer.write_table()]
     hints = [hint] if len(chosen) < len(trace.rows) else []
     if writer.has_shortened:
-        hints.append(say("timeline.shortened", width=columns, more=2 * columns))
+        hints.append(
+            _(
+                "… marks text that was cut to fit into lines of {width} characters: a greater width, such as "
+                "{more}, shows more."
+            ).format(width=columns, more=2 * columns)
+        )
     return lines + [TextLine(line, "hint") for text in hints for line in wrap(text, columns)]
 
 
@@ -89,7 +134,11 @@ def _check_steps(trace: TraceData, steps: object) -> Sequence[int]:
     if steps is None:
         return range(len(trace.rows))
     if not isinstance(steps, Iterable):
-        raise TypeError(say("error.text.steps", kind=describe_type(steps)))
+        raise TypeError(
+            _("steps are whole numbers counted from 0, such as range(10), not {kind}.").format(
+                kind=describe_type(steps)
+            )
+        )
     return sorted({trace.at(step) for step in steps})
 
 
@@ -98,16 +147,21 @@ def _check_width(width: object) -> int:
     if width is None:
         return max(find_terminal_width(), MIN_WIDTH)
     if isinstance(width, bool) or not isinstance(width, int):
-        raise TypeError(say("error.text.width", least=MIN_WIDTH, width=describe_type(width)))
+        raise TypeError(_(_ERROR_TEXT_WIDTH).format(least=MIN_WIDTH, width=describe_type(width)))
     if width < MIN_WIDTH:
-        raise ValueError(say("error.text.width", least=MIN_WIDTH, width=width))
+        raise ValueError(_(_ERROR_TEXT_WIDTH).format(least=MIN_WIDTH, width=width))
     return width
 
 
 def _write_title(trace: TraceData, width: int) -> list[TextLine]:
     """Write what the trace holds, and its notes on what could not be observed."""
     counts = {"steps": f"{len(trace.rows):,}", "hooked": f"{sum(map(involves_hook, trace.rows)):,}"}
-    texts = [say("timeline.title", passes=f"{len(trace.roots):,}", **counts), *map(make_printable, trace.notes)]
+    texts = [
+        _("Trace: {steps} steps, {hooked} of them hooks, {passes} backward pass(es).").format(
+            passes=f"{len(trace.roots):,}", **counts
+        ),
+        *map(make_printable, trace.notes),
+    ]
     return [TextLine(line, "title") for text in texts for line in wrap(text, width)]
 
 
@@ -118,7 +172,7 @@ class _Writer:
         self._trace, self._width = trace, width
         self._depths: dict[int | None, int] = {None: 0}
         self._has_pass = len(trace.lookup.passes) > 1
-        head = [say(f"timeline.head.{name}") for name in ("step", "pass", "what", "name", "change", "where")]
+        head = [_("step"), _("pass"), _("what"), _("name"), _("before → after"), _("hook at")]
         self._head = self._arrange(head)
         self._rows = [self._make_row(trace.steps[step]) for step in steps]
         self.has_shortened = False
@@ -150,21 +204,35 @@ class _Writer:
         if not count:
             return []
         parts = {"count": f"{count:,}", "first": f"{last + 2:,}", "last": f"{following:,}"}
-        return [TextLine(say("timeline.omitted.one" if count == 1 else "timeline.omitted", **parts), "hint")]
+        return [
+            TextLine(
+                (
+                    _("… step {first} is left out")
+                    if count == 1
+                    else _("… steps {first} to {last} are left out ({count})")
+                ).format(**parts),
+                "hint",
+            )
+        ]
 
     def _write_heading(self, pass_id: int, is_begun: bool) -> str:
         """Write the heading of a pass: at what it begins, or that it goes on after a pass inside it."""
         trace = self._trace
-        key = "timeline.pass.kept" if trace.lacks_passes else "timeline.pass"
         numbers = {"number": format_pass_number(trace, pass_id), "index": f"{pass_id + 1:,}"}
         numbers["count"] = f"{len(trace.roots):,}"
         if pass_id >= len(trace.roots):
-            return say("timeline.forward" if trace.roots else "timeline.forward.only")
+            return _("Calls that no backward pass follows") if trace.roots else _("No backward pass")
         if is_begun:
-            return say(f"{key}.resumed", **numbers)
+            text = _("Pass {number} goes on") if trace.lacks_passes else _("Pass {number} of {count} goes on")
+            return text.format(**numbers)
         roots = [trace.name(*root) for root in trace.roots[pass_id]]
-        names = join("join.list", roots[:_MAX_ITEMS] + ([_say_more(roots)] if len(roots) > _MAX_ITEMS else []))
-        heading = say(key, on=make_printable(names), **numbers)
+        names = join_list(roots[:_MAX_ITEMS] + ([_say_more(roots)] if len(roots) > _MAX_ITEMS else []))
+        text = (
+            _("Pass {number} ({index} of {count} in this trace): backward of {on}")
+            if trace.lacks_passes
+            else _("Pass {number} of {count}: backward of {on}")
+        )
+        heading = text.format(on=make_printable(names), **numbers)
         if len(heading) > self._width:
             self.has_shortened = True
         return truncate(heading, self._width)
@@ -175,11 +243,11 @@ class _Writer:
         call = step.row.call
         owner = call if step.node is None or call is not None else self._trace.owners.get(step.node)
         depth = self._get_depth(owner) - (step.kind in ("call", "forward"))
-        where = "" if step.hook is None or not step.hook.file else say("timeline.where", **_get_place(step))
+        where = "" if step.hook is None or not step.hook.file else f"{step.hook.file}:{step.hook.line}"
         cells = [
             str(step.index + 1),
             format_pass_number(self._trace, step.pass_id),
-            say(f"timeline.kind.{step.kind}"),
+            _(_KIND_NAMES[step.kind]),
             " " * _INDENT * min(depth, _MAX_DEPTH) + make_printable(self._name_subject(step, owner)),
             make_printable(_format_change(step)),
             make_printable(where),
@@ -191,17 +259,17 @@ class _Writer:
     def _get_depth(self, call: int | None) -> int:
         """Return the number of module calls around what belongs to ``call``, that call included."""
         if call not in self._depths:
-            self._depths[call] = sum(1 for _ in iter_enclosing_calls(self._trace, call))
+            self._depths[call] = sum(1 for _ignored in iter_enclosing_calls(self._trace, call))
         return self._depths[call]
 
     def _name_subject(self, step: Step, owner: int | None) -> str:
         """Name what a step is about: with its hook, and for a node the module that made it."""
         if step.hook is not None:
-            return say("timeline.hook", hook=step.hook.label, on=step.on)
+            return _("{hook} on {on}").format(hook=step.hook.label, on=step.on)
         if owner is None or step.row.call is not None:
             return step.on
         module = self._trace.module(self._trace.calls[owner].module)
-        return step.on if step.on.startswith(module) else say("timeline.within", on=step.on, module=module)
+        return step.on if step.on.startswith(module) else _("{on} in {module}").format(on=step.on, module=module)
 
     # -- columns
 
@@ -234,13 +302,8 @@ class _Writer:
         return _GAP.join([*texts, where]).rstrip()
 
 
-def _get_place(step: Step) -> dict[str, object]:
-    assert step.hook is not None
-    return {"file": step.hook.file, "line": step.hook.line}
-
-
 def _say_more(items: Sequence[object]) -> str:
-    return say("many.more", count=f"{len(items) - _MAX_ITEMS:,}")
+    return _("… {count} more").format(count=f"{len(items) - _MAX_ITEMS:,}")
 
 
 def _format_change(step: Step) -> str:
@@ -252,22 +315,22 @@ def _format_change(step: Step) -> str:
     is_change = step.before is not None and step.after is not None and step.effect not in ("kept", "ran")
     is_change = is_change or (can_be_none and (step.before is None) != (step.after is None))
     sides = zip((step.before, step.after), row.labels, strict=True)
-    nothing = say("name.none") if can_be_none else ""
+    nothing = "None" if can_be_none else ""
     before, after = (_format_briefly(values, labels, is_change) if values else nothing for values, labels in sides)
-    change = join("timeline.arrow", [before, after]) if is_change else before or after
+    change = " → ".join(filter(None, [before, after])) if is_change else before or after
     if step.kind in _CHANGE_KEYS:
-        return say(_CHANGE_KEYS[step.kind], change=change)
-    effect = "" if step.effect is None else say(f"effect.{step.effect}")
-    scaled = "" if step.scale is None else say("timeline.scaled", scale=format_scale(step.scale))
-    return join("join.list", [change, effect, scaled])
+        return _(_CHANGE_KEYS[step.kind]).format(change=change)
+    effect = "" if step.effect is None else name_of_effect(step.effect)
+    scaled = "" if step.scale is None else _("scaled by {scale}").format(scale=format_scale(step.scale))
+    return join_list([change, effect, scaled])
 
 
 _KINDS_WITH_NONE = ("compute", "tensor_hook", "full_backward_pre_hook", "full_backward_hook")
 """Kinds of step in which a missing gradient is the None that torch passed."""
 _CHANGE_KEYS = {
-    "optimizer_step": "timeline.parameters",
-    "unscale": "timeline.scale",
-    "rescale": "timeline.scale",
+    "optimizer_step": N_("{change} parameter(s)"),
+    "unscale": N_("scale {change}"),
+    "rescale": N_("scale {change}"),
 }
 """Kinds of step whose value is not a gradient → the key that says what it is."""
 
@@ -283,11 +346,11 @@ def _format_briefly(values: Values, labels: tuple[str, ...], is_change: bool) ->
         return values.text(_SMALL_ROOM if is_change else _ROOM, shape=not is_change, digits=_DIGITS)
     texts = [_format_one_of_several(value, is_change) for value in values[:_MAX_ITEMS]]
     if len(labels) > 1:
-        texts = [say("value.labelled", label=x, value=text) for x, text in zip(labels, texts, strict=False)]
+        texts = [f"{x}={text}" for x, text in zip(labels, texts, strict=False)]
     more = [_say_more(values)] if len(values) > _MAX_ITEMS else []
-    line = join("join.list", texts + more)
-    return line if len(values) == 1 or len(labels) > 1 else say("value.tuple", items=line)
+    line = join_list(texts + more)
+    return line if len(values) == 1 or len(labels) > 1 else f"({line})"
 
 
 def _format_one_of_several(value: Value | None, is_change: bool) -> str:
-    return say("name.none") if value is None else value.text(_SMALL_ROOM, shape=not is_change, digits=_DIGITS)
+    return "None" if value is None else value.text(_SMALL_ROOM, shape=not is_change, digits=_DIGITS)

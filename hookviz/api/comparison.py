@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from hookviz.analysis.comparison.comparison import Difference, find_differences
 from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace, data_of
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.printable import describe_type
 from hookviz.support.table import Table
 from hookviz.trace import Step
@@ -15,6 +15,15 @@ from hookviz.trace.values import format_number
 
 if TYPE_CHECKING:
     from hookviz.player.payload import Content
+
+_GRADIENTS = {
+    "seed": N_("the gradient it starts with"),
+    "arrive": N_("the gradient"),
+    "retain_grad": N_("stored in .grad"),
+    "accumulate": ".grad",
+    "returned": N_("returned"),
+}
+"""Kind of a step → the gradient that it is about."""
 
 
 class Comparison(Displayable, Table[Difference]):
@@ -37,9 +46,9 @@ class Comparison(Displayable, Table[Difference]):
         self._remarks = sentences[1:]
         self.first = first
         """The first firing that differs, in the other trace unless only this one has it; None if no firing differs."""
-        self.sentence = sentence = join("join.sentences", sentences)
+        self.sentence = sentence = join_sentences(sentences)
         """A summary in plain English."""
-        head = [say(f"table.{name}") for name in ("on", "gradient", "this", "other", "difference", "step")]
+        head = [_("on"), _("gradient"), _("this trace"), _("the other"), _("difference"), _("step")]
         super().__init__(rows, head, _format_difference, nothing=sentence)
 
     def content(self) -> "Content":
@@ -47,8 +56,10 @@ class Comparison(Displayable, Table[Difference]):
         from hookviz.player.several_runs import Variant, several_runs
 
         this, other = map(data_of, self.traces)
-        this_run = Variant(this, say("variant.this"), say("absent.this"))
-        other_run = Variant(other, say("variant.other"), say("absent.other"), baseline=0)
+        this_run = Variant(this, _("This trace"), _("This step is only in the other trace."))
+        other_run = Variant(
+            other, _("The other trace"), _("This step is only in this trace; the other has none here."), baseline=0
+        )
         content = several_runs([this_run, other_run], shown=1)
         content["first_difference"] = self._find_first_on_timeline(content)
         content["initial_state"]["split"] = True
@@ -60,8 +71,15 @@ class Comparison(Displayable, Table[Difference]):
         if mark < 0 or self.first is None or self.first.hook is None:
             return self.sentence
         arguments = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
-        key = "diff.begins" if self._first_is_cause else "diff.begun"
-        return join("join.sentences", [say(key, count=len(self), **arguments), *self._remarks])
+        key = (
+            N_("Gradients that differ: {count}. The difference begins at step {step}, with {hook} on {on}.")
+            if self._first_is_cause
+            else N_(
+                "Gradients that differ: {count}. They differ before any observed hook changes one. The first "
+                "hook to receive such a gradient is {hook} on {on}, step {step}."
+            )
+        )
+        return join_sentences([_(key).format(count=len(self), **arguments), *self._remarks])
 
     def _find_first_on_timeline(self, content: "Content") -> int:
         """The step on the common timeline of the first firing that differs; -1 if the content does not show one."""
@@ -79,10 +97,10 @@ class Comparison(Displayable, Table[Difference]):
 def _format_difference(row: Difference) -> tuple[str, ...]:
     """The cells of a row in the table of differences."""
     amount = "" if row.amount is None else format_number(row.amount)
-    steps = (say("name.none") if step is None else str(step + 1) for step in row.steps)
+    steps = ("None" if step is None else str(step + 1) for step in row.steps)
     return (
         row.on,
-        say(f"card.{row.kind}"),
+        _(_GRADIENTS[row.kind]),
         format_values(row.before),
         format_values(row.after),
         amount,
@@ -98,6 +116,6 @@ def compare(this: Trace, other: Trace) -> Comparison:
         ValueError: the graphs of the two traces differ.
     """
     if not isinstance(other, Trace):
-        raise TypeError(say("error.diff.type", kind=describe_type(other)))
+        raise TypeError(_("diff() takes the other trace; this is {kind}.").format(kind=describe_type(other)))
     rows, first, first_is_cause, sentences = find_differences(data_of(this), data_of(other))
     return Comparison((this, other), rows, first, first_is_cause, sentences)

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 Use = Literal[
     "passes", "node_hooks", "tensor_hooks", "calls", "full_hooks", "multi_grad", "optimizers", "values", "formulas",
@@ -103,7 +103,12 @@ def require_internals() -> None:
         RuntimeError: internals are missing; the message names them.
     """
     if _MISSING:
-        raise RuntimeError(say("error.torch.internals", version=torch.__version__, paths=", ".join(_MISSING)))
+        raise RuntimeError(
+            _(
+                "This PyTorch ({version}) lacks what hookviz needs to record a program without disturbing "
+                "it: {paths}. Run `python -m hookviz check` to see what does not work."
+            ).format(version=torch.__version__, paths=", ".join(_MISSING))
+        )
 
 
 def _find(path: str, kind: Kind) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.module_tree import named_modules, named_parameters
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
 
 _LIBRARY_FOLDERS = tuple(
@@ -48,16 +48,20 @@ def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.
     if names is None:
         return {}
     if not isinstance(names, Mapping):
-        raise TypeError(say("error.names.type", kind=describe_type(names)))
+        raise TypeError(_("names takes a dict of name → tensor; this is {kind}.").format(kind=describe_type(names)))
     for name, tensor in names.items():
         if not isinstance(name, str):
-            raise TypeError(say("error.names.key", kind=describe_type(name)))
+            raise TypeError(_("A name is a string such as 'loss', not {kind}.").format(kind=describe_type(name)))
         if not name.strip():
-            raise ValueError(say("error.names.empty"))
+            raise ValueError(_("A name cannot be empty: give the tensor a name such as 'loss', or leave it out."))
         if len(name) > MAX_NAME_LENGTH:
-            raise ValueError(say("error.names.long", most=MAX_NAME_LENGTH, length=f"{len(name):,}"))
+            raise ValueError(
+                _("A name may have at most {most} characters; this one has {length}. Give a shorter one.").format(
+                    most=MAX_NAME_LENGTH, length=f"{len(name):,}"
+                )
+            )
         if not isinstance(tensor, torch.Tensor):
-            raise TypeError(say("error.names.value", name=name, kind=describe_type(tensor)))
+            raise TypeError(_("names['{name}'] is {kind}, not a tensor.").format(name=name, kind=describe_type(tensor)))
     return dict(names)
 
 

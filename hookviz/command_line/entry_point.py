@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hookviz.command_line.conventions import Command, ExitStatus
 from hookviz.command_line.script_command import add_run_command
 from hookviz.command_line.trace_commands import add_trace_commands
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,17 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser of all commands; the page of the command line in the reference is made from it, too."""
-    parser = argparse.ArgumentParser(prog="python -m hookviz", description=say("cli.about"))
+    parser = argparse.ArgumentParser(prog="python -m hookviz", description=_("See what PyTorch's hooks do."))
     commands = parser.add_subparsers(required=True, metavar="command")
     add_run_command(commands.add_parser)
     add_trace_commands(commands.add_parser)
-    for name, run in (("schema", _print_schema), ("check", _check_torch)):
-        command = commands.add_parser(name, help=say(f"cli.{name}"), description=say(f"cli.{name}"))
-        command.set_defaults(run=run)
+    schema = _("print the JSON Schema of saved traces, for other programs")
+    commands.add_parser("schema", help=schema, description=schema).set_defaults(run=_print_schema)
+    check = _("check whether the installed PyTorch works as hookviz expects")
+    commands.add_parser("check", help=check, description=check).set_defaults(run=_check_torch)
     return parser
 
 
-def _print_schema(_: argparse.Namespace) -> int:
+def _print_schema(_options: argparse.Namespace) -> int:
     """Print the JSON Schema of trace files."""
     from hookviz.storage.json_schema import make_schema
 
@@ -52,12 +53,17 @@ def _print_schema(_: argparse.Namespace) -> int:
     return ExitStatus.GOOD
 
 
-def _check_torch(_: argparse.Namespace) -> int:
+def _check_torch(_options: argparse.Namespace) -> int:
     """Print where the installed PyTorch differs from what hookviz relies on."""
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:
-        print(say("torch.not_installed"))
+        print(
+            _(
+                "PyTorch is not installed, so there is nothing to check. hookviz needs it to record; saved "
+                "traces play without it."
+            )
+        )
         return ExitStatus.FOUND
     from hookviz.recorder.compatibility import check_torch
 

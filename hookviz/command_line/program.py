@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 INTERRUPTED = 130
 """The exit status that a shell gives to a program that Ctrl-C ended."""
@@ -38,9 +38,9 @@ def program_environment(arguments: Sequence[str], is_module: bool) -> Iterator[N
 def _check_program(name: str, is_module: bool) -> None:
     """Check that the program exists, before a recording begins."""
     if not is_module and not os.path.exists(name):
-        raise FileNotFoundError(say("cli.run.no_file", name=name))
+        raise FileNotFoundError(_("There is no script {name}.").format(name=name))
     if is_module and not _module_exists(name):
-        raise ModuleNotFoundError(say("cli.run.no_module", name=name), name=name)
+        raise ModuleNotFoundError(_("There is no module {name}.").format(name=name), name=name)
 
 
 def _module_exists(name: str) -> bool:

@@ -11,22 +11,68 @@ from hookviz.command_line.console import write_line
 from hookviz.command_line.conventions import AddParser, ExitStatus
 from hookviz.command_line.findings_report import report_findings
 from hookviz.command_line.program import program_environment, run_program
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 
 def add_run_command(add_parser: AddParser) -> None:
     """Add the command by ``add_parser``, the method of argparse's subparsers."""
-    about = say("cli.run")
-    command = add_parser("run", help=about, description=about, epilog=say("cli.run.status"), usage=say("cli.run.usage"))
-    command.add_argument("--record", type=Path, metavar="FILE", help=say("cli.run.record"))
-    command.add_argument("--page", type=Path, metavar="FILE", help=say("cli.run.page"))
-    command.add_argument("--every", type=int, default=1, metavar="N", help=say("cli.run.every"))
-    command.add_argument("--keep", type=int, metavar="N", help=say("cli.run.keep"))
-    command.add_argument("--statistics", choices=("all", "norm"), help=say("cli.run.statistics"))
-    command.add_argument("--cuts", action="store_true", help=say("cli.run.cuts"))
-    command.add_argument("--check", action="store_true", help=say("cli.run.check"))
-    command.add_argument("-m", action="store_true", dest="is_module", help=say("cli.run.module"))
-    command.add_argument("program", nargs=argparse.REMAINDER, metavar="…", help=say("cli.run.program"))
+    about = _("run a script as python would, record its passes, and print what is wrong to standard error")
+    command = add_parser(
+        "run",
+        help=about,
+        description=about,
+        epilog=_(
+            "The exit status is that of the script if it is not 0; else 2 if a file cannot be written; "
+            "else, with --check, 1 for a warning or an error and 2 if nothing was recorded; else 0. Only "
+            "the main thread's backward passes are recorded, and a process that is killed saves nothing."
+        ),
+        usage=_("python -m hookviz run [options] script.py [arguments of the script]"),
+    )
+    command.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help=_("save what was recorded, as trace.save(...) does, also if the script fails"),
+    )
+    command.add_argument(
+        "--page",
+        type=Path,
+        metavar="FILE",
+        help=_("write what was recorded as a page that plays without Python, also if the script fails"),
+    )
+    command.add_argument(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help=_("record the first backward pass and every N-th one after it (default: each one)"),
+    )
+    command.add_argument("--keep", type=int, metavar="N", help=_("keep only the last N recorded passes"))
+    command.add_argument(
+        "--statistics",
+        choices=("all", "norm"),
+        help=_(
+            "what to read of large tensors: all statistics, or only the norm, which costs about half as "
+            "much (without it: all, but of very large or very many ones the norm)"
+        ),
+    )
+    command.add_argument(
+        "--cuts",
+        action="store_true",
+        help=_("follow each op, and name the line that cuts a parameter off from the loss"),
+    )
+    command.add_argument(
+        "--check",
+        action="store_true",
+        help=_("exit with status 1 if a warning or an error is found, and 2 if nothing was recorded"),
+    )
+    command.add_argument("-m", action="store_true", dest="is_module", help=_("run a module, as python -m does"))
+    command.add_argument(
+        "program",
+        nargs=argparse.REMAINDER,
+        metavar="…",
+        help=_("the script and its arguments; options of hookviz come before it"),
+    )
     command.set_defaults(run=_run_recorded, fail=command.error)
 
 
@@ -36,7 +82,7 @@ def _run_recorded(options: argparse.Namespace) -> int:
 
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
-        options.fail(say("cli.run.nothing_to_run"))
+        options.fail(_("name the script to run, such as python -m hookviz run train.py"))
     for path in (options.record, options.page):
         _check_folder(path)
     process = os.getpid()
@@ -58,7 +104,9 @@ def _check_folder(path: Path | None) -> None:
         FileNotFoundError: there is no such folder.
     """
     if path is not None and not path.absolute().parent.is_dir():
-        raise FileNotFoundError(say("cli.run.no_folder", folder=path.parent, path=path))
+        raise FileNotFoundError(
+            _("{path} cannot be written: there is no folder {folder}.").format(folder=path.parent, path=path)
+        )
 
 
 def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
@@ -66,9 +114,18 @@ def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
     sys.stdout.flush()
     counts = {"steps": f"{len(trace.steps):,}", "passes": f"{len(trace.pass_numbers):,}"}
     notes = [
-        note.text for note in data_of(trace).remarks if note.key != "trace.empty"
+        note.text for note in data_of(trace).remarks if note.fact != "trace.empty"
     ]  # it is about the with statement
-    for line in (say("cli.run.recorded" if trace.steps else "cli.run.nothing", **counts), *notes):
+    for line in (
+        (
+            _("hookviz recorded {steps} steps of {passes} backward pass(es).")
+            if trace.steps
+            else _(
+                "hookviz recorded nothing: the script ran no backward pass in its main thread, and called no module."
+            )
+        ).format(**counts),
+        *notes,
+    ):
         write_line(line, sys.stderr)
     is_written = [_write(trace.save, options.record), _write(trace.to_html, options.page)]
     status = report_findings(trace, sys.stderr) if trace.steps else ExitStatus.FAILED
@@ -86,5 +143,5 @@ def _write(write: Callable[[Path], None], path: Path | None) -> bool:
     except (OSError, ValueError) as error:
         write_line(f"hookviz: {error}", sys.stderr)
         return False
-    write_line(say("cli.run.written", path=path), sys.stderr)
+    write_line(_("{path} is written.").format(path=path), sys.stderr)
     return True

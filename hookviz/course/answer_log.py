@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hookviz.course.verdict import Verdict
 from hookviz.support.atomic_files import to_path, write_atomically
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.source_code import describe_function
 
 FORMAT, VERSION = "hookviz-answers", 1
@@ -52,7 +52,9 @@ class AnswerFile:
 
     def __repr__(self) -> str:
         right = sum(record.get("right", record["score"] == 1) for record in self.exercises.values())
-        return say("report.line", path=self.path, right=right, count=len(self.exercises), score=f"{self.score:g}")
+        return _("{path}: {right} of {count} exercises are right, score {score} of {count}.").format(
+            path=self.path, right=right, count=len(self.exercises), score=f"{self.score:g}"
+        )
 
 
 def log_attempt(verdict: Verdict, answer: Any, *, last_counts: bool = False) -> None:
@@ -123,7 +125,11 @@ def _read_answers(path: Path) -> Record:
     except ValueError:
         content = None
     if not _is_valid(content):
-        raise ValueError(say("error.report.foreign", path=path))
+        raise ValueError(
+            _(
+                "{path} is not a file of answers that hookviz wrote, so it was left as it is. Choose another name."
+            ).format(path=path)
+        )
     return dict(content)
 
 

@@ -10,8 +10,9 @@ import torch
 
 from hookviz.course.answer_log import log_attempt
 from hookviz.course.judges import Judge
+from hookviz.course.texts import read_texts
 from hookviz.course.verdict import Verdict
-from hookviz.support.messages import fill_text, read_texts, say
+from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 
 LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 14)]
@@ -29,7 +30,7 @@ def feedback_texts(language: str | None = None) -> Mapping[str, str]:
     Args:
         language: the language of the texts; None for the current one.
     """
-    return read_texts("hookviz.course", f"{language or current_language()}.json")
+    return read_texts(f"{language or current_language()}.json")
 
 
 def judge_answer(exercise: str, answer: Any) -> Verdict:
@@ -42,7 +43,7 @@ def judge_answer(exercise: str, answer: Any) -> Verdict:
     with torch.enable_grad():
         feedback = JUDGES[exercise](answer)
     text = feedback_texts()[feedback.name if feedback.name in SHARED_FEEDBACK else f"{exercise}.{feedback.name}"]
-    reason = fill_text(text, detail=feedback.detail, of=feedback.reference)
+    reason = text.format(detail=feedback.detail, of=feedback.reference)
     verdict = Verdict(exercise, feedback.name == "right", reason, credit=feedback.credit)
     log_attempt(verdict, answer)
     return verdict
@@ -59,7 +60,11 @@ def explain_unknown_exercise(name: str) -> str:
     of_lesson = sorted(exercise for exercise in JUDGES if exercise.startswith(f"{lesson}."))
     near = [f"{lesson}.{numbers[1]}"] if len(numbers) == 2 else get_close_matches(name, JUDGES, n=1, cutoff=0.8)
     if near and near[0] in JUDGES:
-        return say("error.check.near", exercise=name, near=near[0])
+        return _('There is no exercise "{exercise}": do you mean {near}?').format(exercise=name, near=near[0])
     if of_lesson:
-        return say("error.check.lesson", exercise=name, lesson=lesson, known=", ".join(of_lesson))
-    return say("error.check.range", exercise=name, first=min(JUDGES), last=max(JUDGES))
+        return _('There is no exercise "{exercise}". Lesson {lesson} has {known}.').format(
+            exercise=name, lesson=lesson, known=", ".join(of_lesson)
+        )
+    return _('There is no exercise "{exercise}". The exercises are numbered from {first} to {last}.').format(
+        exercise=name, first=min(JUDGES), last=max(JUDGES)
+    )

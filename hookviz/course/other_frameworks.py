@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_list
 
 PROGRAMS = files(__package__) / "programs"
 """The folder of the programs, and of ``printed.json``: what each of them printed, and by which versions."""
@@ -43,8 +43,12 @@ class ProgramRun:
 
     @property
     def _origin(self) -> str:
-        packages = join("join.list", [f"{package} {number}" for package, number in self.versions.items()])
-        return say("frameworks.here" if self.here else "frameworks.elsewhere", packages=packages)
+        packages = join_list([f"{package} {number}" for package, number in self.versions.items()])
+        return (
+            _("Printed just now by {packages}")
+            if self.here
+            else _("Printed elsewhere by {packages}, not installed here")
+        ).format(packages=packages)
 
 
 def run_program(name: str) -> ProgramRun:

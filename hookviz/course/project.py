@@ -28,7 +28,6 @@ from hookviz.course.project_grading import (
 from hookviz.course.project_reasons import explain_grade, project_texts, show_faults, sort_by_place
 from hookviz.course.sick_net import read_digits
 from hookviz.course.verdict import Verdict
-from hookviz.support.messages import fill_text
 
 Tensor = torch.Tensor
 WIDTH, PIXELS, CLASSES, BATCH = 24, 64, 10, 100
@@ -167,7 +166,7 @@ class Patient:
         return loss
 
     def __repr__(self) -> str:
-        return fill_text(project_texts()["patient"], seed=self.seed, stages=len(STAGES))
+        return project_texts()["patient"].format(seed=self.seed, stages=len(STAGES))
 
 
 def make_patient(seed: int | str) -> Patient:
@@ -221,7 +220,7 @@ def _images() -> tuple[Tensor, Tensor]:
 def read_seed(seed: int | str) -> str:
     """Return the number of a patient as text."""
     if isinstance(seed, bool) or not isinstance(seed, int | str):
-        raise TypeError(fill_text(project_texts()["seed"], kind=type(seed).__name__))
+        raise TypeError(project_texts()["seed"].format(kind=type(seed).__name__))
     return str(seed).strip()
 
 
@@ -392,18 +391,18 @@ def hint(patient: Patient, number: int) -> str:
     """
     faults, texts = sort_by_place(draw_faults(patient.seed)), project_texts()
     if number not in range(1, len(faults) + 1):
-        raise ValueError(fill_text(texts["hint.number"], number=number, count=len(faults)))
+        raise ValueError(texts["hint.number"].format(number=number, count=len(faults)))
     read = _hints.setdefault(patient.seed, {})
     read[number] = min(read.get(number, 0) + 1, len(HINT_COSTS))
     text = write_hint(faults[number - 1], read[number])
     cost = f"{sum(HINT_COSTS[: read[number]]):.1f}"
-    return fill_text(texts["hint.text"], number=number, level=read[number], cost=cost, text=text)
+    return texts["hint.text"].format(number=number, level=read[number], cost=cost, text=text)
 
 
 def write_hint(fault: Fault, level: int) -> str:
     """Write a hint about a fault: what to look at, how to look at it, and in which places."""
     if level == len(HINT_COSTS):
-        return fill_text(project_texts()["hint.region"], places=", ".join(region(fault)))
+        return project_texts()["hint.region"].format(places=", ".join(region(fault)))
     return project_texts()[f"hint.{fault.kind}.{level}"]
 
 
@@ -428,17 +427,17 @@ def hand_in(patient: Patient, findings: Any, answers: str | Path = "answers.json
     if not listed:
         return Verdict(exercise, False, texts["verdict.none"])
     if len(listed) > COUNT:
-        return Verdict(exercise, False, fill_text(texts["verdict.many"], count=len(listed), most=COUNT))
+        return Verdict(exercise, False, texts["verdict.many"].format(count=len(listed), most=COUNT))
     for finding in listed:
         if read_finding(finding, KINDS) is None:
             parts = {"finding": repr(finding), "kinds": ", ".join(KINDS), "places": ", ".join(PLACES)}
-            return Verdict(exercise, False, fill_text(texts["verdict.unread"], **parts))
+            return Verdict(exercise, False, texts["verdict.unread"].format(**parts))
     score, tries = read_score(answers, exercise)
     faults = draw_faults(patient.seed)
     if score >= PASS_SHARE:
         points = f"{score * COUNT:.1f}"
         return Verdict(
-            exercise, True, fill_text(texts["verdict.before"], points=points) + show_faults(faults), credit=score
+            exercise, True, texts["verdict.before"].format(points=points) + show_faults(faults), credit=score
         )
     cost = hint_cost(patient.seed) + COST_OF_A_TRY * tries
     grade = grade_findings(faults, listed, KINDS, cost)

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from hookviz.course.fault_draw import PLACES, Fault
 from hookviz.course.project_grading import Grade
-from hookviz.support.messages import fill_text, join, read_texts
+from hookviz.course.texts import read_texts
+from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 
 
 def project_texts(language: str | None = None) -> Mapping[str, str]:
     """The texts of the project in one language; None means the current one."""
-    return read_texts("hookviz.course", f"project.{language or current_language()}.json")
+    return read_texts(f"project.{language or current_language()}.json")
 
 
 def sort_by_place(faults: Iterable[Fault]) -> list[Fault]:
@@ -22,9 +23,8 @@ def show_faults(faults: Iterable[Fault]) -> str:
     """Say for each fault what it was and which measurement shows it."""
     texts = project_texts()
     lines = [
-        fill_text(
-            texts["verdict.fault"],
-            place=join("join.and", fault.places),
+        texts["verdict.fault"].format(
+            place=_(" and ").join(fault.places),
             kind=fault.kind,
             description=texts[f"kind.{fault.kind}"],
             shown=texts[f"shown.{fault.kind}"],
@@ -37,10 +37,10 @@ def show_faults(faults: Iterable[Fault]) -> str:
 def explain_grade(grade: Grade) -> str:
     """Say how many points there are, and what was right."""
     texts = project_texts()
-    costs = fill_text(texts["verdict.costs"], cost=f"{grade.cost:.1f}") if grade.cost else ""
+    costs = texts["verdict.costs"].format(cost=f"{grade.cost:.1f}") if grade.cost else ""
     if grade.score == 1:
-        return fill_text(texts["verdict.right"], costs=costs)
+        return texts["verdict.right"].format(costs=costs)
     key = "verdict.passed" if grade.passed else "verdict.part"
-    counts = fill_text(texts["verdict.counts"], **grade.counts)
+    counts = texts["verdict.counts"].format(**grade.counts)
     points = {"points": f"{grade.points:.1f}", "most": grade.most, "pass_mark": f"{grade.pass_points:.1f}"}
-    return fill_text(texts[key], costs=counts + costs, **points)
+    return texts[key].format(costs=counts + costs, **points)

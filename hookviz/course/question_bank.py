@@ -10,8 +10,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any, TypeVar
 
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.messages.languages import current_language
+
+_REVIEW_FROM = N_("lesson {lesson}")
+
 
 Item = TypeVar("Item")
 
@@ -72,23 +75,35 @@ class Review:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        lines: list[str] = [say("review.title")]
+        lines: list[str] = [_("Three questions from earlier lessons")]
         for number, question in enumerate(self.questions, 1):
-            lines += ["", f"{number} ({say('review.from', lesson=question.lesson)}) {question.ask}"]
+            lines += ["", f"{number} ({_(_REVIEW_FROM).format(lesson=question.lesson)}) {question.ask}"]
             lines += [f"   {letter}) {choice.text}" for letter, choice in question.lettered()]
-        return "\n".join([*lines, "", say("review.answers", lesson=self.lesson)])
+        return "\n".join(
+            [
+                *lines,
+                "",
+                _('The answers with their reasons: print(review("{lesson}").answers)').format(lesson=self.lesson),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         asked = "".join(_question_html(number, question) for number, question in enumerate(self.questions, 1))
-        return f'<div class="hv-review"><p>{escape(say("review.how"))}</p>{asked}</div>'
+        how = _("Choose, then open your choice: it says whether it is right, and why.")
+        return f'<div class="hv-review"><p>{escape(how)}</p>{asked}</div>'
 
 
 def make_review(lesson: str) -> Review:
     """As ``hookviz.course.review``."""
     lessons = sorted({question.lesson for question in read_questions().values()})
     if lesson not in lessons[1:]:
-        known = say("review.range", first=lessons[1], last=lessons[-1])
-        raise ValueError(say("error.review.unknown", lesson=lesson, known=known))
+        known = _("{first} to {last}").format(first=lessons[1], last=lessons[-1])
+        raise ValueError(
+            _(
+                "There is no review for lesson {lesson}: there are reviews for {known}. A review asks about "
+                "earlier lessons, and lesson 01 has none."
+            ).format(lesson=lesson, known=known)
+        )
     earlier = lessons[: lessons.index(lesson)]
     asked_last_time = make_review(earlier[-1]).questions if len(earlier) > 1 else ()
     drawn: list[Question] = []
@@ -144,19 +159,19 @@ def _shuffle(items: Iterable[Item], seed: str, name: Callable[[Item], str]) -> l
 
 
 def _question_html(number: int, question: Question) -> str:
-    lesson = escape(say("review.from", lesson=question.lesson))
+    lesson = escape(_(_REVIEW_FROM).format(lesson=question.lesson))
     choices = "".join(_choice_html(choice) for choice in question.choices)
     return f"<p><b>{number}</b> ({lesson}) {format_html(question.ask)}</p>{choices}"
 
 
 def _choice_html(choice: Choice) -> str:
-    verdict, color = ("review.right", "#15803d") if choice.right else ("review.wrong", "#b45309")
+    verdict, color = (_("Right."), "#15803d") if choice.right else (_("Not right."), "#b45309")
     style = f"border-left: 4px solid {color}; margin: 0.3em 0 0.6em 1em; padding-left: 0.6em"
     why = format_html(choice.reason)
     if choice.chosen:
-        chosen, but = (f"<em>{escape(say(key))}</em>" for key in ("review.chosen", "review.but"))
+        chosen, but = (f"<em>{escape(text)}</em>" for text in (_("Why people choose it:"), _("Why it is wrong:")))
         why = f"{chosen} {format_html(choice.chosen)}<br>{but} {why}"
-    body = f'<p style="{style}"><b>{escape(say(verdict))}</b> {why}</p>'
+    body = f'<p style="{style}"><b>{escape(verdict)}</b> {why}</p>'
     return f'<details style="margin-left: 1em"><summary>{format_html(choice.text)}</summary>{body}</details>'
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hookviz.analysis.questions.grading import are_near, normalise, read_numbers
 from hookviz.analysis.questions.prediction import Question, make_questions
 from hookviz.course.verdict import Verdict
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.table import Table
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class Quiz(Table[QuizQuestion]):
         for step, question in sorted(make_questions(trace.steps, trace.firings).items()):
             self._questions.append(question)
             rows.append(QuizQuestion(len(self._questions), step, question["text"], tuple(question.get("choices", ()))))
-        head = [say(f"quiz.{name}") for name in ("number", "step", "text", "choices")]
-        super().__init__(rows, head, _format_question, say("player.ask_none"))
+        head = [_("Question"), _("Before step"), _("What is asked"), _("Choices")]
+        super().__init__(rows, head, _format_question, _("There is nothing to predict here."))
 
     def check(self, number: int, answer: Any) -> Verdict:
         """Judge whether ``answer`` is right; if it is wrong, the verdict says why, if the trace shows it.
@@ -54,15 +54,25 @@ class Quiz(Table[QuizQuestion]):
             ValueError: no question has this number.
         """
         if number not in range(1, len(self) + 1):
-            raise ValueError(say("error.quiz.number", number=number, count=len(self)))
+            raise ValueError(
+                _("There is no question {number}: they are numbered from 1 to {count}.").format(
+                    number=number, count=len(self)
+                )
+            )
         question = self._questions[number - 1]
-        right, reason = (False, say("quiz.none")) if answer is None or answer is ... else _judge(question, answer)
+        right, reason = (
+            (False, _("Nothing was entered yet. Put your answer in place of None and run the cell again."))
+            if answer is None or answer is ...
+            else _judge(question, answer)
+        )
         return Verdict(str(number), right, reason, of_quiz=True)
 
 
 def _format_question(question: QuizQuestion) -> tuple[str, ...]:
     """The cells of a row in the table of questions."""
-    choices = (say("quiz.choice", number=place, choice=choice) for place, choice in enumerate(question.choices, 1))
+    choices = (
+        _("({number}) {choice}").format(number=place, choice=choice) for place, choice in enumerate(question.choices, 1)
+    )
     return str(question.number), str(question.step + 1), question.text, "; ".join(choices)
 
 
@@ -72,9 +82,11 @@ def _judge(question: Question, answer: Any) -> tuple[bool, str]:
         return _judge_numbers(question, answer)
     chosen = _find_choice(question["choices"], answer)
     if chosen is None:
-        return False, say("quiz.unread", count=len(question["choices"]))
+        return False, _("Answer with the number of one of the {count} choices, or with its text.").format(
+            count=len(question["choices"])
+        )
     right = chosen == question["right"]
-    return right, say("quiz.chosen") if right else question["reasons"][chosen]
+    return right, _("The trace says the same.") if right else question["reasons"][chosen]
 
 
 def _find_choice(choices: Sequence[str], answer: Any) -> int | None:
@@ -88,12 +100,16 @@ def _judge_numbers(question: Question, answer: Any) -> tuple[bool, str]:
     """Judge an answer to a question without choices."""
     given, recorded = read_numbers(answer), read_numbers(question["answer"])
     if given is None or recorded is None:
-        return False, say("player.ask_unread")
+        return False, _("Type numbers such as 1.5, or None.")
     if len(given) != len(recorded):
-        return False, say("player.ask_count", count=len(recorded))
+        return False, _(
+            "Numbers to type: {count}. Put commas between numbers, never inside one; the decimal sign is a point."
+        ).format(count=len(recorded))
     if are_near(given, recorded):
-        return True, say("quiz.reckoned")
+        return True, _("That is the value in the trace.")
     reasons = (
         text for wrong, text in question["reasons"] if (numbers := read_numbers(wrong)) and are_near(given, numbers)
     )
-    return False, next(reasons, say("player.ask_other"))
+    return False, next(
+        reasons, _("Not that. Read the hook: what does it return, and what happens if it returns nothing?")
+    )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,10 @@ class Verdict:
         return self.credit or float(self.right)
 
     def __repr__(self) -> str:
-        asked = say("quiz.question" if self.of_quiz else "quiz.exercise", number=self.exercise)
-        return say("quiz.right" if self.right else "quiz.wrong", asked=asked, reason=self.reason)
+        asked = (_("Question {number}") if self.of_quiz else _("Exercise {number}")).format(number=self.exercise)
+        return (_("{asked}: right. {reason}") if self.right else _("{asked}, not yet: {reason}")).format(
+            asked=asked, reason=self.reason
+        )
 
     def _repr_html_(self) -> str:
         color = "#15803d" if self.right else "#b45309"

@@ -26,11 +26,18 @@ from hookviz.recorder.torch.hook_dicts import (
     user_hook_entries,
 )
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
+from hookviz.trace.hooks import name_of_kind
+
+_CHANGES = {
+    "left": N_("left behind"),
+    "gone": N_("gone"),
+}
+
 
 _census_numbers = count()
 """Numbers censuses in the order in which they are taken."""
@@ -86,17 +93,25 @@ class Census(Table[Hook]):
         unique: dict[tuple[int, Any], tuple[HookIdentity, Hook]] = {}
         for identity, hook in hooks:
             unique.setdefault(identity.plain, (identity, hook))
-        self._identities = [identity for identity, _ in unique.values()]
+        self._identities = [identity for identity, _ignored in unique.values()]
         self._number = next(_census_numbers)
-        self._unplaced = say("census.unplaced", hooks=_join_unplaced(unplaced)) if unplaced else ""
-        empty = self._unplaced or say("census.empty")
-        rows = [hook for _, hook in unique.values()]
+        self._unplaced = (
+            _(
+                "Hooks whose tensor can no longer be reached: {hooks}. The tensor was freed, or changed in "
+                "place after the hook was registered. The hook is still on a node of the graph, but PyTorch "
+                "does not say which; it may run here."
+            ).format(hooks=_join_unplaced(unplaced))
+            if unplaced
+            else ""
+        )
+        empty = self._unplaced or _("No hook is registered here.")
+        rows = [hook for _ignored, hook in unique.values()]
         if trace is None:
             super().__init__(rows, _column_names(), _hook_cells, nothing=empty)
             return
         counts = count_firings(data_of(trace))
         fired = {id(hook): find_count(counts, identity.key, hook) for identity, hook in unique.values()}
-        head = [*_column_names(), say("table.fired")]
+        head = [*_column_names(), _("fired")]
         super().__init__(rows, head, lambda hook: (*_hook_cells(hook), _describe_count(fired[id(hook)])), nothing=empty)
 
     def __repr__(self) -> str:
@@ -113,8 +128,13 @@ class Census(Table[Hook]):
         before, after = sorted((self, other), key=lambda census: census._number)
         left = [Change("left", hook) for hook in after._hooks_not_in(before)]
         gone = [Change("gone", hook) for hook in before._hooks_not_in(after)]
-        head = [say("table.change"), *_column_names()]
-        return Table([*left, *gone], head, _change_cells, nothing=say("census.nothing"))
+        head = [_("change"), *_column_names()]
+        return Table(
+            [*left, *gone],
+            head,
+            _change_cells,
+            nothing=_("The same hooks are registered as before: none was left behind, none is gone."),
+        )
 
     def _hooks_not_in(self, other: "Census") -> list[Hook]:
         others = {identity.plain for identity in other._identities}
@@ -150,9 +170,18 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     require_internals()
     for thing in things:
         if not isinstance(thing, (torch.Tensor, Node, torch.nn.Module, torch.optim.Optimizer)):
-            raise TypeError(say("error.hooks.type", kind=describe_type(thing)))
+            raise TypeError(
+                _(
+                    "hooks() takes tensors, autograd nodes, modules and optimizers in any mix, or nothing for "
+                    "the global hooks; this is {kind}."
+                ).format(kind=describe_type(thing))
+            )
     if trace is not None and not isinstance(trace, Trace):
-        raise TypeError(say("error.hooks.trace", kind=describe_type(trace)))
+        raise TypeError(
+            _("hooks(..., trace=...) takes a trace that record() or load() returned, not {kind}.").format(
+                kind=describe_type(trace)
+            )
+        )
     modules = [thing for thing in things if isinstance(thing, torch.nn.Module)]
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
@@ -204,7 +233,7 @@ def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplac
         given, variable_names.tensor_variables(variable_names.caller_frame()), unplaced
     )
     for row, hook_dict, key in graph_hooks:
-        keys = [other for other, _ in user_hook_entries(hook_dict)]
+        keys = [other for other, _ignored in user_hook_entries(hook_dict)]
         yield (
             HookIdentity(weakref.ref(hook_dict), key),
             replace(trace.hook(row), place=keys.index(key), total=len(keys)),
@@ -218,19 +247,19 @@ def _join_unplaced(hooks: Sequence[UnplacedHook]) -> str:
 
 
 def _column_names() -> list[str]:
-    return [say(f"table.{name}") for name in ("on", "hook", "kind", "dict", "place", "where")]
+    return [_("on"), _("hook"), _("kind"), _("kept in"), _("place"), _("where")]
 
 
 def _hook_cells(hook: Hook) -> tuple[str, ...]:
-    kind = say(f"census.{hook.kind}")
+    kind = name_of_kind(hook.kind)
     if hook.flags:
-        kind = say("census.flags", kind=kind, flags=", ".join(hook.flags))
+        kind = _("{kind} ({flags})").format(kind=kind, flags=", ".join(hook.flags))
     return (hook.on, hook.label, kind, hook.kept_in, f"{hook.place + 1}/{hook.total}", hook.where)
 
 
 def _describe_count(count: HookCount | None) -> str:
-    return say("table.fired.unknown") if count is None else str(count.fired)
+    return _("unknown") if count is None else str(count.fired)
 
 
 def _change_cells(change: Change) -> tuple[str, ...]:
-    return (say(f"change.{change.change}"), *_hook_cells(change.hook))
+    return (_(_CHANGES[change.change]), *_hook_cells(change.hook))

@@ -9,8 +9,10 @@ from hookviz.autograd.torch_internals import require_internals
 from hookviz.hook_listing.graph_hooks import capture_with_hooks
 from hookviz.picture.dot_source import Figure, build_figure
 from hookviz.picture.scene import MAX_BOXES, Scene
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type
+
+_ERROR_DRAW_MOST = N_("most is how many nodes to draw at most, a whole number from 1 to 300, not {most}.")
 
 
 def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, names: Any = None) -> Figure:
@@ -36,13 +38,22 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, na
     """
     require_internals()
     if not isinstance(root, torch.Tensor):
-        raise TypeError(say("error.draw.type", kind=describe_type(root)))
+        raise TypeError(
+            _("draw() takes a tensor that has a history, such as a loss; this is {kind}.").format(
+                kind=describe_type(root)
+            )
+        )
     if not root.requires_grad:
-        raise ValueError(say("error.draw.history"))
+        raise ValueError(
+            _(
+                "This tensor has no history to draw: it was not computed from a tensor that requires grad. "
+                "Set requires_grad=True on a leaf and compute again (outside torch.no_grad())."
+            )
+        )
     if isinstance(most, bool) or not isinstance(most, int):
-        raise TypeError(say("error.draw.most", most=describe_type(most)))
+        raise TypeError(_(_ERROR_DRAW_MOST).format(most=describe_type(most)))
     if most < 1:
-        raise ValueError(say("error.draw.most", most=most))
+        raise ValueError(_(_ERROR_DRAW_MOST).format(most=most))
     given = variable_names.validate_names(names)
     for name, tensor in variable_names.tensor_variables(variable_names.caller_frame()).items():
         given.setdefault(name, tensor)

@@ -19,7 +19,7 @@ from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.recorder.torch_patches import recording_here
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.progress import progress_if_long
 from hookviz.support.source_code import describe_function
 from hookviz.trace import TraceData
@@ -55,7 +55,7 @@ def node_dict(node: Node, kind: str) -> Dict:
     return hooks
 
 
-def _temporary_hook(*_: Any) -> None:
+def _temporary_hook(*_ignored: Any) -> None:
     """A hook that is removed before it can run."""
 
 
@@ -91,7 +91,12 @@ def capture_with_hook_dicts(
                     graph_hooks.append(GraphHook(row, hooks, key))
             fetch_pending(trace.values, 0)
     except graph.TooDeep:
-        raise ValueError(say("error.draw.deep", deepest=f"{graph.MAX_DEPTH:,}")) from None
+        raise ValueError(
+            _(
+                "This graph has more than {deepest} nodes in a row, too many to hold safely. Take a tensor "
+                "nearer to the leaves."
+            ).format(deepest=f"{graph.MAX_DEPTH:,}")
+        ) from None
     finally:
         snapshot.release()
     return trace, graph_hooks
@@ -103,7 +108,9 @@ def _hook_dicts_on_graph(snapshot: GraphSnapshot) -> Iterator[PlacedHookDict]:
     yield from snapshot.tensor_hook_dicts(
         NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
     )
-    with progress_if_long(say("progress.looking", n="{n}", total="{total}"), len(snapshot.nodes)) as tick:
+    with progress_if_long(
+        _("Looking for hooks on nodes: {n} of {total}").format(n="{n}", total="{total}"), len(snapshot.nodes)
+    ) as tick:
         for node in snapshot.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):
                 yield kind, node_dict(node, kind), snapshot.numbers[id(node)], None
@@ -120,14 +127,16 @@ def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: list[UnplacedHook]) -> It
         return
     for hooks, tensor in dicts_on_nodes(known):
         if tensor is None:
-            unplaced += [_describe_unplaced(hook) for _, hook in user_hook_entries(hooks)]
+            unplaced += [_describe_unplaced(hook) for _ignored, hook in user_hook_entries(hooks)]
         elif (place := snapshot.place_of_tensor(tensor)) is not None:
             yield "tensor_hook", hooks, *place
 
 
 def _describe_unplaced(hook: Any) -> UnplacedHook:
     source = describe_function(user_function(hook))
-    return UnplacedHook(source.label, say("hook.where", file=source.file, line=source.line) if source.file else "")
+    return UnplacedHook(
+        source.label, _("{file}, line {line}").format(file=source.file, line=source.line) if source.file else ""
+    )
 
 
 def _unwrap_multi_grad(

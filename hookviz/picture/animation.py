@@ -13,7 +13,7 @@ from hookviz.picture.rasterizer import load_module, render_png, view_box
 from hookviz.picture.scene import Scene
 from hookviz.support.atomic_files import to_path
 from hookviz.support.columns import wrap
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import TraceData
 
 FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -55,7 +55,11 @@ def encode_animation(film: Film, path: str | Path) -> bytes:
     """
     suffix = to_path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise ValueError(say("error.animate.format", suffix=suffix or "''", formats=", ".join(FORMATS)))
+        raise ValueError(
+            _("An animation ends in one of {formats}, not in {suffix}.").format(
+                suffix=suffix or "''", formats=", ".join(FORMATS)
+            )
+        )
     _check_film(film)
     pillow, (file_format, options) = load_module("PIL.Image"), FORMATS[suffix]
     frames = [pillow.open(BytesIO(render_png(svg, film.width))).convert("RGB") for svg in draw_frames(film)]
@@ -77,15 +81,28 @@ def choose_steps(trace: TraceData, steps: Iterable[int] | None) -> list[int]:
 
 def _check_film(film: Film) -> None:
     if not film.trace.rows:
-        raise ValueError(say("error.animate.empty", why=repr(film.trace)))
+        raise ValueError(_("There is nothing to animate. {why}").format(why=repr(film.trace)))
     if not film.steps:
-        raise ValueError(say("error.animate.no_steps"))
+        raise ValueError(
+            _("steps is empty: give the steps to show, such as steps=range(10), or leave it out to show all.")
+        )
     if len(film.steps) > MAX_FRAMES:
-        raise ValueError(say("error.animate.many", steps=f"{len(film.steps):,}", most=MAX_FRAMES))
+        raise ValueError(
+            _(
+                "An animation has at most {most} steps, and this one would have {steps}: choose some with "
+                "steps=range(...)."
+            ).format(steps=f"{len(film.steps):,}", most=MAX_FRAMES)
+        )
     if not MIN_WIDTH <= film.width <= MAX_WIDTH:
-        raise ValueError(say("error.animate.width", width=film.width, least=MIN_WIDTH, most=MAX_WIDTH))
+        raise ValueError(
+            _("width is a number of pixels from {least} to {most}, not {width}.").format(
+                width=film.width, least=MIN_WIDTH, most=MAX_WIDTH
+            )
+        )
     if not 0.02 <= film.seconds <= 60:
-        raise ValueError(say("error.animate.seconds", seconds=film.seconds))
+        raise ValueError(
+            _("seconds is how long each step is shown, from 0.02 to 60, not {seconds}.").format(seconds=film.seconds)
+        )
 
 
 def draw_frames(film: Film) -> list[str]:
@@ -109,7 +126,7 @@ def draw_frames(film: Film) -> list[str]:
 
 def _write_caption(film: Film, step: int) -> list[str]:
     """Return "Step 3 of 16", and the sentence of the step on lines that fit the frame."""
-    head = say("player.step_of", step=step + 1, steps=len(film.trace.rows))
+    head = _("Step {step} of {steps}").format(step=step + 1, steps=len(film.trace.rows))
     room = round(FRAME_WIDTH) - 2 * MARGIN
     return [head, *wrap(film.trace.steps[step].sentence, room, lambda text: text_width(text, SENTENCE_SIZE))]
 

@@ -30,7 +30,7 @@ from hookviz.picture.primitives import Arrow, Box
 from hookviz.picture.scene import Scene
 from hookviz.picture.sketch import Canvas, Sketch
 from hookviz.picture.tensor_layer import make_pre_hooks_cell, make_tensors_label
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 LAYOUT_FONT = "DejaVu Sans,Verdana,sans-serif"
 """The font with which Graphviz measures labels: wider than the fonts that show them, so that every label fits."""
@@ -108,10 +108,15 @@ def draw_scene(figure: Canvas, scene: Scene, style: Style, *, tensors: bool = Fa
         figure.node(port.id, f"<{format_small(port.label)}>", id=port.id, **{"class": "hv-port"})
     notes = []
     if scene.total_boxes > scene.box_count:
-        notes.append(say("picture.large", boxes=scene.total_boxes, shown=scene.box_count))
+        notes.append(
+            _(
+                "This picture would have {boxes} boxes; only the {shown} nearest to the roots are drawn. "
+                "Pass most=… to hv.draw() for another number (300 at most)."
+            ).format(boxes=scene.total_boxes, shown=scene.box_count)
+        )
     if count_spanned_ranks((arrow.start, arrow.end) for arrow in scene.all_arrows) > MAX_SPANNED_RANKS:
         figure.attr("graph", splines="line", nslimit="1", mclimit="0.1")
-        notes.append(say("picture.straight"))
+        notes.append(_("Many arrows are long: all arrows are drawn straight and may cross boxes."))
     if notes:
         figure.attr(label="\n".join(notes))
 
@@ -175,7 +180,7 @@ def _make_box_rows(box: Box, style: Style) -> list[str]:
         )
         for index, (name, value) in enumerate(box.names)
     ]
-    heads.append((ids.op_id(box.id), format_small(say("picture.leaf", op=box.op) if box.leaf else box.op)))
+    heads.append((ids.op_id(box.id), format_small(_("leaf · {op}").format(op=box.op) if box.leaf else box.op)))
     shares_row = _gradient_fits_in_first_row(box)
     attributes = {"align": "RIGHT"} if shares_row else {"colspan": 2}
     gradient = make_value_cell(ids.gradient_id(box.id), box.longest_text, style, PURPLE, **attributes)

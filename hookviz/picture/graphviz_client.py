@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from hookviz.picture import graphviz_worker
 from hookviz.picture.graphviz_worker import receive, send
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 LAYOUT_SECONDS = 60.0
 """A layout is stopped after this time."""
@@ -172,10 +172,17 @@ def _start_process() -> "subprocess.Popen[bytes]":
         NoWorkerError: there is no Python to run it, no pygraphviz, or it cannot be started.
     """
     if getattr(sys, "frozen", False) or not sys.executable:
-        raise NoWorkerError(say("error.graphviz.frozen"))
+        raise NoWorkerError(
+            _(
+                "There is no picture: hookviz runs Graphviz in a separate Python process, and a frozen "
+                "program has no Python interpreter to start."
+            )
+        )
     package = importlib.util.find_spec("pygraphviz")
     if package is None or package.origin is None:
-        raise NoWorkerError(say("error.graphviz.missing"))
+        raise NoWorkerError(
+            _('There is no picture: pygraphviz is not installed. Install it with: pip install "pygraphviz>=2.0"')
+        )
     package_folder = str(Path(package.origin).resolve().parents[1])
     command = [sys.executable, "-I", "-S", graphviz_worker.__file__, package_folder, str(LAYOUT_SECONDS)]
     options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -187,7 +194,12 @@ def _start_process() -> "subprocess.Popen[bytes]":
     try:
         return subprocess.Popen(command, bufsize=0, **options)
     except OSError as error:  # such as too many open files
-        raise NoWorkerError(say("error.graphviz.start", why=error)) from None
+        raise NoWorkerError(
+            _(
+                "There is no picture: hookviz runs Graphviz in a separate process, and that process could "
+                "not be started ({why})."
+            ).format(why=error)
+        ) from None
 
 
 def _forget_worker() -> None:

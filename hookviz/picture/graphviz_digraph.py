@@ -12,7 +12,7 @@ from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.layout import NoPictureError, draw_source, make_sentence_svg
 from hookviz.picture.rasterizer import render_png
 from hookviz.support.atomic_files import to_path, write_atomically
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -41,7 +41,7 @@ class Rendered(graphviz.Digraph):
             picture = self.finish(picture)
         return picture.decode(encoding) if encoding else picture
 
-    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, bytes | str]:
+    def _repr_mimebundle_(self, *_ignored: Any, **__: Any) -> dict[str, bytes | str]:
         return {"image/svg+xml": prepare_for_notebook(self.svg()), "text/plain": repr(self)}
 
     def svg(self) -> str:
@@ -98,7 +98,11 @@ def render(drawing: graphviz.Digraph) -> Rendered:
     True
     """
     if not isinstance(drawing, graphviz.Digraph):
-        raise TypeError(say("error.render.type", kind=describe_type(drawing)))
+        raise TypeError(
+            _("render() takes a graphviz.Digraph, such as torchviz.make_dot(loss) gives; this is {kind}.").format(
+                kind=describe_type(drawing)
+            )
+        )
     rendered: Rendered = Rendered(drawing.name, comment=drawing.comment, format="svg", body=list(drawing.body))
     rendered.strict, rendered.engine = drawing.strict, drawing.engine
     for attributes in ("graph_attr", "node_attr", "edge_attr"):

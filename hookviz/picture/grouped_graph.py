@@ -7,7 +7,7 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping import Group, Member, View, kind_label
 from hookviz.picture.grouping.activity import BoxActivity, NormRange, PassActivity, list_norm_ranges
 from hookviz.picture.primitives import MAX_NAME, Arrow, fit_on_line, relative_name
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _
 from hookviz.trace import TraceData
 from hookviz.trace.values import format_number
 
@@ -65,33 +65,34 @@ def _count_fired(activity: BoxActivity, first_step: int) -> dict[int, str]:
 
 
 def _format_fired(fired: int, count: int) -> str:
-    return say("fold.hook" if count == 1 else "fold.hooks", fired=fired, count=count)
+    return (_("1 hook, {fired} fired") if count == 1 else _("{count} hooks, {fired} fired")).format(
+        fired=fired, count=count
+    )
 
 
 def _format_range(norms: NormRange) -> str:
     low, high = format_number(norms.low, 2), format_number(norms.high, 2)
     has_finite = norms.low <= norms.high
-    text = (low if low == high else say("fold.range", low=low, high=high)) if has_finite else ""
-    nonfinite = say("fold.bad", count=f"{norms.nonfinite_count:,}") if norms.nonfinite_count else ""
-    return say("fold.norms", norms=join("join.facts", (text, nonfinite)))
+    text = (low if low == high else f"{low} … {high}") if has_finite else ""
+    nonfinite = _("{count} with NaN or Inf").format(count=f"{norms.nonfinite_count:,}") if norms.nonfinite_count else ""
+    return _("gradient norm {norms}").format(norms=" · ".join(filter(None, (text, nonfinite))))
 
 
 def describe_group(trace: TraceData, group: Group, module: str = "") -> tuple[str, str]:
     """Return the name and the description of a group; names inside ``module`` are relative to it."""
-    nodes = format_count("node", len(group.nodes))
+    nodes = _count_nodes(len(group.nodes))
     if group.call is not None:
         kind = trace.modules[trace.calls[group.call].module].kind
-        return relative_name(trace.call(group.call), module), say("fold.about", kind=kind, nodes=nodes)
+        return relative_name(trace.call(group.call), module), f"{kind} · {nodes}"
     members = group.unsplit_members
     count, labels = f"{len(members):,}", {kind_label(trace, member) for member in members}
     if group.kind != "part":
-        return say("fold.many", count=count, kind=labels.pop()), say(f"fold.{group.kind}", nodes=nodes)
+        order = _("in sequence · {nodes}") if group.kind == "run" else _("in parallel · {nodes}")
+        return f"{count} × {labels.pop()}", order.format(nodes=nodes)
     ends = [_name_call(trace, member, module) for member in (members[0], members[-1])]
-    range_text = say("fold.part", first=f"{group.offset + 1:,}", last=f"{group.offset + len(members):,}")
+    range_text = f"{group.offset + 1:,} – {group.offset + len(members):,}"
     kinds = ", ".join(sorted(labels))
-    return say("fold.ends", first=ends[0], last=ends[1]) if all(ends) else range_text, say(
-        "fold.about", kind=kinds, nodes=nodes
-    )
+    return f"{ends[0]} … {ends[1]}" if all(ends) else range_text, f"{kinds} · {nodes}"
 
 
 def _name_call(trace: TraceData, member: Member, module: str) -> str:
@@ -100,9 +101,12 @@ def _name_call(trace: TraceData, member: Member, module: str) -> str:
     return "" if call is None else relative_name(trace.call(call), module)
 
 
-def format_count(kind: str, count: int) -> str:
-    """Format a count with its noun: ``1 node``, ``2 nodes``."""
-    return say(f"fold.{kind}" if count == 1 else f"fold.{kind}s", count=f"{count:,}")
+def _count_nodes(count: int) -> str:
+    return _("1 node") if count == 1 else _("{count} nodes").format(count=f"{count:,}")
+
+
+def _count_places(count: int) -> str:
+    return _("1 place") if count == 1 else _("{count} places").format(count=f"{count:,}")
 
 
 def box_id(member: Member) -> str:
@@ -195,9 +199,9 @@ def _add_ports(
             for near in ports.values():
                 for box, starts in near.items():
                     joined.setdefault(box, set()).update(starts)
-            ports = {format_count("place", len(ports)): joined}
+            ports = {_count_places(len(ports)): joined}
         for label, near in ports.items():
-            label_text = say("fold.from" if is_source else "fold.to", where=label)
+            label_text = (_("from {where}") if is_source else _("to {where}")).format(where=label)
             port = Port(ids.port_id(len(arrows.ports)), label_text, is_source, members.get(label))
             arrows.ports.append(port)
             for box, starts in near.items():

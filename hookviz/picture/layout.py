@@ -8,7 +8,25 @@ from typing import NamedTuple
 from hookviz.picture import graphviz_client
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError
 from hookviz.support.columns import wrap
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
+
+_ERROR_RENDER_FORMAT = N_("There is no format {format!r} here: choose one of {formats}.")
+_ERROR_RENDER_FAILED = N_("Graphviz could not read this graph: {why}")
+
+_GRAPHVIZ_FAULTS = {
+    "start": N_(
+        "There is no picture: hookviz runs Graphviz in a separate process, and that process could "
+        "not be started ({why})."
+    ),
+    "system": N_("There is no picture: Graphviz could not be run on this graph ({why})."),
+    "frozen": N_(
+        "There is no picture: hookviz runs Graphviz in a separate Python process, and a frozen "
+        "program has no Python interpreter to start."
+    ),
+    "missing": N_('There is no picture: pygraphviz is not installed. Install it with: pip install "pygraphviz>=2.0"'),
+    "import": N_("There is no picture: pygraphviz could not be loaded ({why})."),
+}
+
 
 FORMATS = ("svg", "png", "dot", "json", "plain", "xdot")
 """The formats of a picture: Graphviz writes all but ``png``, which is made from its SVG."""
@@ -36,11 +54,19 @@ class DrawingMethod(NamedTuple):
 USUAL_METHOD = DrawingMethod()
 _STRAIGHT_LINES = {"splines": "line", "nslimit": "1", "mclimit": "0.1"}
 SIMPLER_METHODS = (
-    DrawingMethod("picture.lost.nothing", {"newrank": "true"}),
-    DrawingMethod("picture.lost.order", drop_invisible_edges=True),
-    DrawingMethod("picture.lost.bends", _STRAIGHT_LINES, drop_invisible_edges=True, is_quick=True),
+    DrawingMethod(N_("This layout shows the same boxes and arrows."), {"newrank": "true"}),
+    DrawingMethod(N_("In this layout, modules may appear in another order."), drop_invisible_edges=True),
     DrawingMethod(
-        "picture.lost.frames", {**_STRAIGHT_LINES, "clusterrank": "none"}, drop_invisible_edges=True, is_quick=True
+        N_("In this layout, all arrows are straight and may cross boxes."),
+        _STRAIGHT_LINES,
+        drop_invisible_edges=True,
+        is_quick=True,
+    ),
+    DrawingMethod(
+        N_("In this layout, all arrows are straight, and the frames and hooks of modules are missing."),
+        {**_STRAIGHT_LINES, "clusterrank": "none"},
+        drop_invisible_edges=True,
+        is_quick=True,
     ),
 )
 """Fallbacks, from the one that loses least to the one that loses most; each draws graphs on which the others crash."""
@@ -66,7 +92,7 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
         NoPictureError: Graphviz died of the source with every method, or cannot run here.
     """
     if format not in FORMATS:
-        raise ValueError(say("error.render.format", format=format, formats=", ".join(FORMATS)))
+        raise ValueError(_(_ERROR_RENDER_FORMAT).format(format=format, formats=", ".join(FORMATS)))
     job = Job(source, format, engine)
     outcome = _outcomes.get(job) or _draw_by_any_method(job)
     if outcome.can_be_cached:
@@ -95,7 +121,7 @@ def _draw_by_any_method(job: Job) -> _Outcome:
     for method in (USUAL_METHOD, *SIMPLER_METHODS):
         if timed_out and not method.is_quick:
             continue
-        note = "\n".join(_wrap_lines(f"{reason} {say(method.lost_message)}")) if reason else ""
+        note = "\n".join(_wrap_lines(f"{reason} {_(method.lost_message)}")) if reason else ""
         simpler = replace(
             job, attributes=method.attributes, drop_invisible_edges=method.drop_invisible_edges, note=note
         )
@@ -105,10 +131,17 @@ def _draw_by_any_method(job: Job) -> _Outcome:
             return _Outcome(failure=str(error), can_be_cached=False)
         except WorkerDiedError as died:
             timed_out = died.cause == "time"
-            reason = reason or say(
-                "picture.slow" if timed_out else "picture.crashed", seconds=f"{graphviz_client.LAYOUT_SECONDS:g}"
-            )
-    return _Outcome(failure=say("error.render.died"))
+            reason = reason or (
+                _("Graphviz took more than {seconds} s for the usual layout of this picture.")
+                if timed_out
+                else _("Graphviz crashed on the usual layout of this picture.")
+            ).format(seconds=f"{graphviz_client.LAYOUT_SECONDS:g}")
+    return _Outcome(
+        failure=_(
+            "There is no picture: Graphviz crashed on this graph, ran out of memory or took too long, in "
+            "every layout that hookviz tried. The recording is complete without it."
+        )
+    )
 
 
 def _read_answer(job: Job, answer: Answer) -> _Outcome:
@@ -118,13 +151,17 @@ def _read_answer(job: Job, answer: Answer) -> _Outcome:
         case "":
             return _Outcome(answer.content)
         case "read":
-            return _Outcome(source_error=say("error.render.failed", why=message))
+            return _Outcome(source_error=_(_ERROR_RENDER_FAILED).format(why=message))
         case "engine":
-            return _Outcome(source_error=say("error.render.failed", why=say("error.render.layout", engine=job.engine)))
+            return _Outcome(
+                source_error=_(_ERROR_RENDER_FAILED).format(
+                    why=_("there is no layout engine {engine}").format(engine=job.engine)
+                )
+            )
         case "format":
-            return _Outcome(source_error=say("error.render.format", format=job.format, formats=", ".join(FORMATS)))
+            return _Outcome(source_error=_(_ERROR_RENDER_FORMAT).format(format=job.format, formats=", ".join(FORMATS)))
         case _:
-            return _Outcome(failure=say(f"error.graphviz.{answer.error}", why=message), can_be_cached=False)
+            return _Outcome(failure=_(_GRAPHVIZ_FAULTS[answer.error]).format(why=message), can_be_cached=False)
 
 
 def make_sentence_svg(sentence: str) -> str:

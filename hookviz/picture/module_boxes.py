@@ -13,9 +13,18 @@ from hookviz.picture.primitives import (
     format_values,
     relative_name,
 )
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.sentences import format_hook_position
+
+CALL_PIN_LABELS = {
+    "forward_pre_hook": N_("forward pre"),
+    "forward_hook": N_("forward"),
+    "full_backward_pre_hook": N_("backward pre"),
+    "full_backward_hook": N_("backward"),
+    "backward_hook": N_("legacy backward"),
+}
+"""Kind of a hook of a module → the text before its label."""
 
 OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """The kinds of module hooks that act on the output or its gradient; the others act at the inputs.
@@ -116,7 +125,7 @@ def _hook_sort_key(trace: TraceData, hook: int) -> tuple[int, bool, int]:
 
 def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
-    kind = say(f"picture.{row.kind}")
+    kind = _(CALL_PIN_LABELS[row.kind])
     label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_CALL_LABEL)}"
     return Pin(ids.pin_id(ids.call_id(call), index), label, hook.name, index)
 
@@ -128,7 +137,7 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
     if step.hook is not None:
         mark.elements.insert(0, pin)
         if step.kind == "exception":
-            mark.write(ids.value_id(pin), say("picture.raised"))
+            mark.write(ids.value_id(pin), _("raised"))
         else:
             mark.write_change(ids.value_id(pin), step.before, step.after)
     if step.node is not None and step.node in drawn_nodes:
@@ -137,9 +146,9 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
             _write_replaced_gradients(mark, step, arrows)
     value = format_values(step.after)
     if step.kind in ("call", "forward_pre_hook"):
-        mark.write(ids.input_id(box.id), say("picture.input", value=value), value)
+        mark.write(ids.input_id(box.id), _("input {value}").format(value=value), value)
     elif step.kind in ("forward", "forward_hook"):
-        mark.write(ids.output_id(box.id), say("picture.output", value=value), value)
+        mark.write(ids.output_id(box.id), _("output {value}").format(value=value), value)
     if step.kind == "forward":
         mark.related = tuple(ids.node_id(node) for node in box.created_nodes)
     return mark
@@ -151,7 +160,7 @@ def _write_replaced_gradients(mark: Mark, step: Step, arrows: Mapping[tuple[int,
     That node passes on as many gradients as the module has tensors there.
     """
     before, after = ((values if isinstance(values, tuple) else (values,)) for values in (step.before, step.after))
-    slots = [slot for slot, _ in step.trace.lookup.next_nodes.get(step.row.own_node, ())]
+    slots = [slot for slot, _ignored in step.trace.lookup.next_nodes.get(step.row.own_node, ())]
     if len(slots) == len(before) == len(after):
         for slot, old, new in zip(sorted(slots), before, after, strict=True):
             arrow = arrows.get((step.row.own_node, slot))

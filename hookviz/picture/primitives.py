@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from hookviz.support.columns import truncate
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _
 from hookviz.trace import TensorRow, Values
 from hookviz.trace.values import Value
 
@@ -81,19 +81,19 @@ class Mark:
     def write_change(self, text_id: str, before: Values, after: Values) -> None:
         """Write what a hook received and what it returned, in a few characters."""
         old, new = format_values(before), format_values(after)
-        self.write(text_id, say("value.change", before=old, after=new), old, new)
+        self.write(text_id, f"{old} → {new}", old, new)
 
 
 def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
     """Format a gradient, or a tuple of them, in ``max_chars`` characters: its numbers if they fit, else its norm."""
     if values is None:
-        return say("name.none")
+        return "None"
     if isinstance(values, Value):
         return values.text(max_chars, shape=False, digits=DIGITS)
     if len(values) > max_chars:
-        return say("value.several", count=f"{len(values):,}")
+        return _("{count} gradients").format(count=f"{len(values):,}")
     items = (format_values(value, max_chars // max(len(values), 1)) for value in values)
-    return say("value.tuple", items=join("join.values", items))
+    return "({items})".format(items=", ".join(items))
 
 
 def format_tensor_value(data: str) -> str:

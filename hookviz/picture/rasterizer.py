@@ -5,7 +5,7 @@ from functools import cache
 from math import sqrt
 from typing import Any
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 PIXELS_PER_POINT = 2.0
 MAX_PIXELS = 50_000_000
@@ -51,7 +51,13 @@ def load_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise ImportError(say("error.images.missing"), name=name) from None
+        raise ImportError(
+            _(
+                "PNG pictures and animations need resvg and Pillow, which are not installed: install them "
+                'with: pip install "hookviz[images]"'
+            ),
+            name=name,
+        ) from None
 
 
 def _choose_zoom(svg: str) -> float:
@@ -65,7 +71,12 @@ def _find_families() -> dict[str, str]:
     found = {option: next(filter(_is_installed, names), "") for option, names in FAMILIES.items()}
     any_family = next(filter(None, found.values()), "")
     if not any_family:
-        raise RuntimeError(say("error.images.fonts"))
+        raise RuntimeError(
+            _(
+                "There is no PNG: none of the fonts that it could use is installed. Install one, such as "
+                "DejaVu Sans; an SVG needs none."
+            )
+        )
     return {option: family or any_family for option, family in found.items()}
 
 

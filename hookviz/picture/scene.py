@@ -24,21 +24,23 @@ from hookviz.picture.primitives import (
     join_variants,
     relative_name,
 )
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
 from hookviz.trace.sentences import MAX_LISTED, format_hook_position
 from hookviz.trace.traversal import assign_nodes_to_calls, iter_enclosing_calls, list_pass_calls, list_pass_nodes
 from hookviz.trace.values import Value
 
+SILENT = N_("did not fire")
+"""What stands on the pin of a hook that has not fired."""
 MAX_BOXES = 300
 """The maximum number of boxes in a picture: with more, Graphviz takes seconds and nobody can read the result."""
 
 _LABEL_PREFIXES = {
-    "node_pre_hook": "picture.pre",
-    "node_post_hook": "picture.post",
-    "post_accumulate_hook": "picture.after",
+    "node_pre_hook": N_("pre"),
+    "node_post_hook": N_("post"),
+    "post_accumulate_hook": N_("after .grad"),
 }
-"""Kind of a hook → the key of the text before its label."""
+"""Kind of a hook → the text before its label."""
 FEW_BOXES = 12
 """In a picture of more boxes, an arrow shows its gradient only if other arrows lead to the same box.
 
@@ -137,7 +139,7 @@ class Scene:
         """The layout key and all names: two scenes of equal appearance can share one picture."""
         return (
             *self.layout_key,
-            tuple((node, *(name for name, _ in box.names)) for node, box in sorted(self.boxes.items())),
+            tuple((node, *(name for name, _ignored in box.names)) for node, box in sorted(self.boxes.items())),
         )
 
     def reserve_room(self, scenes: "Sequence[Scene]") -> None:
@@ -158,7 +160,7 @@ class Scene:
         after_names = {
             ids.tensor_value_id(box.id, index): value
             for box in self.boxes.values()
-            for index, (_, value) in enumerate(box.names)
+            for index, (_ignored, value) in enumerate(box.names)
         }
         rows = [(box.id, row) for box in self.boxes.values() for row in box.tensors if row.name]
         return after_names | {
@@ -210,7 +212,7 @@ class Scene:
 
     def replace_silent_texts(self, hooks: Collection[int], text: str) -> None:
         """Replace "did not fire" on the pins of ``hooks`` by ``text``."""
-        silent = say("picture.silent")
+        silent = _(SILENT)
         text_ids = {ids.value_id(pin.id) for pin in self.list_pins() if pin.hook in hooks}
         for mark in self.marks.values():
             changed = {text_id for text_id, written in mark.texts.items() if written == silent and text_id in text_ids}
@@ -241,7 +243,7 @@ class Scene:
         mark = self.marks.get(last_step, Mark())
         written = {text_id for mark in self.marks.values() for text_id in mark.texts}
         silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
-        mark.texts |= dict.fromkeys(silent, say("picture.silent"))
+        mark.texts |= dict.fromkeys(silent, _(SILENT))
         self._add_mark(last_step, mark)
 
 
@@ -292,7 +294,7 @@ def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[Ten
         if kind == "retain_grad":
             for row in tensors:
                 if row.retains_grad:
-                    label = say("picture.retain")
+                    label = "retain_grad"
                     yield Pin(ids.retain_pin_id(box_id, row.output), label, label, None)
         for index in hooks:
             if trace.hook_rows[index].kind == kind:
@@ -303,7 +305,7 @@ def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[Ten
 
 def label_of_hook(kind: str, name: str) -> str:
     """Return the label of a hook on a node's box; if its place among the hooks is special, the label says so."""
-    return f"{say(_LABEL_PREFIXES[kind])} {name}" if kind in _LABEL_PREFIXES else name
+    return f"{_(_LABEL_PREFIXES[kind])} {name}" if kind in _LABEL_PREFIXES else name
 
 
 def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
@@ -322,7 +324,7 @@ def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
     elif step.kind == "exception" and step.row.hook is not None:
         pin = ids.pin_id(box.id, step.row.hook)
         mark.elements.append(pin)
-        mark.write(ids.value_id(pin), say("picture.raised"))
+        mark.write(ids.value_id(pin), _("raised"))
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
         _write_gradient(mark, box, _format_gradient(scene, step))
         if step.kind in ("aliased", "unknown_hook"):
@@ -345,13 +347,13 @@ def _mark_hook(scene: Scene, box: Box, step: Step, mark: Mark) -> None:
 
 def _write_gradient(mark: Mark, box: Box, value: str) -> None:
     """Write the gradient of a node on its box."""
-    mark.write(ids.gradient_id(box.id), say("picture.gradient", value=value), value)
+    mark.write(ids.gradient_id(box.id), _("gradient {value}").format(value=value), value)
 
 
 def _write_grad(mark: Mark, box: Box, text_id: str, step: Step) -> None:
     """Write the ``.grad`` of a tensor on its box or pin, and at the tensor itself in the layer of tensors."""
     value = format_values(step.after)
-    mark.write(text_id, say("picture.grad", value=value), value)
+    mark.write(text_id, f".grad = {value}", value)
     mark.write(ids.grad_id(box.id, step.row.own_output if step.kind == "retain_grad" else 0), value)
 
 
@@ -361,10 +363,12 @@ def _format_gradient(scene: Scene, step: Step) -> str:
     if len(outputs) < 2:
         return value
     if len(outputs) > MAX_LISTED:  # with ten thousand outputs, a text of all at each arrival would take gigabytes
-        return say("picture.gradient.of", value=value, output=f"{step.output:,}", count=f"{len(outputs):,}")
+        return _("{value} (output {output}, of {count})").format(
+            value=value, output=f"{step.output:,}", count=f"{len(outputs):,}"
+        )
     latest = scene.latest_gradients.setdefault(step.row.own_node, dict.fromkeys(outputs, "–"))
     latest[step.row.own_output] = value
-    return say("value.tuple", items=join("join.values", latest.values()))
+    return "({items})".format(items=", ".join(latest.values()))
 
 
 def _mark_changed_arrow(scene: Scene, step: Step, mark: Mark) -> None:

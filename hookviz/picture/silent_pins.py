@@ -6,10 +6,10 @@ A hook that was registered after the pass, or removed before it, has its place i
 from collections.abc import Collection, Iterator
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.module_boxes import MAX_CALL_LABEL, CallBox
+from hookviz.picture.module_boxes import CALL_PIN_LABELS, MAX_CALL_LABEL, CallBox
 from hookviz.picture.primitives import MAX_LABEL, Box, Pin, fit_on_line
 from hookviz.picture.scene import NODE_PIN_KINDS, Scene, label_of_hook
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.source_code import Source
 from hookviz.trace import MODULE_HOOK_KINDS, UnfiredRow
 
@@ -37,7 +37,7 @@ def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
                 box.pins.append(pin)
                 added.append(pin)
     last_step = max(scene.marks)
-    silent = say("picture.silent")
+    silent = _("did not fire")
     for pin in added:
         pin.longest_text = silent
     texts = {ids.value_id(pin.id): silent for pin in added}
@@ -55,7 +55,7 @@ def _find_boxes(scene: Scene, row: UnfiredRow) -> Iterator[Box | CallBox]:
 def _make_pin(box: Box | CallBox, index: int, row: UnfiredRow) -> Pin:
     name = Source(row.name, row.file, row.line, row.text, row.mark).label
     if isinstance(box, CallBox):
-        label = f"{say(f'picture.{row.kind}')} {fit_on_line(name, MAX_CALL_LABEL)}"
+        label = f"{_(CALL_PIN_LABELS[row.kind])} {fit_on_line(name, MAX_CALL_LABEL)}"
     else:
         label = fit_on_line(label_of_hook(row.kind, name), MAX_LABEL)
     return Pin(ids.unfired_pin_id(box.id, index), label, row.name, None, unfired=index)

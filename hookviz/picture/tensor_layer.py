@@ -16,7 +16,7 @@ from hookviz.picture.html_labels import (
 )
 from hookviz.picture.primitives import MAX_LABEL, MAX_NAME, SPACE, Box, Pin, fit_on_line, format_values
 from hookviz.picture.scene import Scene
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import TensorRow
 
 KEPT_ON_LEAF = ("tensor_hook", "post_accumulate_hook")
@@ -46,7 +46,7 @@ def _is_on_tensor(scene: Scene, pin: Pin, tensor: TensorRow) -> bool:
 
 def _make_node_rows(scene: Scene, box: Box, pins: list[Pin], style: Style) -> str:
     """Make the rows of a node: its op, its list of pre-hooks, and the pins of the hooks that it calls."""
-    rows = [make_row(make_cell(ids.op_id(box.id), format_small(say("picture.node", op=box.op)), colspan=2))]
+    rows = [make_row(make_cell(ids.op_id(box.id), format_small(_("node {op}").format(op=box.op)), colspan=2))]
     rows.append(make_row(make_pre_hooks_cell(scene, box)))
     return "".join([*rows, *(make_row(make_pin_cell(hook_pin, style)) for hook_pin in pins)])
 
@@ -62,13 +62,13 @@ def make_pre_hooks_cell(scene: Scene, box: Box) -> str:
     }
     listed = [] if box.leaf else [f"{owner}._backward_hooks" for owner in sorted(owners)]
     listed += [fit_on_line(hook.name, MAX_LABEL) for hook in hooks if hook.kind == "node_pre_hook"]
-    text = say("picture.pre_hooks", hooks=", ".join(listed)) if listed else say("picture.no_pre_hooks")
+    text = _("pre-hooks: {hooks}").format(hooks=", ".join(listed)) if listed else _("pre-hooks: none")
     return make_cell(ids.pre_hooks_id(box.id), format_small(text), colspan=2)
 
 
 def _make_tensor_table(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], style: Style) -> str:
     """Make the table of a tensor: its facts, two in a row, and below them the hooks that it stores."""
-    first_grad = say("name.none") if tensor.grad is None else format_values(scene.trace.value(tensor.grad))
+    first_grad = "None" if tensor.grad is None else format_values(scene.trace.value(tensor.grad))
     grad_id = ids.grad_id(box.id, tensor.output)
     # The player begins with the first value, and writes the others by itself.
     grad = first_grad if style.for_player else style.texts.get(grad_id, first_grad)
@@ -76,12 +76,12 @@ def _make_tensor_table(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin
     facts = [
         _make_fact_cell("data", *_describe_data(scene, box, tensor)),
         _make_fact_cell("grad", grad, width, grad_id if style.for_player else ""),
-        _make_fact_cell("grad_fn", say("name.none") if tensor.leaf else box.op),
+        _make_fact_cell("grad_fn", "None" if tensor.leaf else box.op),
         _make_fact_cell("is_leaf", str(tensor.leaf)),
         _make_fact_cell("requires_grad", "True"),
         _make_fact_cell("_backward_hooks", _count_tensor_hooks(scene, tensor)),
     ]
-    name = format_text(say("picture.tensor", name=fit_on_line(tensor.name, MAX_NAME)), point_size=17)
+    name = format_text(_("tensor {name}").format(name=fit_on_line(tensor.name, MAX_NAME)), point_size=17)
     rows = [make_row(make_cell(ids.name_id(box.id), f"<B>{name}</B>", colspan=2))]
     rows += [make_row(left, right) for left, right in zip(facts[::2], facts[1::2], strict=True)]
     rows += [make_row(make_pin_cell(hook_pin, style)) for hook_pin in pins]
@@ -109,5 +109,5 @@ def _make_fact_cell(name: str, value: str, value_width: int = 0, element_id: str
 def _count_tensor_hooks(scene: Scene, tensor: TensorRow) -> str:
     hooks = [hook for hook in scene.trace.hook_rows if hook[:3] == ("tensor_hook", tensor.node, tensor.output)]
     if not hooks:
-        return say("name.none")
-    return say("picture.hook" if len(hooks) == 1 else "picture.hooks", count=len(hooks))
+        return "None"
+    return (_("1 hook") if len(hooks) == 1 else _("{count} hooks")).format(count=len(hooks))

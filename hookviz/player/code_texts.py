@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hookviz.analysis.source_lines.step_lines import CodeLine, StepLines
 from hookviz.player.payload import SourceText
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace import SourceRow, Step, TraceData
 
 MAX_LINES = 30
@@ -60,5 +60,5 @@ def _title(source: SourceRow) -> str:
     if source.whole:
         return source.file or ""
     last = source.line + max(len(source.text.splitlines()) - 1, 0)
-    key = "code.part" if source.file else "code.unnamed"
-    return say(key, file=source.file or "", first=source.line, last=last)
+    key = N_("{file}, lines {first}–{last}") if source.file else N_("lines {first}–{last}")
+    return _(key).format(file=source.file or "", first=source.line, last=last)

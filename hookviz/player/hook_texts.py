@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from hookviz.player.payload import FiringRow, HookText
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace.hooks import name_of_effect, name_of_kind
 from hookviz.trace.sentences import format_hook_position, format_values
 
 VALUE_WIDTH = 16
@@ -23,7 +24,7 @@ def hook_text(trace: TraceData, index: int) -> HookText:
         "name": hook.label,
         "where": hook.where,
         "source": row.text,
-        "no_source": say("hook.source.none", name=hook.name) if row.text is None else None,
+        "no_source": _("The source of {name} is not available.").format(name=hook.name) if row.text is None else None,
         "first_line": None if row.text is None else row.line,
         "return_line": row.mark,
     }
@@ -40,13 +41,13 @@ def _firing_row(step: Step) -> FiringRow:
     # AccumulateGrad sends no gradient onward, so a hook that runs after it has none to change.
     has_gradient = step.before != () or step.after != ()
     before, after = format_values(step.before, VALUE_WIDTH), format_values(step.after, VALUE_WIDTH)
-    change = say("value.change", before=before, after=after) if has_gradient else ""
+    change = f"{before} → {after}" if has_gradient else ""
     return {
         "step": step.index,
         "hook": f"{format_hook_position(hook.place)} {hook.label}",
-        "kind": say(f"census.{hook.kind}"),
+        "kind": name_of_kind(hook.kind),
         "on": step.on,
         "change": change,
         "effect": step.effect or "",
-        "effect_text": say(f"effect.{step.effect}"),
+        "effect_text": name_of_effect(step.effect),
     }

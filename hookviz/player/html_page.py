@@ -12,7 +12,7 @@ from hookviz.player.editions import make_editions
 from hookviz.player.payload import Content, page_state
 from hookviz.player.static_picture import static_picture
 from hookviz.player.trace_content import TraceContent
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.messages.languages import LANGUAGE_TAGS, speaking
 from hookviz.support.version import VERSION
 from hookviz.trace import TraceData
@@ -42,7 +42,7 @@ def render_page(content: Content, title: str | None = None) -> str:
 
 
 def _render_page(content: Content, title: str | None, languages: Sequence[str]) -> str:
-    heading = escape_text(say("page.title") if title is None else title)
+    heading = escape_text(_("PyTorch hooks, step by step") if title is None else title)
     css, js = "".join(map(read_bundle, ("player.css", "static_picture.css", "page.css"))), read_bundle("page.js")
     # The policy allows the packed script by the hash of its text.
     sources = f"script-src '{_csp_hash(read_bundle('loader.js'))}' '{_csp_hash(js)}'; style-src '{_csp_hash(css)}'"
@@ -54,28 +54,38 @@ def _render_page(content: Content, title: str | None, languages: Sequence[str]) 
         f"<title>{heading}</title>",
         f"<style>{css}</style>",
     ]
-    headings = f"<h1>{heading}</h1>" if title is not None else _in_each("h1", "page.title", languages)
-    usage = _in_each('p class="hv-how"', "page.how", languages)
-    main = f"{headings}{usage}{_player_html(content, say('page.hint'), packed=False)}"
-    foot = _in_each("footer", "page.made", languages, version=VERSION)
+    headings = (
+        f"<h1>{heading}</h1>" if title is not None else _in_each("h1", N_("PyTorch hooks, step by step"), languages)
+    )
+    usage = _in_each(
+        'p class="hv-how"',
+        N_(
+            "Step with the arrow keys or the buttons; press ? for all keys. Click or tap a box, a hook "
+            "or a row to go to its step."
+        ),
+        languages,
+    )
+    hint = _("With JavaScript, you can step through it on this page.")
+    main = f"{headings}{usage}{_player_html(content, hint, packed=False)}"
+    foot = _in_each("footer", N_("Made with hookviz {version}"), languages, version=VERSION)
     body = f'<main class="hv-page">{main}</main>{foot}'
     tag = LANGUAGE_TAGS[languages[0]]
     return f'<!DOCTYPE html>\n<html lang="{tag}">\n<head>{"".join(head)}</head>\n<body>{body}</body>\n</html>\n'
 
 
-def _in_each(element: str, key: str, languages: Sequence[str], **parts: str) -> str:
-    """Return an element with the text of ``key`` for each language; all but the first are hidden.
+def _in_each(element: str, text: str, languages: Sequence[str], **parts: str) -> str:
+    """Return an element with ``text`` in each language; all but the first are hidden.
 
     With several languages, each is marked with its own, so that the script can show the one that is chosen.
     """
     if len(languages) == 1:
-        return f"<{element}>{escape_text(say(key, **parts))}</{element.partition(' ')[0]}>"
+        return f"<{element}>{escape_text(_(text).format(**parts))}</{element.partition(' ')[0]}>"
     elements = []
     for language in languages:
         with speaking(language):
             hidden = "" if language == languages[0] else " hidden"
             mark = f'lang="{LANGUAGE_TAGS[language]}" data-language="{language}"{hidden}'
-            elements.append(f"<{element} {mark}>{escape_text(say(key, **parts))}</{element.partition(' ')[0]}>")
+            elements.append(f"<{element} {mark}>{escape_text(_(text).format(**parts))}</{element.partition(' ')[0]}>")
     return "".join(elements)
 
 
@@ -100,11 +110,13 @@ def page(
         ValueError: ``trace`` is empty.
     """
     if not trace.rows:
-        raise ValueError(say("error.page.empty", why=repr(trace)))
+        raise ValueError(_("There is no page to write. {why}").format(why=repr(trace)))
     redacted_trace = redact(trace, source=source, values=values)
 
     def make_content() -> Content:
-        no_finding = None if values else say("redacted.found_none")  # without values nothing was searched
+        no_finding = (
+            None if values else _("Without the numbers, hookviz cannot check the gradients for problems.")
+        )  # without values nothing was searched
         return TraceContent(redacted_trace, no_finding=no_finding).full_content()
 
     return render_page(make_editions(make_content, languages), title)
@@ -116,7 +128,7 @@ def render_output(content: Content) -> str:
     Where scripts are blocked, as in a notebook that is not trusted, it shows the static picture.
     """
     css = read_bundle("player.css") + read_bundle("static_picture.css")
-    body = _player_html(content, say("page.hint.notebook"), packed=True)
+    body = _player_html(content, _("To step through it, run the cell or trust the notebook."), packed=True)
     # The classes keep MathJax, which some notebooks load, from reading dollar signs in a hook as formulas.
     return f'<div class="hv-output tex2jax_ignore mathjax_ignore"><style>{css}</style>{body}</div>'
 
@@ -148,7 +160,11 @@ def _player_html(content: Content, hint: str, *, packed: bool) -> str:
     if len(content["svgs"]) == 1:
         embedded["svgs"] = []  # the script reads it from the static picture
     # The error message is part of the script element: where sanitizers remove scripts, it is removed with them.
-    failed = escape_text(say("page.failed", why="{why}"))
+    failed = escape_text(
+        _("The player could not start in this browser ({why}). Below you see the end of the recording.").format(
+            why="{why}"
+        )
+    )
     data = f'<script type="text/plain" data-failed="{failed}" class="hv-state">{pack(page_state(embedded))}</script>'
     script = f'<script type="text/plain" class="hv-script">{pack(read_bundle("page.js"))}</script>'
     return f"{static_picture(content, hint, packed=packed)}{data}{script}<script>{read_bundle('loader.js')}</script>"

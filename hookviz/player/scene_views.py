@@ -14,7 +14,7 @@ from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.player.compression import pack
 from hookviz.player.payload import HookPin, Packed, PictureText, SharedPicture, View
 from hookviz.player.search_index import Entry, search_entries
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import TraceData
 from hookviz.trace.sentences import format_pass_number
 
@@ -176,5 +176,5 @@ class SceneViews:
 def pass_title(trace: TraceData, pass_id: int) -> str:
     """Return the title of a pass: its number, unless it is the only one that ran."""
     if len(trace.lookup.passes) > 1 or trace.lacks_passes:
-        return say("fold.pass", number=format_pass_number(trace, pass_id))
-    return say("fold.whole")
+        return _("Pass {number}").format(number=format_pass_number(trace, pass_id))
+    return _("the whole pass")

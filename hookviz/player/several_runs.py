@@ -22,7 +22,7 @@ from hookviz.player.search_index import Entry, index_chunk, search_entries
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.player.unfired_texts import UnfiredTexts
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
@@ -77,9 +77,9 @@ class _SeveralRuns:
         shown: int,
     ) -> None:
         self._variants, self._aligned, self._switches, self._shown = variants, aligned, switches, shown
-        self._traces = [trace for trace, _ in aligned]
+        self._traces = [trace for trace, _ignored in aligned]
         self._steps: list[list[Step]] = [list(trace.steps[:MAX_STEPS]) for trace in self._traces]
-        switched = {row for _, ids in aligned for row, hook_id in ids.items() if hook_id in switches}
+        switched = {row for _ignored, ids in aligned for row, hook_id in ids.items() if hook_id in switches}
         rows = sorted(switched.union(*map(hooks_in, self._traces)))
         self._hooks = {row: index for index, row in enumerate(rows)}
         self._scenes = [
@@ -100,7 +100,9 @@ class _SeveralRuns:
         """Make the content."""
         runs = []
         chunks: dict[str, Chunk | Packed] = {}
-        with progress(say("progress.preparing", n="{n}", total="{total}"), len(self._variants)) as tick:
+        with progress(
+            _("Preparing the player: {n} of {total}").format(n="{n}", total="{total}"), len(self._variants)
+        ) as tick:
             for number in range(len(self._variants)):
                 runs.append(self._run(number))
                 chunks.update(self._views(number))
@@ -125,7 +127,10 @@ class _SeveralRuns:
             "combinations": {},
             "first_difference": -1,
             "findings": [],
-            "no_finding": say("player.found_elsewhere"),
+            "no_finding": _(
+                "This player compares several recordings: open the player of one of them to see what is "
+                "wrong with its gradients."
+            ),
             "notes": list(_length_note(first)),
             "labels": screen_labels(),
             "language": current_language(),
@@ -181,7 +186,9 @@ class _SeveralRuns:
     def _describe(self, first: TraceData) -> str:
         """Return what the player shows, as a phrase."""
         is_what_if = bool(self._switches) or len(self._variants) == 1
-        return say("about.what_if" if is_what_if else "about.compared", about=describe_content(first))
+        return (_("what-if, {about}") if is_what_if else _("two runs compared, {about}")).format(
+            about=describe_content(first)
+        )
 
     def _ask(self, number: int, texts: StepTexts) -> dict[str, list[int]]:
         """Return step → the indices of the questions before it.
@@ -235,7 +242,7 @@ class _SeveralRuns:
                 yield entry._replace(view=_view_name(0, pass_id))
 
     def _switch(self, hook_id: Hashable, hook: Hook) -> Switch:
-        rows = {row for _, ids in self._aligned for row, other in ids.items() if other == hook_id}
+        rows = {row for _ignored, ids in self._aligned for row, other in ids.items() if other == hook_id}
         return {
             "label": hook.label,
             "on": hook.on,
@@ -251,7 +258,9 @@ def _view_name(number: int, pass_id: int) -> str:
 def _length_note(trace: TraceData) -> Iterable[str]:
     """Yield a note if ``trace`` has more steps than the player shows."""
     if len(trace.rows) > MAX_STEPS:
-        yield say("trace.long", steps=f"{len(trace.rows):,}", shown=f"{MAX_STEPS:,}")
+        yield _("This trace has {steps} steps; the player shows the first {shown}. trace.steps has them all.").format(
+            steps=f"{len(trace.rows):,}", shown=f"{MAX_STEPS:,}"
+        )
 
 
 def _scenes(trace: TraceData, own_hooks: Collection[int], absent_text: str) -> dict[int, Scene]:

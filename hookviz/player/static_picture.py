@@ -4,9 +4,11 @@ import base64
 from collections.abc import Mapping, Sequence
 
 from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
+from hookviz.player.labels import screen_labels
 from hookviz.player.payload import Content, FiringRow, RunContent, UnfiredText
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 
+_PAGE_PICTURE = N_("The autograd graph at the end of the pass")
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect_text")
 UNFIRED_COLUMNS = ("step", "hook", "kind", "on", "why", "advice")
 
@@ -17,7 +19,7 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     Notebooks that are not trusted remove SVG from their outputs. With ``packed``, the picture is an image instead.
     """
     run = initial_run(content)
-    summary = say("page.about", steps=f"{run['steps']:,}")
+    summary = _("The end of the recording: {steps} steps.").format(steps=f"{run['steps']:,}")
     unfired = _unfired_table(run)
     # The table says the same of hooks that did not fire.
     findings = [finding["text"] for finding in content["findings"] if not (unfired and finding.get("unfired"))]
@@ -45,18 +47,18 @@ def _figure_html(content: Content, packed: bool) -> str:
 
 
 def _add_label(svg: str) -> str:
-    return svg.replace("<svg", f'<svg role="img" aria-label="{say("page.picture")}"', 1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{_(_PAGE_PICTURE)}"', 1)
 
 
 def _image_html(svg: str) -> str:
     data = base64.b64encode(svg.encode()).decode()
-    return f'<img alt="{say("page.picture")}" src="data:image/svg+xml;base64,{data}">'
+    return f'<img alt="{_(_PAGE_PICTURE)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _firings_table(content: Content) -> str:
     run = initial_run(content)
     rows = [_firing_cells(firing) for firing in run["firings"]]
-    caption = " · ".join(filter(None, (say("player.firings"), escape_text(run["label"]))))
+    caption = " · ".join(filter(None, (_("Hooks, in the order in which they fire"), escape_text(run["label"]))))
     return _table_html(COLUMNS, rows, caption) if rows else ""
 
 
@@ -66,13 +68,14 @@ def _unfired_table(run: RunContent) -> str:
         return ""
     rows = [_unfired_cells(hook) for hook in run["unfired"]]
     more = f"<p>{escape_text(run['unfired_more'])}</p>" if "unfired_more" in run else ""
-    return _table_html(UNFIRED_COLUMNS, rows, say("player.unfired"), more)
+    return _table_html(UNFIRED_COLUMNS, rows, _("Hooks that did not fire"), more)
 
 
 def _table_html(columns: Sequence[str], rows: Sequence[str], caption: str, below: str = "") -> str:
     """Return a table that scrolls on a narrow screen, with what stands below it."""
     names = [column.removesuffix("_text") for column in columns]
-    head = "".join(f'<th scope="col">{say(f"player.col_{name}")}</th>' for name in names)
+    labels = screen_labels()
+    head = "".join(f'<th scope="col">{labels[f"col_{name}"]}</th>' for name in names)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="hv-scroll">{table}{below}</div>'

@@ -6,10 +6,57 @@ from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.questions.prediction import Question, make_questions
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.payload import Glyph, Reason, StepWords
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.sentences import format_hook_position, format_values, list_sent_gradients, make_sentence, make_title
 from hookviz.trace.values import Value
+
+_REGISTRATIONS = {
+    "tensor_hook": N_(
+        "Kept in {dict}, {place} of {total}. Because {on} is not a leaf, its node {op} has that dict "
+        "as one of its pre-hooks."
+    ),
+    "tensor_hook.leaf": N_(
+        "Kept in {dict}, {place} of {total}. {on} is a leaf: the hook runs when its AccumulateGrad "
+        "receives the gradient."
+    ),
+    "forward_pre_hook": N_("Kept in {dict}, {place} of {total}. It runs before forward, and may return new inputs."),
+    "forward_hook": N_("Kept in {dict}, {place} of {total}. It runs after forward, and may return another output."),
+    "full_backward_pre_hook": N_(
+        "Kept in {dict}, {place} of {total}. It runs before the backward of the module, and may "
+        "return another grad_output."
+    ),
+    "full_backward_hook": N_(
+        "Kept in {dict}, {place} of {total}. It runs when the gradients of the inputs are ready, and "
+        "may return another grad_input."
+    ),
+    "full_backward_hook.early": N_(
+        "Kept in {dict}, {place} of {total}. No input requires a gradient, so it ran early, as soon "
+        "as the gradient of the output was ready. It may return only None."
+    ),
+    "backward_hook": N_(
+        "Kept in {dict}, {place} of {total}. A legacy hook: it sits on the node of the first output "
+        "tensor, and sees only what that node sends."
+    ),
+    "multi_grad_hook": N_("Kept in {dict}, {place} of {total}; torch registered it on each of several tensors."),
+    "step_pre_hook": N_(
+        "Kept in {dict}, {place} of {total}. It runs before the step, and may return new arguments for it."
+    ),
+    "step_post_hook": N_("Kept in {dict}, {place} of {total}. It runs after the step; its return value is not used."),
+    "node_pre_hook": N_("Kept in the {dict}, {place} of {total}."),
+    "node_post_hook": N_("Kept in the {dict}, {place} of {total}."),
+    "post_accumulate_hook": N_("Kept in {dict}, {place} of {total}."),
+}
+"""Kind of a hook → where it is kept, and when it runs."""
+_PLACES = (N_("first"), N_("second"), N_("third"), N_("fourth"))
+"""The places of a hook in its dict."""
+
+
+_SUBJECTS = {
+    "seed": N_("backward pass of {on}"),
+    "call": N_("call of {on}"),
+}
+
 
 _GLYPHS: dict[str, Glyph] = {
     "call": "module",
@@ -30,8 +77,17 @@ _WITHOUT_GRADIENT_BEFORE = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
 """Kinds of step whose input is not the gradient or value of the step before: an optimizer's hook gets none, and a
 pre-hook without ``with_kwargs`` gets only some inputs."""
 
-_ONE_CARD = ("call", "forward", "seed", "arrive", "retain_grad", "accumulate", "returned", "optimizer_step")
-"""Kinds of step that have a card for the value after the step alone, unless they have a value before it."""
+_ONE_CARD = {
+    "call": N_("called with"),
+    "forward": N_("returns"),
+    "seed": N_("the gradient it starts with"),
+    "arrive": N_("the gradient"),
+    "retain_grad": N_("stored in .grad"),
+    "accumulate": ".grad",
+    "returned": N_("returned"),
+    "optimizer_step": N_("parameters"),
+}
+"""Kind of step that has a card for the value after it alone, unless it has a value before it → the label."""
 
 
 class StepTexts:
@@ -60,7 +116,7 @@ class StepTexts:
             "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
             "before": None if before is None else before,
             "after": None if after is None else after,
-            "before_label": say("card.takes" if step.kind == "compute" else "card.before"),
+            "before_label": (_("takes") if step.kind == "compute" else _("before")),
             "after_label": _after_label(step),
             "gradients": _gradient_rows(step, _gradients(step)),
             "registration": _registration(step),
@@ -83,7 +139,10 @@ class StepTexts:
         """
         reasons = self._explainer.reasons(step.index, MAX_GRADIENTS) if step.kind in ("compute", "arrive") else []
         names_target = step.kind == "compute" and len(reasons) > 1
-        texts = [say("part.why", on=reason.on, why=reason.text) if names_target else reason.text for reason in reasons]
+        texts = [
+            _("{on}: {why}").format(on=reason.on, why=reason.text) if names_target else reason.text
+            for reason in reasons
+        ]
         return [
             {"text": text, "source": reason.source or "", "note": reason.note}
             for text, reason in zip(texts, reasons, strict=True)
@@ -112,10 +171,10 @@ def describe_content(trace: TraceData) -> str:
     'backward pass of y'
     """
     if len(trace.lookup.passes) > 1:
-        return say("about.passes", count=f"{len(trace.lookup.passes):,}")
+        return _("{count} passes").format(count=f"{len(trace.lookup.passes):,}")
     kind = "seed" if any(row.kind == "seed" for row in trace.rows) else "call"
     first = next((step for step in trace.steps if step.kind == kind), None)
-    return say(f"about.{kind}", on=first.on) if first else say("player.player")
+    return _(_SUBJECTS[kind]).format(on=first.on) if first else _("hookviz player")
 
 
 def glyph_of(kind: str) -> Glyph:
@@ -145,8 +204,8 @@ def _needs_one_card(step: Step) -> bool:
 
 def _after_label(step: Step) -> str:
     if _needs_one_card(step):
-        return say("card.kept")
-    return say(f"card.{step.kind}" if step.kind in _ONE_CARD else "card.after")
+        return _("before and after")
+    return _(_ONE_CARD.get(step.kind, N_("after")))
 
 
 def _card_text(values: Values) -> str:
@@ -166,19 +225,19 @@ def _gradient_rows(step: Step, gradients: list[tuple[str, Values]]) -> list[tupl
     """Return (source or target, gradient) for the first ``MAX_GRADIENTS`` gradients, and the number of others."""
     rows = [(_endpoint(step, source), _card_text(value)) for source, value in gradients[:MAX_GRADIENTS]]
     if len(gradients) > MAX_GRADIENTS:
-        rows.append(("", say("many.more", count=f"{len(gradients) - MAX_GRADIENTS:,}")))
+        rows.append(("", _("… {count} more").format(count=f"{len(gradients) - MAX_GRADIENTS:,}")))
     return rows
 
 
 def _endpoint(step: Step, source: str) -> str:
     """Return where a gradient comes from or goes to, as a phrase."""
     if step.kind == "full_backward_hook":
-        return say("part.grad_output")
+        return "grad_output"
     if step.kind == "multi_grad_hook":
-        return say("part.of", on=source)
+        return _("of {on}").format(on=source)
     if not source:
-        return say("part.seed")
-    return say("part.to" if step.kind == "compute" else "part.from", on=source)
+        return _("the seed")
+    return (_("to {on}") if step.kind == "compute" else _("from {on}")).format(on=source)
 
 
 def _registration(step: Step) -> str:
@@ -191,12 +250,9 @@ def _registration(step: Step) -> str:
         kind += ".early"
     op = "" if step.node is None else step.trace.ops[step.node]
     leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
-    arguments = {
-        "op": op,
-        "on": step.on,
-        "place": say(f"place.{hook.place}" if hook.place < 4 else "place.n", n=hook.place + 1),
-    }
-    return say(f"kept.{kind}{leaf}", dict=hook.kept_in, total=hook.total, **arguments)
+    place = _(_PLACES[hook.place]) if hook.place < len(_PLACES) else _("number {n}").format(n=hook.place + 1)
+    text = _(_REGISTRATIONS[f"{kind}{leaf}"])
+    return text.format(dict=hook.kept_in, total=hook.total, op=op, on=step.on, place=place)
 
 
 def _present_values(values: Values) -> list[Value]:
@@ -215,7 +271,9 @@ def _next_hook(step: Step, steps: Sequence[Step]) -> str:
     if _position(following.row) != _position(step.row):
         return ""
     label = f"{format_hook_position(following.hook.place)} {following.hook.label}"
-    return say("next.hook", hook=label, on=following.on, value=format_values(following.before))
+    return _("Next: {hook} on {on} sees {value}.").format(
+        hook=label, on=following.on, value=format_values(following.before)
+    )
 
 
 def _position(row: StepRow) -> tuple[int | None, int | None]:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Protocol
 
 from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
+from hookviz.analysis.findings.finding import name_of_severity
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
 from hookviz.picture.grouping.activity import collect_pass_activity
 from hookviz.player.code_texts import CodeTexts
@@ -34,7 +35,7 @@ from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.unfired_texts import UnfiredTexts
 from hookviz.support.interpreter import gc_paused
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_list
 from hookviz.support.messages.languages import current_language, speaking
 from hookviz.support.progress import progress
 from hookviz.trace import TraceData
@@ -139,7 +140,9 @@ class TraceContent:
         content = self._content([*self._pictures.initial_views])
         names, passes = [*self._step_chunk_names()], self.trace.lookup.passes
         entries: list[Entry] = []
-        with progress(say("progress.preparing", n="{n}", total="{total}"), len(names) + len(passes)) as tick:
+        with progress(
+            _("Preparing the player: {n} of {total}").format(n="{n}", total="{total}"), len(names) + len(passes)
+        ) as tick:
             for name in names:
                 self._add_chunk(content, name)
                 tick()
@@ -162,9 +165,19 @@ class TraceContent:
         for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
             self._add_chunk(content, name)
         if len(steps) > OUTPUT_CHUNKS:
-            content["notes"].append(say("trace.brief.steps", steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}"))
+            content["notes"].append(
+                _(
+                    "This output holds only the first {steps} steps. trace.player() shows all of them while its "
+                    "kernel runs, and trace.to_html() makes a page with all of them."
+                ).format(steps=f"{OUTPUT_CHUNKS * CHUNK_SIZE:,}")
+            )
         if len(boxes) > most:
-            content["notes"].append(say("trace.brief.boxes", boxes=most))
+            content["notes"].append(
+                _(
+                    "In this output only the first {boxes} boxes can be opened. trace.player() opens the others "
+                    "while its kernel runs, and a page made with trace.to_html() opens all of them."
+                ).format(boxes=most)
+            )
         return content
 
     def chunk_names(self) -> Iterator[str]:
@@ -278,19 +291,24 @@ class TraceContent:
         """Yield a note for each limit that leaves something out."""
         passes = self.trace.lookup.passes
         if firing_count < len(self.trace.firings):
-            yield say("trace.firings", count=f"{len(self.trace.firings):,}", shown=f"{firing_count:,}")
+            yield _("{count} hooks fired; the table shows the first {shown}.").format(
+                count=f"{len(self.trace.firings):,}", shown=f"{firing_count:,}"
+            )
         pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
         if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
-            yield say("trace.unreached", most=MAX_UNREACHED_NODES)
+            yield _(
+                "A pass reached only a small part of its graph. Its picture shows that part and, of the "
+                "rest, the {most} nodes nearest to where the pass began."
+            ).format(most=MAX_UNREACHED_NODES)
 
 
 def _finding_text(trace: TraceData, finding: Finding) -> FindingText:
     """Return the text of a finding and its step; a finding that no step shows leads to the first step."""
-    where = "" if finding.step is None else say("finding.step", step=finding.step + 1)
-    severity = say(f"trouble.severity.{finding.severity}")
-    head = join("join.list", [describe_pass(trace, finding), where, severity, finding.when])
+    where = "" if finding.step is None else _("Step {step}").format(step=finding.step + 1)
+    severity = name_of_severity(finding.severity)
+    head = join_list([describe_pass(trace, finding), where, severity, finding.when])
     text: FindingText = {
-        "text": say("finding.note", head=head, sentence=finding.sentence),
+        "text": _("{head}: {sentence}").format(head=head, sentence=finding.sentence),
         "step": finding.step or 0,
     }
     if finding.kind == "unfired":

@@ -5,8 +5,9 @@ from functools import cached_property
 
 from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
 from hookviz.player.payload import RunContent, UnfiredText
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import TraceData
+from hookviz.trace.hooks import name_of_kind
 
 MAX_UNFIRED = 50
 """The most hooks that the list names, and that have a reason on their pins; ``trace.unfired`` has all."""
@@ -29,20 +30,24 @@ class UnfiredTexts:
         if self._listed:
             run["unfired"] = [_make_row(hook) for hook in self._listed]
         if self._left_out:
-            key = "page.unfired_more" if self._left_out > 1 else "page.unfired_more_one"
-            run["unfired_more"] = say(key, count=f"{self._left_out:,}")
+            key = (
+                N_("{count} more hooks did not fire: trace.unfired lists all of them.")
+                if self._left_out > 1
+                else N_("1 more hook did not fire: trace.unfired lists all of them.")
+            )
+            run["unfired_more"] = _(key).format(count=f"{self._left_out:,}")
 
 
 def _say_why(hook: UnfiredHook) -> str:
-    fact = say("finding.unfired", hook=hook.hook.label, on=hook.on)
-    return join("join.sentences", [fact, hook.sentence, hook.advice])
+    fact = _("{hook} on {on} did not fire.").format(hook=hook.hook.label, on=hook.on)
+    return join_sentences([fact, hook.sentence, hook.advice])
 
 
 def _make_row(hook: UnfiredHook) -> UnfiredText:
     return {
         "step": -1 if hook.step is None else hook.step,
         "hook": hook.hook.label,
-        "kind": say(f"census.{hook.hook.kind}"),
+        "kind": name_of_kind(hook.hook.kind),
         "on": hook.on,
         "why": hook.sentence,
         "advice": hook.advice,

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, get_args
 import torch
 
 from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
+from hookviz.recorder.compatibility_texts import GAPS, LOSSES, RELIANCES, USES
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
 from hookviz.support.columns import count_columns, pad
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.version import VERSION
 
 
@@ -38,39 +39,43 @@ class Report:
         """Yield the lines of the report as text for a person."""
         yield _versions_line()
         yield ""
-        rows = [(say(f"torch.use.{use}"), self._format_use(use)) for use in get_args(Use)]
-        width = max(count_columns(label) for label, _ in rows)
+        rows = [(_(USES[use]), self._format_use(use)) for use in get_args(Use)]
+        width = max(count_columns(label) for label, _ignored in rows)
         yield from (f"  {pad(label, width)}  {state}" for label, state in rows)
         yield ""
         total, found = self.checked.total(), [*self.gaps, *self.mismatches]
         yield from (mismatch.text for mismatch in found)
         yield from [""] * bool(found)
         if self.mismatches:
-            yield say("torch.bad", count=len(self.mismatches), total=total)
+            yield _(
+                "Different: {count} of {total} points. Use a release of PyTorch that hookviz was tested "
+                "with, or look for a newer hookviz."
+            ).format(count=len(self.mismatches), total=total)
         elif self.gaps:
-            yield say("torch.good.gaps", count=len(self.gaps), total=total)
+            yield _("{count} of {total} points need a newer PyTorch; all others are as hookviz expects.").format(
+                count=len(self.gaps), total=total
+            )
         else:
-            yield say("torch.good", total=total)
+            yield _("All {total} points are as hookviz expects.").format(total=total)
 
     def _format_use(self, use: Use) -> str:
         """Return how many points of a use were checked, and how many of them differ or are missing."""
         total = self.checked[use]
         differing, missing = (sum(found.use == use for found in list_) for list_ in (self.mismatches, self.gaps))
         if differing:
-            return say("torch.differs", count=differing, total=total)
-        return say("torch.gaps", count=missing, total=total) if missing else say("torch.as_expected", total=total)
+            return _("{total} points, different: {count}").format(count=differing, total=total)
+        return (
+            _("{total} points, {count} of them in a newer PyTorch only").format(count=missing, total=total)
+            if missing
+            else _("{total} points, as expected").format(total=total)
+        )
 
 
 def _versions_line() -> str:
     first, last = TESTED
-    return say(
-        "torch.versions",
-        torch=torch.__version__,
-        python=platform.python_version(),
-        hookviz=VERSION,
-        first=first,
-        last=last,
-    )
+    return _(
+        "PyTorch {torch}, Python {python}, hookviz {hookviz}. hookviz was tested with PyTorch {first} to {last}."
+    ).format(torch=torch.__version__, python=platform.python_version(), hookviz=VERSION, first=first, last=last)
 
 
 def check_torch() -> Report:
@@ -97,36 +102,46 @@ def _needs_newer_torch(internal: Internal) -> bool:
 
 def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
     """Yield the mismatch of one internal, if there is one."""
-    owner, _, name = internal.path.rpartition(".")
-    is_attribute, loss = internal.kind == "attribute", say(f"torch.loss.{internal.use}")
+    owner, _ignored, name = internal.path.rpartition(".")
+    is_attribute, loss = internal.kind == "attribute", _(LOSSES[internal.use])
     if _needs_newer_torch(internal):
-        missing = say(f"torch.gap.{name}", since=internal.since)
+        missing = _(GAPS[name]).format(since=internal.since)
     else:
-        missing = say("torch.missing", path=internal.path, since=internal.since, loss=loss)
+        missing = _("{path} is missing (hookviz expects it from PyTorch {since} on). {loss}").format(
+            path=internal.path, since=internal.since, loss=loss
+        )
     try:
         resolved = resolve(owner if is_attribute else internal.path)
     except LookupError:
         yield Mismatch(internal.use, missing)
         return
     except Exception as error:  # importing this module of torch fails here
-        yield Mismatch(internal.use, say("torch.unloadable", path=internal.path, error=repr(error), loss=loss))
+        yield Mismatch(
+            internal.use,
+            _("{path} cannot be loaded ({error}). {loss}").format(path=internal.path, error=repr(error), loss=loss),
+        )
         return
     if is_attribute and not _mentions(resolved, name):
         yield Mismatch(internal.use, missing)
     elif not matches_kind(internal.kind, resolved):
         kinds = {"kind": internal.kind, "found": type(resolved).__name__}
-        yield Mismatch(internal.use, say("torch.changed", path=internal.path, **kinds, loss=loss))
+        yield Mismatch(
+            internal.use,
+            _("{path} is not a {kind} any more, but a {found}. {loss}").format(path=internal.path, **kinds, loss=loss),
+        )
 
 
 def _behaviour_mismatches(behaviour: Behaviour) -> Iterator[Mismatch]:
     """Yield the mismatch of one behaviour, if there is one."""
-    relies, loss = say(f"torch.relies.{behaviour.name}"), say(f"torch.loss.{behaviour.use}")
+    relies, loss = _(RELIANCES[behaviour.name]), _(LOSSES[behaviour.use])
     try:
         if not behaviour.holds():
-            yield Mismatch(behaviour.use, say("torch.untrue", relies=relies, loss=loss))
+            yield Mismatch(behaviour.use, _("No longer true: {relies} {loss}").format(relies=relies, loss=loss))
     except Exception as error:
         raised = f"{type(error).__name__}: {error}"
-        yield Mismatch(behaviour.use, say("torch.raised", relies=relies, error=raised, loss=loss))
+        yield Mismatch(
+            behaviour.use, _("This raised {error}: {relies} {loss}").format(relies=relies, error=raised, loss=loss)
+        )
 
 
 def _mentions(owner: Any, name: str) -> bool:

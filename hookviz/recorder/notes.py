@@ -57,7 +57,7 @@ class Notes:
         if pair is not None:
             self.add_packing_hook(pair[0])
         if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func itself forbids them
-            self.say("note.saved.disabled", message=why_saved_tensor_hooks_are_forbidden())
+            self.say("saved.disabled", message=why_saved_tensor_hooks_are_forbidden())
 
     def add_hooks_that_begin(self, hooks: saved_tensors_hooks) -> None:
         """Note saved-tensor hooks that begin now, if torch does not show later for which nodes they packed."""
@@ -67,4 +67,4 @@ class Notes:
     def add_packing_hook(self, hook: Any) -> None:
         """Note a saved-tensor hook of the user's. Checkpointing's own are left out, since its calls are marked."""
         if getattr(hook, "__module__", "") != "torch.utils.checkpoint":
-            self.say("note.saved", hook=describe_function(hook)[0])
+            self.say("saved", hook=describe_function(hook)[0])

@@ -10,7 +10,7 @@ import torch
 from hookviz.api.trace import Trace
 from hookviz.autograd.variable_names import validate_names
 from hookviz.support.atomic_files import to_path
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type
 from hookviz.trace.value_rows import StatisticsMode
 
@@ -47,17 +47,39 @@ class RecordOptions:
         """
         for model in self.models:
             if not isinstance(model, torch.nn.Module):
-                raise TypeError(say("error.record.type", kind=describe_type(model)))
+                raise TypeError(
+                    _("record() takes the modules to follow, or nothing to follow all; this is {kind}.").format(
+                        kind=describe_type(model)
+                    )
+                )
         validate_names(self.names)
-        _check_count("every", self.every)
+        _check_count(
+            self.every,
+            N_("every=n records one of every n passes: n is a whole number of at least 1, not {count}."),
+        )
         if self.keep is not None:
-            _check_count("keep", self.keep)
+            _check_count(
+                self.keep,
+                N_("keep is how many passes to keep, a whole number of at least 1 or None for all, not {count}."),
+            )
         if self.until is not None and self.until != "nan" and not callable(self.until):
-            raise _wrong_kind(self.until)(say("error.until", until=repr(self.until)))
+            raise _wrong_kind(self.until)(
+                _(
+                    'until says when to stop recording: "nan", a function that takes the trace and returns true '
+                    "or false, or None, not {until}."
+                ).format(until=repr(self.until))
+            )
         if self.statistics not in ("all", "norm", None):
-            raise _wrong_kind(self.statistics)(say("error.statistics", which=repr(self.statistics)))
+            raise _wrong_kind(self.statistics)(
+                _(
+                    'statistics chooses what to read of tensors with many numbers: "all", "norm", or None for '
+                    "the rule; not {which}."
+                ).format(which=repr(self.statistics))
+            )
         if not isinstance(self.cuts, bool):
-            raise TypeError(say("error.flag", name="cuts", kind=describe_type(self.cuts)))
+            raise TypeError(
+                _("{name} is either True or False; this is {kind}.").format(name="cuts", kind=describe_type(self.cuts))
+            )
         self.find_trouble_file()
 
     def find_trouble_file(self) -> Path | None:
@@ -72,17 +94,26 @@ class RecordOptions:
             return None
         file = to_path(self.on_trouble).absolute()
         if file.suffix.lower() not in TROUBLE_SUFFIXES:
-            raise ValueError(say("error.on_trouble", path=str(self.on_trouble)))
+            raise ValueError(
+                _(
+                    "on_trouble is the file to write: its name must end in .html (a page) or .json (the saved "
+                    "trace), and {path} does not."
+                ).format(path=str(self.on_trouble))
+            )
         if not file.parent.is_dir():
-            raise FileNotFoundError(say("error.on_trouble.folder", path=str(self.on_trouble), folder=str(file.parent)))
+            raise FileNotFoundError(
+                _("on_trouble cannot write {path}: there is no folder {folder}. Create it first.").format(
+                    path=str(self.on_trouble), folder=str(file.parent)
+                )
+            )
         return file
 
 
-def _check_count(name: str, count: Any) -> None:
-    """Check a number of passes."""
+def _check_count(count: Any, fault: str) -> None:
+    """Check a number of passes; ``fault`` is the error for another ``count``."""
     is_number = isinstance(count, int) and not isinstance(count, bool)
     if not is_number or count < 1:
-        raise (ValueError if is_number else TypeError)(say(f"error.{name}", **{name: repr(count)}))
+        raise (ValueError if is_number else TypeError)(_(fault).format(count=repr(count)))
 
 
 def _wrong_kind(choice: object) -> type[Exception]:

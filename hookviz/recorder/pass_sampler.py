@@ -59,4 +59,4 @@ class PassSampler:
         """Note how many passes were left out."""
         if self.every > 1 and self._begun_passes:
             recorded = -(-self._begun_passes // self.every)
-            notes.say("note.every", every=self.every, recorded=recorded, begun=self._begun_passes)
+            notes.say("every", every=self.every, recorded=recorded, begun=self._begun_passes)

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from hookviz.api.trace import Trace
 from hookviz.autograd import variable_names
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.warning import HookvizWarning
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
+
+_RECORD_UNUSED = N_(
+    "Nothing is recorded: record() only records in a with block. Write: with hv.record(net) as "
+    "trace: and call the model in the block."
+)
 
 
 class RecordBlock:
@@ -42,7 +47,9 @@ class RecordBlock:
     def __enter__(self) -> Trace:
         self._unused.detach()
         if self._entered:
-            raise RuntimeError(say("error.record.again"))
+            raise RuntimeError(
+                _("This recording has been used: call record() again, as in: with hv.record(net) as trace:")
+            )
         self._entered = True
         recording = self._make()
         self._write_exception = recording.write_exception
@@ -71,7 +78,7 @@ class RecordBlock:
         finalizer = self._finalizer
         pending = None if finalizer is None else finalizer.peek()
         if finalizer is not None and pending is not None:
-            _, end, arguments, _ = pending
+            _ignored, end, arguments, _ignored = pending
             end(*arguments)
             finalizer.detach()  # after ``end``: if that is interrupted, the end of the block repeats it
 
@@ -81,19 +88,31 @@ class RecordBlock:
         if error is not None and write is not None:
             write(error)
 
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+    def __call__(self, *_ignored: Any, **__: Any) -> NoReturn:
         """Refuse to be used as a decorator, since nobody would get the trace.
 
         Raises:
             TypeError: always.
         """
         self._unused.detach()
-        raise TypeError(say("error.record.decorator"))
+        raise TypeError(
+            _(
+                "record() is not a decorator: you would never get the trace. Write: with hv.record(net) as "
+                "trace: and call the function in the block."
+            )
+        )
 
     def __repr__(self) -> str:
-        return say("record.entered" if self._entered else "record.unused")
+        return (
+            _(
+                "This recording has started or ended. Its trace is the variable after 'as': with "
+                "hv.record(net) as trace:"
+            )
+            if self._entered
+            else _(_RECORD_UNUSED)
+        )
 
 
 def _warn_unused(file: str, line: int) -> None:
     """Warn that a block was never entered. ``weakref.finalize`` calls this, also when a script ends."""
-    warnings.warn_explicit(say("record.unused"), HookvizWarning, file, line)
+    warnings.warn_explicit(_(_RECORD_UNUSED), HookvizWarning, file, line)

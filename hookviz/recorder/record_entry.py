@@ -12,7 +12,7 @@ from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace.value_rows import StatisticsMode
 
 
@@ -108,7 +108,12 @@ def new_recording(options: RecordOptions) -> Recording:
     """
     require_internals()
     if torch_patches.own_recording() is not None:
-        raise RuntimeError(say("error.nested"))
+        raise RuntimeError(
+            _(
+                "record() is already observing this thread: one recording can hold several passes. Leave the "
+                "outer with block first, or remove the inner one."
+            )
+        )
     options.check()
     return Recording(options)
 

@@ -151,13 +151,13 @@ class Recording:
         self.passes.close()
         self.sampler.add_notes(notes)
         if self.missed_passes:
-            notes.say("note.elsewhere")
+            notes.say("elsewhere")
         if self.missed_calls:
-            notes.say("note.elsewhere.calls")
+            notes.say("elsewhere.calls")
         if not self.trace.rows and not self.trace.remarks:
             notes.say("trace.empty")
         if self._reads_norms:
-            notes.say("note.statistics")
+            notes.say("statistics")
         self.session.guard(self._close_components)
         self.trace.close()
 

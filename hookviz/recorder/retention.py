@@ -90,6 +90,6 @@ class Retention:
             self._pass_numbers = [number - count for number in self._pass_numbers[excess:]]
             self._dropped_count += excess
             self._on_renumber(renumbered)
-        note = Note.of("note.dropped", dropped=self._dropped_count, kept=len(self._pass_numbers))
+        note = Note.of("dropped", dropped=self._dropped_count, kept=len(self._pass_numbers))
         self.trace.remarks = [remark for remark in self.trace.remarks if remark != self._note] + [note]
         self._note = note

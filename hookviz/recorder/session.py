@@ -37,7 +37,7 @@ class Session:
         """Before an outermost call or pass: with very many values, read only the norm of large tensors from now on."""
         if self.trace.statistics is None and len(self.trace.values) > VERY_MANY:
             self.trace.statistics = "norm"
-            self.notes.say("note.statistics.many", most=f"{VERY_MANY:,}")
+            self.notes.say("statistics.many", most=f"{VERY_MANY:,}")
 
     def is_own_thread(self) -> bool:
         """Return whether the calling thread is the one that began the recording."""

@@ -407,7 +407,7 @@ def _switch_region(region: RegionSwitch) -> None:
         # The compiler reads the code of what it compiles, and recompiles where that has changed.
         _restore_instrumented()
         for other in _open_recordings - {recording, *_recordings_before_regions[thread]}:
-            other.session.notes.say("note.compiled.elsewhere")
+            other.session.notes.say("compiled.elsewhere")
     if recording is not None:
         if recording.sampler.is_recording():
             recording.guard(recording.calls.compiled_region_begins, region)

@@ -8,7 +8,7 @@ from hookviz.api.trace import Trace
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.notes import Notes, warn_user
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import Note, TraceData
 
 
@@ -33,15 +33,15 @@ class TroubleFile:
                 self.notes.add(note)
             return
         with suppress(Exception):  # stderr may be missing or closed
-            print(say("trouble.file.written", reason=reason, path=str(self.path)), file=sys.stderr)
+            print(_("hookviz: {reason} Wrote {path}.").format(reason=reason, path=str(self.path)), file=sys.stderr)
 
     def write_exception(self, error: Exception) -> None:
         """Write the file because ``error`` left the block."""
         if not self._is_done:
             with suppress(Exception):  # the text of an exception is the user's code
                 text = f"{type(error).__name__}: {error}".partition("\n")[0]
-                self.notes.say("note.raised", error=text)
-                self.write(say("trouble.file.raised", error=text))
+                self.notes.say("raised", error=text)
+                self.write(_("The with block raised {error}.").format(error=text))
 
     def _save(self) -> None:
         """Write the page or the saved trace."""

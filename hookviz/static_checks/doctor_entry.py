@@ -6,18 +6,21 @@ from typing import Any
 
 from torch.nn import Module
 
+from hookviz.analysis.findings.finding import name_of_severity
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
+from hookviz.static_checks.finding_texts import KIND_NAMES
 from hookviz.static_checks.function_rules import find_in_function
 from hookviz.static_checks.hook_rules import find_in_hooks
 from hookviz.static_checks.hook_syntax import read_hook
 from hookviz.static_checks.model_rules import find_in_model
 from hookviz.static_checks.registered_hooks import NamedModel
 from hookviz.static_checks.static_finding import StaticFinding, rank_finding
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_sentences
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
+from hookviz.trace.hooks import name_of_kind
 
 
 class Checkup(Table[StaticFinding]):
@@ -25,8 +28,8 @@ class Checkup(Table[StaticFinding]):
 
     def __init__(self, findings: Iterable[StaticFinding], scope: str) -> None:
         self._scope = scope
-        head = [say(f"table.{name}") for name in ("severity", "on", "trouble", "what")]
-        nothing = join("join.sentences", [say("doctor.nothing"), scope])
+        head = [_("severity"), _("on"), _("problem"), _("finding")]
+        nothing = join_sentences([_("Nothing was found."), scope])
         super().__init__(sorted(findings, key=rank_finding), head, _cells_of, nothing)
 
     def __repr__(self) -> str:
@@ -73,9 +76,20 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
         with DisableTorchFunction():
             findings = [*find_in_hooks(model), *_find_in_functions(model), *find_in_model(model)]
         counts = {"hooks": len(model.hooks), "modules": len(model.modules), "parameters": len(model.parameters)}
-        return Checkup(findings, say("doctor.scope.model", **{name: f"{count:,}" for name, count in counts.items()}))
+        return Checkup(
+            findings,
+            _(
+                "Checked: the hooks ({hooks}), modules ({modules}) and parameters ({parameters}) as they are "
+                "now. Not checked: which hooks fire, what they change, and the gradients. For these, record "
+                'a pass: "with hookviz.record(model) as trace:".'
+            ).format(**{name: f"{count:,}" for name, count in counts.items()}),
+        )
     if not callable(thing) or isinstance(thing, type):
-        raise TypeError(say("error.doctor.type", kind=describe_type(thing)))
+        raise TypeError(
+            _("doctor() takes a model (a torch.nn.Module) or a hook function; this is {kind}.").format(
+                kind=describe_type(thing)
+            )
+        )
     return Checkup(find_in_function(thing), _describe_scope(thing))
 
 
@@ -83,9 +97,16 @@ def _describe_scope(function: Callable[..., Any]) -> str:
     """Say what was looked at of a function, and for which kind of hook it was taken."""
     name, hook = describe_function(function).label, read_hook(function)
     if hook is None:
-        return say("doctor.scope.no_source", name=name)
-    kind = say(f"census.{hook.kind}") if hook.kind else say("doctor.kind.unknown")
-    return say("doctor.scope.function", name=name, kind=kind)
+        return _(
+            "Checked: the parameters of {name}; Python has no source for it. To see what it does, "
+            'register it and record a pass: "with hookviz.record() as trace:".'
+        ).format(name=name)
+    kind = name_of_kind(hook.kind) if hook.kind else _("hook of unknown kind")
+    return _(
+        "Checked: the parameters and the source of {name}, treated as a {kind} because of its "
+        "parameters. Not checked: whether it fires, and what it changes. To see these, register it "
+        'and record a pass: "with hookviz.record() as trace:".'
+    ).format(name=name, kind=kind)
 
 
 def _find_in_functions(model: NamedModel) -> Iterator[StaticFinding]:
@@ -101,5 +122,5 @@ def _find_in_functions(model: NamedModel) -> Iterator[StaticFinding]:
 
 
 def _cells_of(finding: StaticFinding) -> Sequence[str]:
-    severity, kind = say(f"trouble.severity.{finding.severity}"), say(f"doctor.what.{finding.kind}")
+    severity, kind = name_of_severity(finding.severity), _(KIND_NAMES[finding.kind])
     return severity, finding.on, kind, finding.sentence

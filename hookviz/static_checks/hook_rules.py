@@ -12,7 +12,6 @@ from hookviz.recorder.torch.compiled_regions import is_compile_wrapper
 from hookviz.static_checks.late_binding import find_late_binding
 from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
-from hookviz.support.messages import join
 from hookviz.trace import MODULE_HOOK_KINDS
 
 
@@ -83,7 +82,7 @@ def _find_tied(model: NamedModel) -> Iterator[StaticFinding]:
     for hook in model.hooks:
         names = model.parameters.get(id(hook.owner), ([], None))[0]
         if len(names) > 1 and hook.kind in ("tensor_hook", "post_accumulate_hook"):
-            yield make_finding("tied", "remark", hook.on, hook=hook.label, names=join("join.equals", names))
+            yield make_finding("tied", "remark", hook.on, hook=hook.label, names=" = ".join(names))
 
 
 def _find_compiled(model: NamedModel) -> Iterator[StaticFinding]:

@@ -9,7 +9,7 @@ from torch import nn
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.static_checks.registered_hooks import NamedModel
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_list
 
 _MODE_CLASSES = (
     nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm,
@@ -52,7 +52,7 @@ def _nonfinite_kind(tensor: torch.Tensor) -> str | None:
 def _find_shared_memory(model: NamedModel) -> Iterator[StaticFinding]:
     """Two parameters whose numbers lie in the same memory."""
     spans = sorted(_memory_spans(model))
-    for (_, end, name), (start, _, other) in pairwise(spans):
+    for (_ignored, end, name), (start, _ignored, other) in pairwise(spans):
         if start < end:
             yield make_finding("shared_memory", "warning", other, other=name)
 
@@ -93,5 +93,5 @@ def _find_partly_frozen(model: NamedModel) -> Iterator[StaticFinding]:
 def _list_names(names: Sequence[str]) -> str:
     """List the first names, and how many more there are."""
     more = len(names) - MAX_LISTED_NAMES
-    listed = join("join.list", names[:MAX_LISTED_NAMES])
-    return say("doctor.more", names=listed, count=f"{more:,}") if more > 0 else listed
+    listed = join_list(names[:MAX_LISTED_NAMES])
+    return _("{names} and {count} more").format(names=listed, count=f"{more:,}") if more > 0 else listed

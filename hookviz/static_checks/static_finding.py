@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookviz.analysis.findings import SEVERITIES
-from hookviz.support.messages import say
+from hookviz.static_checks.finding_texts import SENTENCES
+from hookviz.support.messages import _
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class StaticFinding:
 
 def make_finding(kind: str, severity: str, on: str, **parts: Any) -> StaticFinding:
     """Make a finding with the sentence of its kind; ``parts`` fill its placeholders besides ``on``."""
-    return StaticFinding(on, severity, kind, say(f"doctor.{kind}", on=on, **parts))
+    return StaticFinding(on, severity, kind, _(SENTENCES[kind]).format(on=on, **parts))
 
 
 def rank_finding(finding: StaticFinding) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hookviz.static_checks.hook_syntax import HookSyntax
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.support.columns import truncate
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_sentences
 from hookviz.support.printable import make_printable
 
 _ADDING = ("append", "appendleft", "add", "insert", "put")
@@ -32,9 +32,13 @@ def find_stored_values(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
             if kind is None or kind in found or _root_name(container) in {*local, *hook.roles}:
                 continue
             found.add(kind)
-            sentence_of_growth = say("doctor.grows", container=_shown(container)) if grows else ""
+            sentence_of_growth = (
+                _("{container} grows with every call: empty it between passes.").format(container=_shown(container))
+                if grows
+                else ""
+            )
             finding = make_finding(kind, "remark", label, code=_shown(value))
-            sentence = join("join.sentences", [finding.sentence, sentence_of_growth])
+            sentence = join_sentences([finding.sentence, sentence_of_growth])
             yield StaticFinding(finding.on, finding.severity, finding.kind, sentence)
 
 

@@ -3,7 +3,7 @@
 from typing import Any, get_origin
 
 from hookviz.storage.schema import DamagedError, NumberText, check_file, shorten_fault
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.progress import progress_if_long
 from hookviz.trace import TraceData
 from hookviz.trace.cells import Change, declared_columns, declared_tables, make_change, marks_of, row_type_of
@@ -19,13 +19,15 @@ def decode_trace(data: Any) -> TraceData:
     try:
         return _decode_file(check_file(data))
     except RecursionError:
-        raise DamagedError(say("damaged.nested")) from None
+        raise DamagedError(_("its lists are nested too deeply")) from None
 
 
 def _decode_file(file: Any) -> TraceData:
     tables = declared_tables()
     sizes = {name: _count_rows(getattr(file, name), declared) for name, declared in tables.items()}
-    with progress_if_long(say("progress.reading", n="{n}", total="{total}"), sum(sizes.values())) as tick:
+    with progress_if_long(
+        _("Reading the file: {n} of {total}").format(n="{n}", total="{total}"), sum(sizes.values())
+    ) as tick:
         decoded = {}
         for name, declared in tables.items():
             decoded[name] = _decode_table(getattr(file, name), declared, sizes[name])
@@ -66,11 +68,11 @@ def _decode_column(row_type: Any, name: str, declared: Any, table: Any, count: i
 def _choose_decoder(declared: Any) -> Change | None:
     """Return the function that decodes a number that JSON may not be able to write, or a tuple with names."""
     if Nested() in marks_of(declared):
-        return lambda x, _: _decode_setting(x)
+        return lambda x, _ignored: _decode_setting(x)
     if declared is Any or declared is float:
-        return lambda x, _: _decode_number(x)
+        return lambda x, _ignored: _decode_number(x)
     if isinstance(declared, type) and declared_columns(declared):
-        return lambda x, _: declared(*x)
+        return lambda x, _ignored: declared(*x)
     return None
 
 
@@ -92,4 +94,4 @@ def _read_number(text: Any) -> complex:
     try:
         return complex(text) if "j" in text else float(text)
     except (TypeError, ValueError):
-        raise DamagedError(say("damaged.number", text=shorten_fault(repr(text)))) from None
+        raise DamagedError(_("{text} is not a number").format(text=shorten_fault(repr(text)))) from None

@@ -10,18 +10,22 @@ from typing import Any
 from hookviz.storage.format import FORMAT, MAX_FILE_SIZE, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, VERSION
 from hookviz.support.atomic_files import to_path
 from hookviz.support.interpreter import gc_paused
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.printable import make_printable
 from hookviz.support.progress import progress_if_long
 from hookviz.trace import TraceData
 from hookviz.trace.cells import declared_columns, declared_tables, is_long, row_type_of
+
+_ERROR_LOAD_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that trace.save(...) wrote.")
 
 
 @gc_paused()
 def encode_trace(trace: TraceData) -> dict[str, Any]:
     """Convert ``trace`` to JSON types. Tables become columns, which take less space than one object per row."""
     tables = declared_tables()
-    with progress_if_long(say("progress.writing", n="{n}", total="{total}"), _count_cells(trace)) as tick:
+    with progress_if_long(
+        _("Making the file: {n} of {total}").format(n="{n}", total="{total}"), _count_cells(trace)
+    ) as tick:
         encoded = {name: _encode_table(getattr(trace, name), declared, tick) for name, declared in tables.items()}
     return {"format": FORMAT, "version": VERSION, **encoded}
 
@@ -90,7 +94,7 @@ def read_trace(path: str | Path) -> TraceData:
     except DamagedError as error:
         fault = str(error)
     if fault:
-        raise ValueError(say("error.load.broken", path=name, why=fault))
+        raise ValueError(_("{path} is a damaged trace: {why}. Save it again.").format(path=name, why=fault))
     return trace
 
 
@@ -99,15 +103,24 @@ def _read_bytes(path: Path, name: str) -> bytes:
     try:
         status = path.stat()
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise ValueError(say("error.load.kind", path=name))
+            raise ValueError(
+                _("{path} is not an ordinary file: load a file that trace.save(...) wrote.").format(path=name)
+            )
         if status.st_size > MAX_FILE_SIZE:
-            raise ValueError(say("error.load.large", path=name, most=f"{MAX_FILE_SIZE // 2**20:,}"))
+            raise ValueError(
+                _(
+                    "{path} is larger than {most} MB, and hookviz does not read larger files. Record less: "
+                    "hv.record(keep=...) keeps the last passes."
+                ).format(path=name, most=f"{MAX_FILE_SIZE // 2**20:,}")
+            )
         with path.open("rb") as file:
             return file.read(status.st_size)
     except FileNotFoundError:
-        raise FileNotFoundError(say("error.load.missing", path=name)) from None
+        raise FileNotFoundError(
+            _("There is no file {path}: check the name, or save a trace there with trace.save(...).").format(path=name)
+        ) from None
     except OSError as error:
-        raise type(error)(say("error.load.read", path=name, why=error.strerror)) from None
+        raise type(error)(_("{path} cannot be read: {why}.").format(path=name, why=error.strerror)) from None
 
 
 class _ConstantError(ValueError):
@@ -115,7 +128,7 @@ class _ConstantError(ValueError):
 
 
 def _refuse_constant(constant: str) -> None:
-    raise _ConstantError(say("damaged.constant", name=constant))
+    raise _ConstantError(_("{name} is not a number in JSON").format(name=constant))
 
 
 def _parse_json(content: bytes, name: str) -> Any:
@@ -123,12 +136,18 @@ def _parse_json(content: bytes, name: str) -> Any:
     try:
         data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (UnicodeDecodeError, json.JSONDecodeError, _ConstantError, RecursionError) as error:
-        raise ValueError(say("error.load.json", path=name, why=error)) from None
+        raise ValueError(_(_ERROR_LOAD_JSON).format(path=name, why=error)) from None
     except ValueError:  # Python refuses whole numbers of more than 4,300 digits
-        raise ValueError(say("error.load.json", path=name, why=say("damaged.digits"))) from None
+        raise ValueError(_(_ERROR_LOAD_JSON).format(path=name, why=_("a number has too many digits"))) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
-        raise ValueError(say("error.load.format", path=name))
+        raise ValueError(
+            _("{path} is not a trace: it is JSON, but trace.save(...) did not write it.").format(path=name)
+        )
     if data["version"] > VERSION:
         version = data["version"] if data["version"] < 10**6 else "…"
-        raise ValueError(say("error.load.newer", path=name, version=version, known=VERSION))
+        raise ValueError(
+            _(
+                "{path} is a trace of version {version}; this hookviz reads version {known}. Update hookviz to open it."
+            ).format(path=name, version=version, known=VERSION)
+        )
     return data

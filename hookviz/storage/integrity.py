@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from hookviz.storage.schema import shorten_fault
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace import (
     FORWARD_HOOK_KINDS,
     HOOK_KINDS,
@@ -24,6 +24,9 @@ from hookviz.trace import (
 from hookviz.trace.cells import find_broken_references
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import flatten_numbers
+
+_DAMAGED_ROW = N_("row {index} of {table} points to something that is not in the file")
+
 
 MAX_CALL_DEPTH = 300
 """The most module calls inside each other; Python's own recursion limit allows about as many."""
@@ -58,7 +61,7 @@ def find_fault(trace: TraceData) -> str:
 
 
 def _check_references(trace: TraceData) -> Iterator[str]:
-    return (say("damaged.row", table=table, index=index) for table, index in find_broken_references(trace))
+    return (_(_DAMAGED_ROW).format(table=table, index=index) for table, index in find_broken_references(trace))
 
 
 # -- the passes and their graph
@@ -66,36 +69,40 @@ def _check_references(trace: TraceData) -> Iterator[str]:
 
 def _check_passes(trace: TraceData) -> Iterator[str]:
     if len(trace.hooked) != len(trace.roots):
-        yield say("damaged.passes", hooked=len(trace.hooked), roots=len(trace.roots))
+        yield _("it lists hooks for {hooked} passes, and starting points for {roots}").format(
+            hooked=len(trace.hooked), roots=len(trace.roots)
+        )
     if len(trace.pass_numbers) != len(trace.roots):
-        yield say("damaged.pass_numbers", numbers=len(trace.pass_numbers), roots=len(trace.roots))
+        yield _("it numbers {numbers} passes, and has starting points for {roots}").format(
+            numbers=len(trace.pass_numbers), roots=len(trace.roots)
+        )
     if any(later <= earlier for earlier, later in pairwise(trace.pass_numbers)):
-        yield say("damaged.pass_numbers.order")
+        yield _("the numbers of its passes do not increase")
     for number, hooks in enumerate(trace.hooked):
         if len(set(hooks)) < len(hooks):
-            yield say("damaged.hooked.twice", number=number)
+            yield _("pass {number} lists a hook twice").format(number=number)
 
 
 def _check_graph(trace: TraceData) -> Iterator[str]:
     next_nodes: dict[int, list[int]] = {}
-    for (start, _), (end, _) in trace.edges.items():
+    for (start, _ignored), (end, _ignored) in trace.edges.items():
         next_nodes.setdefault(start, []).append(end)
     try:
         TopologicalSorter(next_nodes).prepare()
     except CycleError as error:
-        yield say("damaged.cycle", node=error.args[1][0])
+        yield _("the graph has a cycle: a gradient would come back to node {node}").format(node=error.args[1][0])
 
 
 def _check_saved(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.saved):
         if not _is_valid_setting(row.plain):
-            yield say("damaged.setting", index=index)
+            yield _("row {index} of saved holds something that is not a setting of an op").format(index=index)
 
 
 def _is_valid_setting(plain: Any) -> bool:
     """Whether ``plain`` is a number, a text, None, or a tuple of these within the limits of size and depth."""
     count, level = 0, [plain]
-    for _ in range(MAX_SETTING_DEPTH):
+    for _ignored in range(MAX_SETTING_DEPTH):
         count += len(level)
         if count > MAX_SETTING_SIZE:
             return False
@@ -120,7 +127,7 @@ def _check_updates(trace: TraceData) -> Iterator[str]:
     for index, update in enumerate(trace.updates):
         is_real = not any(isinstance(rate, complex) for rate in update.rates)
         if not (is_real and trace.rows[update.step].kind == "optimizer_step"):
-            yield say("damaged.row", table="updates", index=index)
+            yield _(_DAMAGED_ROW).format(table="updates", index=index)
 
 
 # -- modules and hooks
@@ -130,17 +137,17 @@ def _check_calls(trace: TraceData) -> Iterator[str]:
     depths: list[int] = []
     for index, row in enumerate(trace.calls):
         if row.parent is not None and row.parent >= index:
-            yield say("damaged.row", table="calls", index=index)
+            yield _(_DAMAGED_ROW).format(table="calls", index=index)
             return
         depths.append(1 if row.parent is None else 1 + depths[row.parent])
         if depths[-1] > MAX_CALL_DEPTH:
-            yield say("damaged.depth", index=index, most=MAX_CALL_DEPTH)
+            yield _("call {index} lies inside more than {most} others").format(index=index, most=MAX_CALL_DEPTH)
 
 
 def _check_hooks(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.hook_rows):
         if not _has_valid_holder(row):
-            yield say("damaged.row", table="hook_rows", index=index)
+            yield _(_DAMAGED_ROW).format(table="hook_rows", index=index)
 
 
 def _has_valid_holder(row: HookRow) -> bool:
@@ -196,7 +203,10 @@ def _check_steps(trace: TraceData) -> Iterator[str]:
             and _has_valid_hook(trace, row)
             and _has_valid_details(trace, row, index)
         ):
-            yield say("damaged.step", index=index, kind=row.kind)
+            yield _(
+                "step {index}, of the kind {kind}, lacks something that such a step needs, or points to "
+                "something that is not in the file"
+            ).format(index=index, kind=row.kind)
 
 
 def _has_valid_values(row: StepRow) -> bool:
@@ -241,13 +251,13 @@ def _has_valid_details(trace: TraceData, row: StepRow, index: int) -> bool:
 
 
 def _check_values(trace: TraceData) -> Iterator[str]:
-    for index, (shape, dtype, _, numbers, statistics, note) in enumerate(trace.values):
+    for index, (shape, dtype, _ignored, numbers, statistics, note) in enumerate(trace.values):
         if numbers is None and statistics is None and note is None:
-            yield say("damaged.value.nothing", index=index)
+            yield _("value {index} is empty: it has no numbers, no statistics and no note").format(index=index)
         elif note is None and _get_number_range(dtype) is None:
-            yield say("damaged.dtype", index=index, dtype=dtype)
+            yield _("value {index} has a dtype that torch does not have: {dtype}").format(index=index, dtype=dtype)
         elif numbers is not None and not (_has_shape(numbers, shape) and _has_dtype(numbers, dtype)):
-            yield say("damaged.numbers", index=index)
+            yield _("the numbers of value {index} do not fit its shape or its dtype").format(index=index)
 
 
 def _has_shape(numbers: Any, shape: Sequence[int]) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from hookviz.storage.format import FORMAT, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, VERSION
 from hookviz.support.columns import truncate
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
 from hookviz.trace.cells import declared_columns, declared_tables, row_type_of
 from hookviz.trace.columns import AtMost, Between, Long, OneOf
@@ -122,12 +122,12 @@ def check_file(data: Any) -> Any:
     except msgspec.ValidationError as error:
         raise DamagedError(_reword_error(str(error))) from None
     except UnicodeEncodeError:  # a lone surrogate in place of a literal
-        raise DamagedError(say("damaged.surrogate")) from None
+        raise DamagedError(_("it holds half of a character where text is expected")) from None
     for name, table in _get_tables(file).items():
         optional = table.__struct_fields__[len(table.__struct_fields__) - len(table.__struct_defaults__) :]
         columns = {column: len(getattr(table, column)) for column in table.__struct_fields__}
         if len({length for column, length in columns.items() if length or column not in optional}) > 1:
-            raise DamagedError(say("damaged.columns", table=name))
+            raise DamagedError(_("the columns of {table} differ in length").format(table=name))
     return file
 
 
@@ -154,7 +154,7 @@ def _reword_error(message: str) -> str:
     >>> _reword_error("Expected `int | null`, got `str` - at `$.rows.hook[3]`")
     'rows.hook[3]: expected a whole number or null, got a text'
     """
-    fault, _, where = message.partition(" - at ")
+    fault, _ignored, where = message.partition(" - at ")
     fault = fault.replace("Object missing required field", "there is no").replace("enum value", "value")
     fault = re.sub("`([^`]*)`", lambda quoted: _name_json_types(quoted[1]), fault)
     fault = f"{fault[:1].lower()}{fault[1:]}"

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.printable import describe_type, make_printable
 
 
@@ -29,7 +29,9 @@ def write_atomically(content: str | bytes, path: str | Path) -> None:
         else:
             _replace_file(Path(os.path.realpath(target)), data)
     except OSError as error:
-        raise type(error)(say("error.write", path=path, why=error.strerror or error)) from None
+        raise type(error)(
+            _("{path} cannot be written: {why}.").format(path=path, why=error.strerror or error)
+        ) from None
 
 
 def to_path(path: object) -> Path:
@@ -40,10 +42,18 @@ def to_path(path: object) -> Path:
         ValueError: ``path`` contains a null character, which no system allows.
     """
     if not isinstance(path, str | PathLike):
-        raise TypeError(say("error.path", kind=describe_type(path)))
+        raise TypeError(
+            _('A path is a string such as "pass.json", or a pathlib.Path; this is {kind}.').format(
+                kind=describe_type(path)
+            )
+        )
     result = Path(path)
     if "\0" in str(result):
-        raise ValueError(say("error.path.null", path=make_printable(str(result))))
+        raise ValueError(
+            _("{path} is not the path of a file: it contains a null character.").format(
+                path=make_printable(str(result))
+            )
+        )
     return result
 
 

@@ -1,6 +1,6 @@
 """``hookviz.language``: which language hookviz speaks."""
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.messages.languages import LANGUAGES, current_language, find_language, set_language
 
 
@@ -40,5 +40,9 @@ def check_language(name: object) -> str:
     """
     found = find_language(name) if isinstance(name, str) else None
     if found is None:
-        raise ValueError(say("error.language", given=repr(name), known=", ".join(map(repr, LANGUAGES))))
+        raise ValueError(
+            _("hookviz does not speak {given}. It speaks: {known}.").format(
+                given=repr(name), known=", ".join(map(repr, LANGUAGES))
+            )
+        )
     return found

@@ -3,7 +3,9 @@
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
+
+_ERROR_TORCH = N_('hookviz.{name} needs PyTorch, which is not installed: install it with "pip install torch".')
 
 
 def is_torch_installed() -> bool:
@@ -21,7 +23,7 @@ def make_stand_in(name: str) -> type:
     ImportError: hookviz.record needs PyTorch, which is not installed: install it with "pip install torch".
     """
 
-    def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise ImportError(say("error.torch", name=name), name="torch")
+    def refuse(*_ignored: Any, **__: Any) -> NoReturn:
+        raise ImportError(_(_ERROR_TORCH).format(name=name), name="torch")
 
-    return type(name, (), {"__new__": refuse, "__doc__": say("error.torch", name=name), "__module__": "hookviz"})
+    return type(name, (), {"__new__": refuse, "__doc__": _(_ERROR_TORCH).format(name=name), "__module__": "hookviz"})

@@ -1,6 +1,6 @@
 """Make texts from users' programs safe to display: on one line, without invisible characters."""
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 
 def make_printable(text: str) -> str:
@@ -19,4 +19,4 @@ def describe_type(x: object) -> str:
     ('a list', 'an int')
     """
     kind = type(x).__name__
-    return say("name.an_object" if kind[0] in "aeiouAEIOU" else "name.an_object.consonant", kind=kind)
+    return (_("an {kind}") if kind[0] in "aeiouAEIOU" else _("a {kind}")).format(kind=kind)

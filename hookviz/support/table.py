@@ -5,7 +5,7 @@ from html import escape
 from typing import Generic, TypeVar, overload
 
 from hookviz.support.columns import count_columns, pad, wrap
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
 from hookviz.support.terminal import find_terminal_width
 
@@ -91,7 +91,8 @@ class Table(Sequence[RowT], Generic[RowT]):
 
     def _repr_html_(self) -> str:
         if not self._rows:
-            return f'<p class="hv-table">{escape(self._nothing or say("table.nothing"))}</p>'
+            nothing = self._nothing or _("None.")
+            return f'<p class="hv-table">{escape(nothing)}</p>'
         head = "".join(f'<th scope="col" style="text-align: left">{escape(cell)}</th>' for cell in self._head)
         rows = "".join("<tr>" + "".join(map(_render_cell, line)) + "</tr>" for line in self.texts())
         return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'

@@ -13,9 +13,12 @@ from hookviz.autograd import graph, module_tree
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing import hooks
 from hookviz.recorder import record
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type
 from hookviz.trace import HOOK_KINDS, Hook
+from hookviz.trace.hooks import name_of_kind
+
+_ERROR_ASSERT_MODEL = N_("The model must be a torch.nn.Module; this is {kind}.")
 
 
 def assert_gradients_reach(model: Module, loss: torch.Tensor, *, except_: str | Iterable[str] = ()) -> None:
@@ -52,15 +55,25 @@ def assert_gradients_reach(model: Module, loss: torch.Tensor, *, except_: str | 
     with DisableTorchFunction():
         names = _names_of_parameters(model)
         expected = {key: known for key, known in names.items() if known[1].requires_grad}
-        excluded = _excluded_names([name for known, _ in names.values() for name in known], except_)
+        excluded = _excluded_names([name for known, _ignored in names.values() for name in known], except_)
         reached = _reached_leaves(loss)
-        missing = [known for key, (known, _) in expected.items() if key not in reached and excluded.isdisjoint(known)]
+        missing = [
+            known for key, (known, _ignored) in expected.items() if key not in reached and excluded.isdisjoint(known)
+        ]
     if missing:
         parts = {"missing": f"{len(missing):,}", "total": f"{len(expected):,}"}
-        listed = [f"  {join('join.equals', known)}" for known in missing]
-        reached_names = [name for key, (known, _) in names.items() if key in reached for name in known]
+        listed = [f"  {' = '.join(known)}" for known in missing]
+        reached_names = [name for key, (known, _ignored) in names.items() if key in reached for name in known]
         gap = _describe_gap(loss, [known[0] for known in missing], reached_names)
-        raise AssertionError("\n".join([say("assert.unreached", **parts), *listed, gap]))
+        raise AssertionError(
+            "\n".join(
+                [
+                    _("The loss does not reach {missing} of {total} parameters that require grad:").format(**parts),
+                    *listed,
+                    gap,
+                ]
+            )
+        )
 
 
 def assert_hooks_fire(model: Module, run: Callable[[], object], *, except_: str | Iterable[str] = ()) -> None:
@@ -93,24 +106,30 @@ def assert_hooks_fire(model: Module, run: Callable[[], object], *, except_: str 
     """
     __tracebackhide__ = True
     if not isinstance(model, Module):
-        raise TypeError(say("error.assert.model", kind=describe_type(model)))
+        raise TypeError(_(_ERROR_ASSERT_MODEL).format(kind=describe_type(model)))
     if not callable(run):
-        raise TypeError(say("error.assert.run", kind=describe_type(run)))
+        raise TypeError(
+            _("run must be a function without arguments that runs the model; this is {kind}.").format(
+                kind=describe_type(run)
+            )
+        )
     registered = [hook for hook in hooks(model) if hook.kind in HOOK_KINDS and "global" not in hook.flags]
     excluded = _excluded_names([hook.name for hook in registered], except_)
     with record(model) as trace:
         run()
     silent = [row for row in _find_silent(registered, trace) if row.name not in excluded]
     if silent:
-        head = say("assert.silent", silent=f"{len(silent):,}", total=f"{len(registered):,}")
+        head = _("{silent} of {total} hooks did not fire:").format(
+            silent=f"{len(silent):,}", total=f"{len(registered):,}"
+        )
         raise AssertionError("\n".join([head, *map(_describe_hook, silent)]))
 
 
 def _check_types(model: object, loss: object) -> None:
     if not isinstance(model, Module):
-        raise TypeError(say("error.assert.model", kind=describe_type(model)))
+        raise TypeError(_(_ERROR_ASSERT_MODEL).format(kind=describe_type(model)))
     if not isinstance(loss, torch.Tensor):
-        raise TypeError(say("error.assert.loss", kind=describe_type(loss)))
+        raise TypeError(_("The loss must be a tensor; this is {kind}.").format(kind=describe_type(loss)))
 
 
 def _names_of_parameters(model: Module) -> dict[int, tuple[list[str], torch.nn.Parameter]]:
@@ -132,22 +151,35 @@ def _excluded_names(names: Collection[str], except_: str | Iterable[str]) -> set
     found: set[str] = set()
     for pattern in [except_] if isinstance(except_, str) else except_:
         if not isinstance(pattern, str):
-            raise TypeError(say("error.assert.pattern", kind=describe_type(pattern)))
+            raise TypeError(
+                _('except_ takes names or patterns such as "head.*"; this is {kind}.').format(
+                    kind=describe_type(pattern)
+                )
+            )
         matching = {name for name in names if fnmatchcase(name, pattern)}
         if not matching:
-            listed = join("join.list", dict.fromkeys(names)) or say("name.none")
-            raise ValueError(say("error.assert.unmatched", pattern=pattern, names=listed))
+            listed = join_list(dict.fromkeys(names)) or "None"
+            raise ValueError(
+                _("No name matches the pattern {pattern} in except_. The names are: {names}.").format(
+                    pattern=pattern, names=listed
+                )
+            )
         found |= matching
     return found
 
 
 def _reached_leaves(loss: torch.Tensor) -> set[int]:
     """Return the ``id`` of each leaf that a backward pass from ``loss`` reaches."""
-    root, _ = graph.edge_of(loss)
+    root, _ignored = graph.edge_of(loss)
     try:
         nodes = [] if root is None else graph.reachable_nodes([root])
     except graph.TooDeep:
-        raise ValueError(say("error.draw.deep", deepest=f"{graph.MAX_DEPTH:,}")) from None
+        raise ValueError(
+            _(
+                "This graph has more than {deepest} nodes in a row, too many to hold safely. Take a tensor "
+                "nearer to the leaves."
+            ).format(deepest=f"{graph.MAX_DEPTH:,}")
+        ) from None
     leaves = {id(leaf) for node in nodes if (leaf := graph.leaf_of(node)) is not None}
     graph.release(nodes)
     return leaves
@@ -156,10 +188,18 @@ def _reached_leaves(loss: torch.Tensor) -> set[int]:
 def _describe_gap(loss: torch.Tensor, missing: Sequence[str], reached: Collection[str]) -> str:
     """Say where the way to the parameters ends, as far as the names of the parameters tell."""
     if not loss.requires_grad:
-        return say("assert.no_history")
+        return _("The loss has no history: it was computed under torch.no_grad() or was detached.")
     outermost = dict.fromkeys(_outermost_unreached(name, reached) for name in missing)
     modules = [module for module in outermost if module]
-    return say("assert.gap", modules=join("join.list", modules)) if modules else say("assert.gap.unused")
+    return (
+        _(
+            "No parameter of {modules} is reached: the graph is cut on the way from there to the loss. "
+            "Look for detach(), .item(), .data, torch.no_grad() or a hook that replaces the output, and "
+            "for modules that forward does not call."
+        ).format(modules=join_list(modules))
+        if modules
+        else _("Other parameters of the same modules are reached: forward probably does not use these.")
+    )
 
 
 def _outermost_unreached(name: str, reached: Collection[str]) -> str:
@@ -185,6 +225,6 @@ def _key_of(hook: Hook) -> tuple[Any, ...]:
 
 
 def _describe_hook(row: UnfiredHook) -> str:
-    text = say("leaks.hook", kind=say(f"census.{row.hook.kind}"), hook=row.hook.label, on=row.on)
-    place = say("leaks.where", where=row.hook.where) if row.hook.where else ""
+    text = _("{kind} {hook} on {on}").format(kind=name_of_kind(row.hook.kind), hook=row.hook.label, on=row.on)
+    place = _(" ({where})").format(where=row.hook.where) if row.hook.where else ""
     return f"  {text}{place}\n    {row.sentence} {row.advice}"

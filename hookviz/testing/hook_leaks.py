@@ -22,8 +22,9 @@ from hookviz.recorder.torch.hook_dicts import (
     optimizer_hook_dicts,
     tensor_hook_dicts,
 )
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _
 from hookviz.trace import Hook
+from hookviz.trace.hooks import name_of_kind
 
 _HOLDERS = (Module, Optimizer, torch.Tensor)
 """The classes whose objects keep hooks."""
@@ -71,11 +72,27 @@ class LeakWatch:
         left = self.find(names)
         if not left:
             return ""
-        lines = [say("leaks.hook", kind=_describe_kind(hook), hook=hook.label, on=hook.on) for hook in left]
-        places = [say("leaks.where", where=hook.where) if hook.where else "" for hook in left]
+        lines = [
+            _("{kind} {hook} on {on}").format(kind=_describe_kind(hook), hook=hook.label, on=hook.on) for hook in left
+        ]
+        places = [_(" ({where})").format(where=hook.where) if hook.where else "" for hook in left]
         listed = [f"  {line}{place}" for line, place in zip(lines, places, strict=True)]
-        head = say("leaks.one") if len(left) == 1 else say("leaks.many", count=len(left))
-        return "\n".join([head, *listed, say("leaks.remedy")])
+        head = (
+            _("This test left a hook behind:")
+            if len(left) == 1
+            else _("This test left {count} hooks behind:").format(count=len(left))
+        )
+        return "\n".join(
+            [
+                head,
+                *listed,
+                _(
+                    "A hook that stays also runs in the tests that follow. Keep the handle that the registration "
+                    'returns and call remove() on it, or register the hook in a "with" statement. If the hook is '
+                    "meant to stay, mark the test with @pytest.mark.hookviz_leaks(False)."
+                ),
+            ]
+        )
 
     def find(self, names: Mapping[str, object]) -> list[Hook]:
         """List the hooks left behind; ``names`` are the variables after which their owners are named."""
@@ -112,7 +129,7 @@ class LeakWatch:
 
 
 def _describe_kind(hook: Hook) -> str:
-    return say(f"census.{hook.kind}")
+    return name_of_kind(hook.kind)
 
 
 def _dicts_of(holder: Any, name: str) -> Iterator[HookDict]:
@@ -162,7 +179,7 @@ class _OwnerNames:
         for name, value in variables.items():
             self._add_tree(name, value)
         modules = [holder for holder in _live_holders() if isinstance(holder, Module)]
-        inner = {id(child) for module in modules for _, child in module_tree.children(module)}
+        inner = {id(child) for module in modules for _ignored, child in module_tree.children(module)}
         for module in modules:
             if id(module) not in inner:
                 self._add_tree(type(module).__name__, module)
@@ -183,5 +200,5 @@ class _OwnerNames:
         if id(holder) in self._names:
             return self._names[id(holder)]
         if isinstance(holder, torch.Tensor):
-            return say("leaks.tensor", shape=join("join.values", map(str, holder.shape)))
+            return _("a tensor of shape ({shape})").format(shape=", ".join(map(str, holder.shape)))
         return type(holder).__name__

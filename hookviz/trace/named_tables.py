@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.support.source_code import Source
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
@@ -59,8 +59,8 @@ class NamedTables(TraceTables):
         source = Source(row.name, row.file, row.line, row.text, row.mark)
         is_on_tensor = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
         is_unnamed = is_on_tensor and (row.node, row.output) not in self.naming.tensors
-        variant = ".unnamed" if is_unnamed else ".global" if "global" in row.flags else ""
-        return Hook(on, row.kind, source, say(f"dict.{row.kind}{variant}", on=on), *place, row.flags)
+        kept_in = _name_dict(row.kind, on, is_unnamed=is_unnamed, is_global="global" in row.flags)
+        return Hook(on, row.kind, source, kept_in, *place, row.flags)
 
     def place(self, index: int, pass_id: int | None) -> HookPlace:
         """Return the place of a hook in its dict when a pass ran; among the hooks of all passes if that is None."""
@@ -74,22 +74,22 @@ class NamedTables(TraceTables):
 
     def optimizer(self, index: int | None) -> str:
         """Return the name of an optimizer; None is all optimizers."""
-        return say("name.optimizers") if index is None else self.optimizers[index].name
+        return _("all optimizers") if index is None else self.optimizers[index].name
 
     def module(self, index: int | None) -> str:
         """Return the name of a module; None is all modules."""
-        return say("name.modules") if index is None else self.modules[index].name
+        return _("all modules") if index is None else self.modules[index].name
 
     def call(self, index: int) -> str:
         """Return the name of a module call: that of its module, with a number if it is not the first call."""
         row = self.calls[index]
         name = self.module(row.module)
-        return name if row.number < 2 else say("name.call", module=name, number=row.number)
+        return name if row.number < 2 else _("{module} (call {number})").format(module=name, number=row.number)
 
     def name(self, node: int | None, output: int | None = None) -> str:
         """Return the name of the tensor at an ``output`` of a node, or of the node itself; "" without a node."""
         if node in self.outside:
-            return say("name.outside", name=self._get_graph_name(node, output))
+            return _("{name} (not recorded)").format(name=self._get_graph_name(node, output))
         return self._get_graph_name(node, output)
 
     def _get_graph_name(self, node: int | None, output: int | None) -> str:
@@ -100,10 +100,10 @@ class NamedTables(TraceTables):
         if output is not None and tensor is not None:
             return tensor
         if tensor is not None:
-            return say("name.node", op=op, tensor=tensor)
+            return _("{op} ({tensor})").format(op=op, tensor=tensor)
         if output is not None and op == "AccumulateGrad":
-            return say("name.leaf", number=node)
-        return say("name.number", op=op, number=node) if op in naming.repeated else op
+            return _("leaf #{number}").format(number=node)
+        return f"{op} #{node}" if op in naming.repeated else op
 
     def outputs(self, node: int) -> list[int]:
         """Return the outputs of ``node`` to which an edge leads, or at which a pass begins."""
@@ -163,8 +163,46 @@ class NamedTables(TraceTables):
             TypeError: ``step`` is not an integer.
         """
         if isinstance(step, bool) or not isinstance(step, int):
-            raise TypeError(say("error.step.type", kind=type(step).__name__))
+            raise TypeError(_("A step is a whole number counted from 0, not {kind}.").format(kind=type(step).__name__))
         if not -len(self.rows) <= step < len(self.rows):
-            key = "error.step" if self.rows else "error.step.empty"
-            raise IndexError(say(key, step=step, last=len(self.rows) - 1))
+            key = (
+                N_("There is no step {step}: this trace has the steps 0 to {last}.")
+                if self.rows
+                else N_(
+                    "There is no step {step}: this trace holds no steps, because no backward pass ran inside record()."
+                )
+            )
+            raise IndexError(_(key).format(step=step, last=len(self.rows) - 1))
         return step % len(self.rows)
+
+
+_DICTS = {
+    "tensor_hook": "_backward_hooks",
+    "multi_grad_hook": "_backward_hooks",
+    "post_accumulate_hook": "_post_accumulate_grad_hooks",
+    "forward_pre_hook": "_forward_pre_hooks",
+    "forward_hook": "_forward_hooks",
+    "full_backward_pre_hook": "_backward_pre_hooks",
+    "full_backward_hook": "_backward_hooks",
+    "backward_hook": "_backward_hooks",
+    "step_pre_hook": "_optimizer_step_pre_hooks",
+    "step_post_hook": "_optimizer_step_post_hooks",
+}
+"""Kind of a hook → the attribute of its owner that holds it."""
+_GLOBAL_OPTIMIZER_DICTS = {
+    "step_pre_hook": "torch.optim.optimizer._global_optimizer_pre_hooks",
+    "step_post_hook": "torch.optim.optimizer._global_optimizer_post_hooks",
+}
+
+
+def _name_dict(kind: str, on: str, *, is_unnamed: bool, is_global: bool) -> str:
+    """Name the dict that holds a hook, as code if there is code that reaches it."""
+    if kind == "node_pre_hook":
+        return _("pre-hooks of {on}").format(on=on)
+    if kind == "node_post_hook":
+        return _("hooks of {on}").format(on=on)
+    if is_global:
+        return _GLOBAL_OPTIMIZER_DICTS.get(kind) or f"torch.nn.modules.module._global{_DICTS[kind]}"
+    if is_unnamed:
+        return _("{dict} of a tensor without a name ({on})").format(dict=_DICTS[kind], on=on)
+    return f"{on}.{_DICTS[kind]}"

@@ -1,41 +1,190 @@
-"""Sentences as data: a key of the message table and its arguments, so that they can be shown in any language."""
+"""Notes of a trace as facts: what could not be observed, and why. They are said when a trace is shown."""
 
 from typing import Any, NamedTuple
 
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace.columns import LongText
+from hookviz.trace.hooks import name_of_kind
 
-PART_NOTES = ("note.part", "note.part.forward")
+PART_NOTES = ("part", "part.forward")
 """Notes that only a part of a model was recorded."""
 
 VERBATIM = "verbatim"
-"""The key of a text that does not come from the message table, such as the repr of a user's object."""
+"""The fact of a text that is shown as it is, such as the repr of a user's object."""
+
+_TEXTS: dict[str, str] = {
+    "compiled.elsewhere": N_(
+        "A function compiled by torch.compile ran in a thread that this recording does not follow: "
+        "calls and passes that began while it ran were not observed."
+    ),
+    "elsewhere": N_(
+        "A backward pass ran in another thread than the recording, which follows its own: call record() in that thread."
+    ),
+    "elsewhere.calls": N_(
+        "A module was called in another thread than the recording, which follows its own: call record() in that thread."
+    ),
+    "saved": N_(
+        "Saved-tensor hooks are in use ({hook}). hookviz does not observe them: torch runs only the "
+        "pair that was entered last, and an observing pair would take its place."
+    ),
+    "saved.disabled": N_("Saved-tensor hooks are disabled here ({message}), so there are none to observe."),
+    "unfollowed": N_(
+        "Hooks of this kind are not recorded ({kind}, on {on}), so the trace does not show whether "
+        "they ran. hv.hooks() lists them."
+    ),
+    "uncalled.compiled": N_(
+        "No call of {model} was seen: it may have run inside a compiled region, which hookviz cannot "
+        "look into. Record the object that torch.compile returned, or the model itself, uncompiled."
+    ),
+    "uncalled": N_(
+        "{model} was not called inside record(). Call it as a function, such as {model}(x): calling "
+        "only its forward() runs no hooks and is not observed."
+    ),
+    "part.forward": N_(
+        "What was given to record() is a part of a model, {outer}. This trace holds its calls; "
+        "everything else ran unobserved, hooks included."
+    ),
+    "part": N_(
+        "What was given to record() is a part of a model, {outer}. This trace holds its calls and, "
+        "of each backward pass, the nodes that they made ({seen} of {nodes} in the last one). "
+        "Everything else ran unobserved, hooks included: gradients come in from nodes that are not "
+        "shown, and go out to nodes marked as not recorded."
+    ),
+    "scaled": N_(
+        "A GradScaler scaled losses: where a step gives a scale, its gradients are larger than those "
+        "of the loss itself by that factor."
+    ),
+    "rank": N_(
+        "This was recorded on rank {rank} of {ranks} (ranks count from 0). It does not show what the other ranks did."
+    ),
+    "every": N_(
+        "record(every=...) recorded {recorded} of {begun} backward passes, one of every {every} from "
+        "the first on; the others ran unobserved."
+    ),
+    "statistics.many": N_(
+        "This recording holds more than {most} values: of tensors with more than 64 numbers, only "
+        'the norm was read from then on. record(statistics="all") reads all statistics.'
+    ),
+    "statistics": N_(
+        'For tensors with more than 64 numbers, record(statistics="norm") read only the norm, and '
+        "whether NaN or Inf is among them. Minimum, maximum, mean and zeros are known only where the "
+        "norm was not finite."
+    ),
+    "cuts": N_(
+        "record(cuts=True) ran a function of hookviz at each op of its thread. This switched off "
+        "PyTorch's fast path for transformers, and warnings of PyTorch may name a line of hookviz. "
+        "It did not follow ops in compiled or scripted code, in hooks of a backward pass or in other "
+        "threads, nor numbers that Python or numpy computed with."
+    ),
+    "cuts.many": N_("record(cuts=True) followed the first {most} ops that cut a gradient; there were more."),
+    "cuts.large": N_(
+        "record(cuts=True) looked at {most} nodes of a larger graph: an op may cut off more "
+        "parameters than the trace says."
+    ),
+    "until.gradient": N_(
+        'record(until="nan") stopped the recording after pass {number}, in which the gradient of '
+        "{on} held NaN or Inf. What ran after it was not observed."
+    ),
+    "until.output": N_(
+        'record(until="nan") stopped the recording after pass {number}: before it, {on} returned NaN '
+        "or Inf. What ran after it was not observed."
+    ),
+    "until.loss": N_(
+        'record(until="nan") stopped the recording after pass {number}: {on}, where it began, held '
+        "NaN or Inf. What ran after it was not observed."
+    ),
+    "until.function": N_(
+        "record(until=...) stopped the recording after pass {number}, because the function returned "
+        "true. What ran after it was not observed."
+    ),
+    "until.error": N_("The function of record(until=...) raised {error} after pass {number}. The recording goes on."),
+    "raised": N_("The with block ended with an exception, {error}. The trace holds what was recorded up to then."),
+    "dropped": N_(
+        "record(keep=...) kept the last {kept} passes and dropped the {dropped} before them, with their forward steps."
+    ),
+    "module_hooks": N_(
+        "hookviz remembers {most} hooks on modules that were not called, and {count} more were "
+        "registered: the trace may not list them."
+    ),
+    "unfired": N_("{count} hooks did not fire; the trace lists {most} of them."),
+    "removals": N_(
+        "hookviz remembers {most} removed hooks, and {count} more were removed: the trace does not "
+        "show which of them never fired."
+    ),
+    "redacted.source": N_("The source of the hooks and the names of their files are left out of this page."),
+    "redacted.values": N_(
+        "The numbers are left out of this page: you see the shapes, the order of steps, and which "
+        "hook changed a gradient, but not by how much. Findings about gradients need the numbers, so "
+        "there are none."
+    ),
+    "redacted.notes": N_("Notes that may quote them are left out, too: {count}."),
+    "redacted.value": N_("(left out)"),
+    "redacted.unobserved": N_("Something here could not be observed; the reason is left out."),
+    "value.more": N_("{count} more, not recorded one by one"),
+    "value.unknown": N_("not shown ({why})"),
+    "value.hidden": N_("not shown ({kind} tensor)"),
+    "trace.unseen": N_(
+        "{hook} was added while {on} ran, in a way that hookviz could not notice. It was not "
+        "observed, and may have changed the output of {on}."
+    ),
+    "trace.empty": N_(
+        "Nothing was recorded: no backward pass ran inside record(). Call .backward() or "
+        "torch.autograd.grad() in the with block."
+    ),
+    "trace.deep": N_(
+        "The graph has more than {deepest} nodes in a row; the pass ran unobserved, because such a "
+        "long chain can crash Python when it is freed. Record a part of it."
+    ),
+    "trace.trouble": N_("Part of this pass could not be observed ({error}). The pass itself ran unchanged."),
+    "trace.trouble.call": N_("A call of {module} could not be observed ({error}). The call itself ran unchanged."),
+    "trace.grows": N_(
+        "This recording holds {steps} steps of {passes} backward passes, about 1 KB each, and grows "
+        "with every pass. Keep only the last passes with record(keep=10), record one pass of many "
+        "with record(every=100), or end the with block after the passes that you want to see."
+    ),
+    "trace.grows.calls": N_(
+        "This recording holds {steps} steps of {calls} calls of models, about 1 KB each, and grows "
+        "with every call. End the with block after the calls that you want to see, or give record() "
+        "a part of the model."
+    ),
+    "trace.grows.keep": N_("record(keep={keep}) counts backward passes, and none has begun: it keeps every call."),
+    "trouble.file.failed": N_("hookviz could not write {path} ({error}). The trace is still in your program."),
+    "whatif.raised": N_("The function raised {error}"),
+    "why.real": N_("Only the real part is taken, because the tensor is real."),
+    "why.summed": N_("Summed over the broadcast dimension(s) {dims}."),
+}
+"""Fact → the sentence that says it."""
 
 
 class Note(NamedTuple):
-    """A sentence that a trace holds.
+    """A fact that a trace holds.
 
-    >>> Note.of("note.rank", rank=0, ranks=2).text
+    >>> Note.of("rank", rank=0, ranks=2).text
     'This was recorded on rank 0 of 2 (ranks count from 0). It does not show what the other ranks did.'
     """
 
-    key: str
-    arguments: tuple[tuple[str, LongText], ...] = ()
+    fact: str
+    details: tuple[tuple[str, LongText], ...] = ()
 
     @classmethod
-    def of(cls, key: str, **arguments: Any) -> "Note":
-        """Make a note from a key of the message table and its arguments."""
-        return cls(key, tuple((name, str(value)) for name, value in arguments.items()))
+    def of(cls, fact: str, **details: Any) -> "Note":
+        """Make a note of a fact and its details."""
+        return cls(fact, tuple((name, str(value)) for name, value in details.items()))
 
     @classmethod
     def verbatim(cls, text: str) -> "Note":
-        """Make a note from a text that is not in the message table."""
+        """Make a note that is shown as it is."""
         return cls(VERBATIM, (("text", text),))
 
     @property
     def text(self) -> str:
-        """The sentence; a note with an unknown key, from a newer hookviz, is shown as its key and arguments."""
+        """The sentence; a note of an unknown fact, from a newer hookviz, is shown as the fact and its details."""
+        details = dict(self.details)
+        if self.fact == VERBATIM:
+            return details.get("text", "")
+        if self.fact == "unfollowed":
+            details["kind"] = name_of_kind(details.get("kind", ""))
         try:
-            return say(self.key, **dict(self.arguments))
-        except (KeyError, ValueError, IndexError):
-            return f"{self.key}: {dict(self.arguments)}"
+            return _(_TEXTS[self.fact]).format(**details)
+        except KeyError:
+            return f"{self.fact}: {dict(self.details)}"

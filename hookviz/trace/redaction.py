@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
 from hookviz.trace.cells import LOST, Change, change_tables, make_change, marks_of
 from hookviz.trace.columns import Secret, Shows
@@ -31,7 +31,9 @@ def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> Tra
     """
     for name, flag in (("source", source), ("values", values)):
         if not isinstance(flag, bool):
-            raise TypeError(say("error.flag", name=name, kind=describe_type(flag)))
+            raise TypeError(
+                _("{name} is either True or False; this is {kind}.").format(name=name, kind=describe_type(flag))
+            )
     if source and values:
         return trace
     remarks = [] if source else [Note.of("redacted.source")]
@@ -52,7 +54,7 @@ def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> Tra
 def _choose_secret(secrets: Set[Secret], declared: Any) -> Change | None:
     """Return the change of a cell that shows one of ``secrets``: it is lost."""
     shown = next((mark.secrets for mark in marks_of(declared) if isinstance(mark, Shows)), ())
-    return (lambda *_: LOST) if secrets & set(shown) else None
+    return (lambda *_ignored: LOST) if secrets & set(shown) else None
 
 
 def _name_without_source(name: str) -> str:
@@ -63,7 +65,7 @@ def _name_without_source(name: str) -> str:
 
 
 def _without_numbers(row: ValueRow) -> ValueRow:
-    shape, dtype, device, *_ = row
+    shape, dtype, device, *_ignored = row
     return (shape, dtype, device, None, None, Note.of("redacted.value"))
 
 

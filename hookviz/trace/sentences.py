@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
+from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
+from hookviz.trace.step_texts import SENTENCES, TITLES
 from hookviz.trace.steps import Part, Step, make_step
 from hookviz.trace.values import Value, Values
+
+_MANY_MORE = N_("… {count} more")
+
 
 MAX_LISTED = 8
 """A line lists at most this many gradients."""
@@ -27,11 +32,11 @@ def format_values(values: Values, room: int = 24) -> str:
     if isinstance(values, Value):
         return values.text(room)
     if values is None:
-        return say("name.none")
+        return "None"
     items = [format_values(value, room) for value in values[:MAX_LISTED]]
     if len(values) > MAX_LISTED:
-        items.append(say("many.more", count=f"{len(values) - MAX_LISTED:,}"))
-    return say("value.tuple", items=join("join.values", items))
+        items.append(_(_MANY_MORE).format(count=f"{len(values) - MAX_LISTED:,}"))
+    return "({items})".format(items=", ".join(items))
 
 
 def format_labelled_values(values: Values, labels: tuple[str, ...]) -> str:
@@ -42,12 +47,12 @@ def format_labelled_values(values: Values, labels: tuple[str, ...]) -> str:
     if len(labels) < 2 or not isinstance(values, tuple):
         return format_values(values)
     pairs = ((label, format_values(value)) for label, value in zip(labels, values, strict=False))
-    return join("join.values", (say("value.labelled", label=label, value=value) for label, value in pairs))
+    return ", ".join((f"{label}={value}" for label, value in pairs))
 
 
 def _format_as_tuple(values: Values, text: str) -> str:
     """Write ``text``, the text of ``values``, as a tuple also if there is only one value."""
-    return text if isinstance(values, tuple) and len(values) > 1 else say("value.single", item=text)
+    return text if isinstance(values, tuple) and len(values) > 1 else f"({text},)"
 
 
 def list_sent_gradients(step: Step) -> list[Part]:
@@ -60,18 +65,18 @@ def list_sent_gradients(step: Step) -> list[Part]:
 def make_title(step: Step) -> str:
     """Make the title of a step: its kind, and what it is about."""
     position = format_hook_position(step.hook.place) if step.hook else ""
-    return say(f"kind.{step.kind}", on=step.on, place=position)
+    return _(TITLES[step.kind]).format(on=step.on, place=position)
 
 
 def make_sentence(step: Step) -> str:
     """Make the sentence of a step, followed by sentences about its pass and the scale of its gradient."""
-    return join("join.sentences", [_say_step(step), *_say_pass(step), *_say_scales(step)])
+    return join_sentences([_say_step(step), *_say_pass(step), *_say_scales(step)])
 
 
 def _say_pass(step: Step) -> Iterator[str]:
     """Say the number of a pass where it begins, if the trace lacks passes before or between its own."""
     if step.kind == "seed" and step.trace.lacks_passes:
-        yield say("sentence.pass", number=format_pass_number(step.trace, step.pass_id))
+        yield _("This is pass {number} of the recording.").format(number=format_pass_number(step.trace, step.pass_id))
 
 
 def format_pass_number(trace: NamedTables, pass_id: int) -> str:
@@ -87,9 +92,14 @@ def _say_scales(step: Step) -> Iterator[str]:
     """Say how a GradScaler scaled the gradient of a step."""
     if step.kind == "compute":
         scales = (row.scale for row in step.scales if step.node in row.at)
-        yield from (say("sentence.scaling", scale=format_scale(scale)) for scale in scales)
+        yield from (
+            _("A GradScaler multiplies the loss here: the gradients below are scaled by {scale}.").format(
+                scale=format_scale(scale)
+            )
+            for scale in scales
+        )
     if step.scale is not None:
-        yield say("sentence.scaled", scale=format_scale(step.scale))
+        yield _("Scaled by {scale}.").format(scale=format_scale(step.scale))
 
 
 def format_scale(scale: float) -> str:
@@ -110,12 +120,12 @@ def _say_step(step: Step) -> str:
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
-        return say(_get_hook_key(step), **parts)
+        return _(_choose_hook_sentence(step)).format(**parts)
     return _SENTENCES.get(step.kind, _say_plain)(step, parts)
 
 
 def _format_before_and_after(step: Step) -> tuple[str, str]:
-    missing = say("name.unseen" if step.kind in _KINDS_WITH_VALUES else "name.none")
+    missing = _("not seen") if step.kind in _KINDS_WITH_VALUES else "None"
     labels_before, labels_after = step.row.labels
     before = missing if step.before is None else format_labelled_values(step.before, labels_before)
     after = missing if step.after is None else format_labelled_values(step.after, labels_after)
@@ -124,23 +134,26 @@ def _format_before_and_after(step: Step) -> tuple[str, str]:
     return before, after
 
 
-def _get_hook_key(step: Step) -> str:
-    """Return the key of the sentence for a step in which a hook ran."""
+def _choose_hook_sentence(step: Step) -> str:
+    """Choose the sentence for a step in which a hook ran."""
     subject = step.row.subject
     if step.kind in STEP_HOOK_KINDS:
-        return f"sentence.step_hook.{'settings' if subject == 'settings' else step.effect}"
+        return SENTENCES[f"step_hook.{'settings' if subject == 'settings' else step.effect}"]
     if step.before == () == step.after:  # a post-hook of an AccumulateGrad, which has no outputs
-        return "sentence.hook.nothing"
+        return N_("{hook} on {on} ran. This node sends nothing that a hook could change.")
     if subject == "grad_output":
-        return "sentence.full_backward_hook.grad_output"
+        return N_(
+            "{hook} on {on} edited grad_output in place: {before} → {after}. Other parts of the graph "
+            "share this gradient."
+        )
     if step.kind == "post_accumulate_hook" and subject == "gradient":
-        return f"sentence.grad.{step.effect}"
+        return SENTENCES[f"grad.{step.effect}"]
     has_own_sentence = step.kind in MODULE_HOOK_KINDS or (
         step.kind == "multi_grad_hook" and step.row.labels[0] and step.effect != "replaced"
     )
     if has_own_sentence:
-        return f"sentence.{step.kind}.{step.effect}"
-    return f"sentence.{'data' if subject == 'data' else 'hook'}.{step.effect}"
+        return SENTENCES[f"{step.kind}.{step.effect}"]
+    return SENTENCES[f"{'data' if subject == 'data' else 'hook'}.{step.effect}"]
 
 
 _KINDS_WITH_VALUES = ("arrive", "accumulate", "aliased", "unknown_hook")
@@ -149,71 +162,92 @@ _KINDS_WITH_VALUES = ("arrive", "accumulate", "aliased", "unknown_hook")
 
 def _say_plain(step: Step, parts: dict[str, str | None]) -> str:
     """Say a sentence that does not depend on details of the step."""
-    return say(f"sentence.{step.kind}", **parts)
+    return _(SENTENCES[step.kind]).format(**parts)
 
 
 def _say_arrive(step: Step, parts: dict[str, str | None]) -> str:
     if len(step.parts) < 2:
-        return say("sentence.arrive", **parts)
-    total = join("join.sum", (format_values(part.value) for part in step.parts))
-    return say("sentence.arrive.sum", count=len(step.parts), sum=total, **parts)
+        return _("The gradient {after} arrives at {on}.").format(**parts)
+    total = " + ".join(format_values(part.value) for part in step.parts)
+    return _("{count} contributions arrive at {on}: {sum} = {after}.").format(count=len(step.parts), sum=total, **parts)
 
 
 def _say_storing(step: Step, parts: dict[str, str | None]) -> str:
     """Say that a gradient was written to ``.grad`` or added to it."""
-    return say(f"sentence.{step.kind}" + ("" if step.before is None else ".added"), **parts)
+    return _(SENTENCES[step.kind if step.before is None else f"{step.kind}.added"]).format(**parts)
 
 
 def _say_compute(step: Step, parts: dict[str, str | None]) -> str:
     sent = list_sent_gradients(step)
-    items = [say("sentence.send", value=format_values(part.value), on=part.source) for part in sent[:MAX_LISTED]]
+    items = [_("{value} to {on}").format(value=format_values(part.value), on=part.source) for part in sent[:MAX_LISTED]]
     if len(sent) > MAX_LISTED:
-        items.append(say("many.more", count=f"{len(sent) - MAX_LISTED:,}"))
-    sends = join("join.values", items)
-    return say("sentence.compute" if sends else "sentence.compute.nothing", sends=sends, **parts)
+        items.append(_(_MANY_MORE).format(count=f"{len(sent) - MAX_LISTED:,}"))
+    sends = ", ".join(items)
+    return (
+        _("{on} takes the gradient {before} and sends {sends}.")
+        if sends
+        else _("{on} takes the gradient {before} and sends nothing on.")
+    ).format(sends=sends, **parts)
 
 
 def _say_returned(step: Step, parts: dict[str, str | None]) -> str:
-    return say("sentence.returned" if step.after is not None else "sentence.returned.nothing", **parts)
+    return (
+        _("torch.autograd.grad returns {after} as the gradient of {on}.")
+        if step.after is not None
+        else _("torch.autograd.grad returns None for {on}: no gradient reached it.")
+    ).format(**parts)
 
 
 def _say_aliased(step: Step, parts: dict[str, str | None]) -> str:
     if step.row.cause is None:
-        return say("sentence.aliased", **parts)
+        return _(
+            "No hook of {on} ran, yet its gradient changed from {before} to {after}: an in-place edit "
+            "wrote into storage that this gradient shares."
+        ).format(**parts)
     cause = make_step(step.trace, step.row.cause)
     hook = cause.hook.label if cause.hook else ""
-    return say("sentence.aliased.cause", hook=hook, other=cause.on, step=cause.index + 1, **parts)
+    return _(
+        "No hook of {on} ran, yet its gradient changed from {before} to {after}: {hook} on {other} "
+        "edited its gradient in place (step {step}), and both gradients share one storage."
+    ).format(hook=hook, other=cause.on, step=cause.index + 1, **parts)
 
 
 def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
     if step.hook is not None:
-        return say("sentence.exception.hook", **parts)
-    return say("sentence.exception.node" if step.on else "sentence.exception", **parts)
+        return _("{hook} on {on} raised {error}: the pass ends here.").format(**parts)
+    return (_("{on} raised {error}: the pass ends here.") if step.on else _("{error} ended the pass.")).format(**parts)
 
 
 def _say_call(step: Step, parts: dict[str, str | None]) -> str:
     is_recomputed = step.row.call is not None and step.trace.calls[step.row.call].recomputed
     variant = ".recomputed" if is_recomputed else ".backward" if step.row.in_backward else ""
-    return say(f"sentence.call{variant}", **parts)
+    return _(SENTENCES[f"call{variant}"]).format(**parts)
 
 
-def _say_unobserved(step: Step, _: dict[str, str | None]) -> str:
+def _say_unobserved(step: Step, _parts: dict[str, str | None]) -> str:
     return "" if step.row.note is None else step.row.note.text
 
 
 def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     optimizer = step.row.optimizer
     kind = "" if optimizer is None else step.trace.optimizers[optimizer].kind
-    return say("sentence.optimizer_step", kind=kind, **parts)
+    return _("{on} ({kind}) takes its step; it holds {after} parameter(s).").format(kind=kind, **parts)
 
 
 def _say_unscale(step: Step, parts: dict[str, str | None]) -> str:
-    return say(f"sentence.unscale{'.inf' if step.row.found_inf else ''}", **parts)
+    if step.row.found_inf:
+        return _(
+            "The GradScaler divides the gradients of {on} by {before}, and finds Inf or NaN among them: it will "
+            "skip the step."
+        ).format(**parts)
+    return _("The GradScaler divides the gradients of {on} by {before}: from here on they are not scaled.").format(
+        **parts
+    )
 
 
 def _say_synchronise(step: Step, parts: dict[str, str | None]) -> str:
     variant = "" if step.row.synchroniser in (None, "ddp") else f".{step.row.synchroniser}"
-    return say(f"sentence.synchronise{variant}", ranks=step.row.ranks, **parts)
+    return _(SENTENCES[f"synchronise{variant}"]).format(ranks=step.row.ranks, **parts)
 
 
 _SENTENCES = {
@@ -236,8 +270,7 @@ def format_firing(step: Step) -> tuple[str, ...]:
     """Return the cells of a step in the table of hook firings."""
     hook = step.hook
     assert hook is not None  # steps of hook kinds have a hook
-    effect = "" if step.effect is None else say(f"effect.{step.effect}")
-    count = say("table.count", step=step.index + 1, steps=len(step.trace.rows))
+    count = _("{step} of {steps}").format(step=step.index + 1, steps=len(step.trace.rows))
     number = (format_pass_number(step.trace, step.pass_id),) if step.trace.lacks_passes else ()
-    changes = format_values(step.before), format_values(step.after), effect
+    changes = format_values(step.before), format_values(step.after), name_of_effect(step.effect)
     return (*number, count, hook.label, step.on, *changes, hook.where)

@@ -1,6 +1,6 @@
 """The data of a trace with its steps: what ``record()`` observed, in order."""
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.table import Table
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import HOOK_KINDS, StepRow
@@ -28,25 +28,43 @@ class TraceData(NamedTables):
         pass.
         """
         steps = [make_step(self, index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
-        columns = ("step", "hook", "on", "before", "after", "effect", "where")
-        head = [say(f"table.{name}") for name in (("pass", *columns) if self.lacks_passes else columns)]
+        head = [_("step"), _("hook"), _("on"), _("before"), _("after"), _("effect"), _("where")]
+        if self.lacks_passes:
+            head.insert(0, _("pass"))
         return Table(steps, head, format_firing)
 
     def __repr__(self) -> str:
         if not self.rows:
-            return " ".join(self.notes or [say("trace.empty")])
+            return " ".join(
+                self.notes
+                or [
+                    _(
+                        "Nothing was recorded: no backward pass ran inside record(). Call .backward() or "
+                        "torch.autograd.grad() in the with block."
+                    )
+                ]
+            )
         hooked = sum(map(involves_hook, self.rows))
         parts = {"steps": len(self.rows), "hooked": hooked, "passes": len(self.roots)}
         numbers = [_say_numbers(self)] if self.lacks_passes else []
-        return " ".join([say("trace.summary", **parts), *numbers, *self.notes])
+        return " ".join(
+            [
+                _(
+                    "Trace: {steps} steps, {hooked} of them hooks, {passes} backward pass(es). Display it in "
+                    "Jupyter to step through it."
+                ).format(**parts),
+                *numbers,
+                *self.notes,
+            ]
+        )
 
 
 def _say_numbers(trace: TraceData) -> str:
     """Say which of all passes a trace holds."""
     first, last = (format_pass_number(trace, pass_id) for pass_id in (0, len(trace.roots) - 1))
     if len(trace.roots) == 1:
-        return say("trace.number", number=last)
-    return say("trace.numbers", first=first, last=last)
+        return _("It holds pass {number} of the recording.").format(number=last)
+    return _("It holds passes from {first} to {last} of the recording.").format(first=first, last=last)
 
 
 def involves_hook(row: StepRow) -> bool:

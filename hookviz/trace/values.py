@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import DeferredRow, Statistics, ValueRow
 
@@ -127,7 +127,11 @@ class Value:
         finite_norm = _compute_finite_norm(self._numbers) if self._statistics is None else None
         statistics = self.statistics if finite_norm is None else None
         norm = format_number(finite_norm if statistics is None else statistics[3], min(digits, 4))  # type: ignore[arg-type]
-        summary = say("value.shape_norm", shape=self.shape, norm=norm) if shape else say("value.norm", norm=norm)
+        summary = (
+            _("{shape} norm {norm}").format(shape=self.shape, norm=norm)
+            if shape
+            else _("norm {norm}").format(norm=norm)
+        )
         return summary if statistics is None else _append_nonfinite_counts(summary, statistics)
 
     def line(self, digits: int = 6) -> str | None:
@@ -137,24 +141,32 @@ class Value:
     def block(self) -> str:
         """Return the value on as many lines as it needs: a matrix row by row, or all statistics."""
         if self._note is not None:
-            return say("value.hidden_block", note=self._note.text, shape=self.shape, dtype=self.dtype)
+            return f"{self._note.text}\n{self.shape} {self.dtype}"
         if 0 in self.shape:
             return f"[]\n{self.shape} {self.dtype}"
         if self._numbers is not None:
             has_rows = math.prod(self.shape[:-1]) > 1  # a single row keeps its brackets
             return _format_rows(self._numbers, len(self.shape)) if has_rows else format_numbers(self._numbers)
-        low, high, mean, norm, *_, zero = statistics = self.statistics
+        low, high, mean, norm, *_ignored, zero = statistics = self.statistics
         parts = {"shape": self.shape, "dtype": self.dtype, "norm": format_number(norm)}
         if low is None or high is None or mean is None:
-            return _append_nonfinite_counts(say("value.long.norm", **parts), statistics)
+            return _append_nonfinite_counts(
+                _("shape  {shape}\ndtype  {dtype}\nnorm   {norm}\n(only the norm was read)").format(**parts), statistics
+            )
         parts |= {"min": format_number(low), "max": format_number(high), "mean": format_number(mean)}
-        return _append_nonfinite_counts(say("value.long", zero=zero, **parts), statistics)
+        return _append_nonfinite_counts(
+            _(
+                "shape  {shape}\ndtype  {dtype}\nmin    {min}\nmax    {max}\nmean   {mean}\nnorm   {norm}\nzeros  "
+                "{zero}"
+            ).format(zero=zero, **parts),
+            statistics,
+        )
 
 
 def _append_nonfinite_counts(line: str, statistics: Statistics) -> str:
     """Append the counts of NaN and infinite numbers to ``line``, if there are any."""
     counts = zip(statistics[4:6], ("NaN", "Inf"), strict=True)
-    return join("join.facts", [line, *(f"{count} {name}" for count, name in counts if count)])
+    return " · ".join([line, *(f"{count} {name}" for count, name in counts if count)])
 
 
 def is_same_value(one: tuple[Any, ...] | None, other: tuple[Any, ...] | None) -> bool:
@@ -184,7 +196,7 @@ def get_norm_nan_inf(value: tuple[Any, ...]) -> tuple[float, int, int]:
     finite_norm = None if numbers is None else _compute_finite_norm(numbers)
     if finite_norm is not None:
         return finite_norm, 0, 0
-    _, _, _, norm, nan, inf, _ = Value(*value).statistics
+    _ignored, _ignored, _ignored, norm, nan, inf, _ignored = Value(*value).statistics
     return float(norm), norm != norm if nan is None else nan, norm == math.inf if inf is None else inf
 
 

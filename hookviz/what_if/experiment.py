@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hookviz.analysis.comparison.alignment import align
 from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
@@ -20,6 +20,20 @@ from hookviz.what_if.switches import HookId
 if TYPE_CHECKING:
     from hookviz.player.payload import Content
     from hookviz.player.several_runs import Variant
+
+_ERROR_WHATIF_NAME = N_("The function has no argument {name}. It has: {names}.")
+_PLAYER_OFF = N_("off")
+
+_VARIANTS = {
+    "all": N_("With every hook on"),
+    "now": N_("After the change"),
+}
+
+_ABSENT_STEPS = {
+    "all": N_("This step does not happen with every hook on."),
+    "now": N_("This step does not happen after the change."),
+}
+
 
 Range = tuple[float, float]
 OffHooks = frozenset[int]
@@ -58,7 +72,7 @@ class WhatIf(Displayable):
         values = {name: float(value) for name, value in values.items()}
         for name in values:
             if name not in self.values:
-                raise TypeError(say("error.whatif.name", name=name, names=", ".join(self.values) or say("name.none")))
+                raise TypeError(_(_ERROR_WHATIF_NAME).format(name=name, names=", ".join(self.values) or "None"))
         values = {**self.values, **values}
         recorded = self._record_restoring_rng(values)
         # No call between these lines, so that an interrupt cannot leave them half done.
@@ -83,7 +97,9 @@ class WhatIf(Displayable):
         """Record every pass with ``values``: the hooks that can be switched, the runs, and the notes."""
         first = run_once(self._function, values)
         if not first.trace.rows:
-            nothing = say("error.whatif.nothing", error=first.error or say("error.whatif.no_pass"))
+            nothing = _("Nothing to show: {error}").format(
+                error=first.error or _("the function called no module and ran no backward pass.")
+            )
             raise ValueError(nothing) from first.exception
         known = {frozenset[HookId](): first}
         hook_ids: list[HookId] = []
@@ -107,7 +123,11 @@ class WhatIf(Displayable):
         runs = {}
         wanted = [frozenset(hook_ids[index] for index in off) for off in subsets(len(hook_ids))]
         done = len(known.keys() & set(wanted))
-        with progress(say("progress.recording", n="{n}", total="{total}"), len(wanted), done) as tick:
+        with progress(
+            _("Recording the run with different hooks off: {n} of {total}").format(n="{n}", total="{total}"),
+            len(wanted),
+            done,
+        ) as tick:
             for off in wanted:
                 if off not in known:
                     restore_rng()
@@ -141,7 +161,11 @@ class WhatIf(Displayable):
         """
         off = frozenset(index for hook in hooks for index in self._indexes(hook))
         if off not in self._runs:
-            raise ValueError(say("error.whatif.alone", count=len(self._hook_ids)))
+            raise ValueError(
+                _("That combination was not recorded: with {count} hooks, each was switched off alone.").format(
+                    count=len(self._hook_ids)
+                )
+            )
         return Trace(self._runs[off].trace)
 
     def _indexes(self, hook: str | int) -> Collection[int]:
@@ -149,7 +173,9 @@ class WhatIf(Displayable):
         found = [i for i, other in enumerate(known) if hook in (i, other.name, other.label)]
         if not found:
             names = ", ".join(other.label for other in known)
-            raise ValueError(say("error.whatif.hook", hook=hook, names=names or say("name.none")))
+            raise ValueError(
+                _("There is no hook {hook} to switch off. There are: {names}.").format(hook=hook, names=names or "None")
+            )
         return found
 
     def content(self) -> "Content":
@@ -171,36 +197,46 @@ class WhatIf(Displayable):
             texts, labels = self._variant_texts(off), self._labels(off)
             yield Variant(run.trace, *texts, compared_with, run.hooks, off_hooks=labels)
         for run in self.before.values() if shows_earlier else ():
-            yield Variant(run.trace, say("variant.before"), "", say("player.off"), None, run.hooks, is_shown=False)
+            yield Variant(run.trace, _("Before the change"), "", _(_PLAYER_OFF), None, run.hooks, is_shown=False)
 
     def _labels(self, off: OffHooks) -> list[str]:
         """Names of the hooks that are off: with their tensor or module where two hooks have the same name."""
         hooks = self.hooks
         count = Counter(hook.label for hook in hooks)
         return [
-            hook.label if count[hook.label] == 1 else say("whatif.hook", hook=hook.label, on=hook.on)
+            hook.label if count[hook.label] == 1 else _("{hook} on {on}").format(hook=hook.label, on=hook.on)
             for hook in (hooks[index] for index in sorted(off))
         ]
 
     def _variant_texts(self, off: OffHooks) -> tuple[str, str, str]:
         """The texts of a variant: its name, why it lacks a step of another one, and the label of its off hooks."""
-        labels = join("join.list", self._labels(off))
+        labels = join_list(self._labels(off))
         if not off:
             key = "all" if self.hooks else "now"
-            return say(f"variant.{key}"), say(f"absent.{key}"), say("player.off")
-        return say("variant.without", hooks=labels), say("absent.without", hooks=labels), say("player.off")
+            return _(_VARIANTS[key]), _(_ABSENT_STEPS[key]), _(_PLAYER_OFF)
+        return (
+            _("Without {hooks}").format(hooks=labels),
+            _("This step does not happen without {hooks}.").format(hooks=labels),
+            _(_PLAYER_OFF),
+        )
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.values.items())
-        summary = say("whatif.summary", hooks=len(self.hooks), passes=len(self._runs))
-        without_hooks = say("whatif.summary.values", values=values) if values else say("whatif.summary.none")
+        summary = _("What if: {hooks} hook(s) that you can switch off, in {passes} recorded passes.").format(
+            hooks=len(self.hooks), passes=len(self._runs)
+        )
+        without_hooks = (
+            _("What if: one recorded pass, without hooks to switch off. Values: {values}.").format(values=values)
+            if values
+            else _("What if: one recorded pass, without hooks to switch off.")
+        )
         return " ".join([summary if self.hooks else without_hooks, *self.notes])
 
 
 class WhatIfWithSliders(WhatIf):
     """A ``WhatIf`` with sliders for its values."""
 
-    def _ipython_display_(self, **_: Any) -> None:
+    def _ipython_display_(self, **_ignored: Any) -> None:
         from hookviz.what_if.slider_panel import show
 
         show(self)
@@ -216,9 +252,11 @@ def _switchable_hooks(runs: Iterable[RecordedRun]) -> list[HookId]:
 def _combination_limits(count: int) -> Iterable[str]:
     """Yield sentences about the combinations of ``count`` hooks that are not recorded."""
     if count > MAX_HOOKS:
-        yield say("whatif.most", count=count, most=MAX_HOOKS)
+        yield _("There are {count} hooks: the first {most} can be switched off.").format(count=count, most=MAX_HOOKS)
     if count > MAX_COMBINED:
-        yield say("whatif.alone", count=count)
+        yield _("There are {count} hooks: each was switched off alone, not every combination of them.").format(
+            count=count
+        )
 
 
 def _switch_warnings(first: RecordedRun, last: RecordedRun) -> Iterable[str]:
@@ -226,7 +264,9 @@ def _switch_warnings(first: RecordedRun, last: RecordedRun) -> Iterable[str]:
     outside = {step.row.hook for step in first.trace.firings} - first.hooks.keys()
     always_on = dict.fromkeys(first.trace.hook(index).label for index in sorted(i for i in outside if i is not None))
     if always_on:
-        yield say("whatif.before", hooks=join("join.list", always_on))
+        yield _("These hooks were registered before the function ran, and stay on: {hooks}.").format(
+            hooks=join_list(always_on)
+        )
     aligned_first, aligned_last = align([first.trace, last.trace], [first.hooks, last.hooks])
     differ = next(
         (
@@ -237,7 +277,10 @@ def _switch_warnings(first: RecordedRun, last: RecordedRun) -> Iterable[str]:
         None,
     )
     if differ is not None:
-        yield say("whatif.differs", on=aligned_first.steps[differ].on or aligned_last.steps[differ].on)
+        yield _(
+            "The function gives other results when it runs twice (see {on}): create its tensors and "
+            "models inside it, or the switches show that difference, too."
+        ).format(on=aligned_first.steps[differ].on or aligned_last.steps[differ].on)
 
 
 def _step_content(trace: TraceData, index: int) -> str:
@@ -273,10 +316,16 @@ def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:
     (60.0, 6.0)
     """
     if not callable(run):
-        raise TypeError(say("error.whatif.type", kind=describe_type(run)))
+        raise TypeError(
+            _("whatif() takes a function that builds and runs a pass; this is {kind}.").format(kind=describe_type(run))
+        )
     for name, given in ranges.items():
         if not _is_range(given):
-            raise ValueError(say("error.whatif.range", name=name, given=repr(given)))
+            raise ValueError(
+                _("A range is two numbers, the smaller one first, such as (-3, 3); {name} is {given}.").format(
+                    name=name, given=repr(given)
+                )
+            )
     return (WhatIfWithSliders if ranges else WhatIf)(run, ranges, _start_values(run, ranges))
 
 
@@ -292,11 +341,11 @@ def _is_number(given: Any) -> bool:
 def _start_values(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[str, float]:
     """The first value of each slider."""
     parameters = inspect.signature(run).parameters
-    names = ", ".join(parameters) or say("name.none")
+    names = ", ".join(parameters) or "None"
     values: dict[str, float] = {}
     for name in ranges:
         if name not in parameters:
-            raise TypeError(say("error.whatif.name", name=name, names=names))
+            raise TypeError(_(_ERROR_WHATIF_NAME).format(name=name, names=names))
     for name, parameter in parameters.items():
         default = parameter.default
         if name in ranges:
@@ -304,5 +353,9 @@ def _start_values(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[
             middle = low / 2 + high / 2
             values[name] = float(min(max(default, low), high)) if _is_number(default) else middle
         elif default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TypeError(say("error.whatif.argument", name=name))
+            raise TypeError(
+                _(
+                    "The function needs a value for {name}: give it a default, or a range such as {name}=(-3, 3)."
+                ).format(name=name)
+            )
     return values

@@ -12,7 +12,7 @@ from traitlets import Bunch
 
 from hookviz.player.html_page import render_output
 from hookviz.player.widget import Player
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.support.progress import ShowLine, show_progress_with
 from hookviz.what_if.experiment import OffHooks, Range, WhatIf
 from hookviz.what_if.runs import RecordedRun
@@ -86,7 +86,7 @@ def show(whatif: WhatIf) -> None:
     content = whatif.content()
     player = Player.showing(content)
     player.twin = uuid.uuid4().hex
-    again = say("whatif.again")
+    again = _("The sliders need a running kernel: run this cell again.")
     line = ipywidgets.Label()  # right of the sliders, so that its text moves nothing
     moved = make_sliders(whatif, player, lambda text: setattr(line, "value", text))
     box = ipywidgets.VBox([ipywidgets.HBox([ipywidgets.VBox(moved), line]), player])

@@ -10,8 +10,8 @@ from scenes import recorded
 
 import hookviz as hv
 from hookviz.player.html_page import render_output
+from hookviz.player.labels import screen_labels
 from hookviz.player.trace_content import TraceContent
-from hookviz.support.messages import say
 from tests.browser.conftest import note_errors, press
 from tests.unit.test_whatif import a_to_e
 
@@ -84,8 +84,8 @@ def test_page_takes_the_focus_on_load_unless_another_element_has_it(open_file: O
 def test_first_escape_keeps_the_focus_and_explains_how_to_leave(open_file: Opener) -> None:
     page = open_file("index")
     press(page, "ArrowRight", "Escape")
-    expect(page.locator(".hv-keys")).to_have_text(say("player.esc_stays"))
-    expect(page.locator(".hv-heard")).to_have_text(say("player.esc_stays"))
+    expect(page.locator(".hv-keys")).to_have_text(screen_labels()["esc_stays"])
+    expect(page.locator(".hv-heard")).to_have_text(screen_labels()["esc_stays"])
     press(page, "ArrowRight")
     assert step_count(page) == "Step 3 of 16"
     expect(page.locator(".hv-keys")).to_be_hidden()
@@ -97,8 +97,8 @@ def test_second_escape_leaves_and_shows_a_hint_until_the_focus_returns(open_file
     page = open_file("index")
     press(page, "ArrowRight", "Escape", "Escape")
     key_hint = page.locator(".hv-keys")
-    expect(key_hint).to_have_text(say("player.esc_free"))
-    expect(page.locator(".hv-heard")).to_have_text(say("player.esc_free"))
+    expect(key_hint).to_have_text(screen_labels()["esc_free"])
+    expect(page.locator(".hv-heard")).to_have_text(screen_labels()["esc_free"])
     expect(key_hint).to_be_visible()
     assert focused_element(page) == "BODY"
     press(page, "Tab")
@@ -151,7 +151,7 @@ def test_of_two_players_the_one_that_was_used_last_gets_the_keys_and_says_when_i
     expect(first.locator(".hv-count")).to_have_text("Step 2 of 16")
     expect(second.locator(".hv-count")).to_have_text("Step 1 of 16")
     page.locator("h1").click()
-    expect(first.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
+    expect(first.locator(".hv-keys")).to_have_text(screen_labels()["esc_leaves"])
     press(page, "ArrowRight")
     expect(first.locator(".hv-count")).to_have_text("Step 2 of 16")
     first.locator(".hv-sentence").click()
@@ -206,12 +206,12 @@ def test_predict_is_disabled_with_a_reason_where_two_recordings_are_compared(ope
     page = open_file("compared")
     button = page.get_by_role("button", name="Predict")
     expect(button).to_be_disabled()
-    expect(button).to_have_accessible_description(say("player.ask_compared"))
+    expect(button).to_have_accessible_description(screen_labels()["ask_compared"])
     border = "button => getComputedStyle(button).borderColor"
     assert button.evaluate(border) != page.get_by_role("button", name="Keys").evaluate(border)
     for key in ("p", "r"):
         press(page, "ArrowRight", key)
-        expect(page.locator(".hv-told")).to_have_text(say("player.ask_compared"))
+        expect(page.locator(".hv-told")).to_have_text(screen_labels()["ask_compared"])
     expect(page.locator(".hv-predicting")).to_have_count(0)
 
 

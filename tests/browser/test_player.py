@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from hookviz.support.messages import say
+from hookviz.player.labels import screen_labels
 from tests.browser.accessibility import violations
 from tests.browser.conftest import count_mutations, press
 
@@ -63,7 +63,7 @@ def test_player_says_that_it_has_let_go_when_a_cell_is_clicked(page: Page, playe
     player.locator(".hv-sentence").click()
     count = player.locator(".hv-count").inner_text()
     page.locator(".jp-InputPrompt").nth(1).click()
-    expect(player.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
+    expect(player.locator(".hv-keys")).to_have_text(screen_labels()["esc_leaves"])
     press(page, "ArrowRight")
     expect(player.locator(".hv-count")).to_have_text(count)
     player.locator(".hv-sentence").click()
@@ -85,7 +85,7 @@ def test_two_escapes_return_the_focus_to_the_notebook_with_a_hint(page: Page, pl
     press(page, "ArrowRight", "Escape", "Escape")
     has_focus = "part => document.activeElement.closest(part) !== null"
     assert page.evaluate(has_focus, ".jp-Notebook") and not page.evaluate(has_focus, ".hv-player")
-    expect(player.locator(".hv-keys")).to_have_text(say("player.esc_leaves"))
+    expect(player.locator(".hv-keys")).to_have_text(screen_labels()["esc_leaves"])
     count = player.locator(".hv-count").inner_text()
     press(page, "ArrowRight")
     assert player.locator(".hv-count").inner_text() == count

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from scenes import recorded
 
 import hookviz as hv
-from hookviz.support.messages import say
+from hookviz.player.labels import screen_labels
 from tests.browser.conftest import press
 from tests.unit.test_whatif import a_to_e
 
@@ -106,14 +106,14 @@ def test_answers_that_were_seen_while_predict_was_off_count_as_not_right(open_fi
     page = open_file()
     press(page, "p", "ArrowRight")
     answer(page, "2")
-    expect(score(page)).to_have_text(say("player.score", right=1, asked=1))
+    expect(score(page)).to_have_text(screen_labels()["score"].format(right=1, asked=1))
     press(page, "p", "End", "Home", "p")
-    expect(score(page)).to_have_text(say("player.score", right=1, asked=4))
-    expect(page.locator(".hv-told")).to_have_text(say("player.ask_over"))
+    expect(score(page)).to_have_text(screen_labels()["score"].format(right=1, asked=4))
+    expect(page.locator(".hv-told")).to_have_text(screen_labels()["ask_over"])
     page.get_by_role("button", name="Start over").click()
     press(page, "End")
     is_held(page)
-    expect(score(page)).to_have_text(say("player.score", right=0, asked=0))
+    expect(score(page)).to_have_text(screen_labels()["score"].format(right=0, asked=0))
 
 
 def test_a_flipped_switch_shows_no_later_step_and_asks_what_the_gradient_is_now(open_file: Opener) -> None:
@@ -130,7 +130,7 @@ def test_a_flipped_switch_shows_no_later_step_and_asks_what_the_gradient_is_now(
     expect(told).to_have_text("Right.")
     answer(page, "16")
     expect(page.locator(".hv-count")).to_have_text("Step 9 of 16")
-    expect(score(page)).to_have_text(say("player.score", right=1, asked=2))
+    expect(score(page)).to_have_text(screen_labels()["score"].format(right=1, asked=2))
     press(page, "End")
     expect(page.locator(".hv-count")).to_have_text("Step 16 of 16")
     expect(page.locator(".hv-player .hv-node", has_text="a =").locator(".hv-grad")).to_contain_text("24")

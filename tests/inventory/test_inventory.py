@@ -14,9 +14,11 @@ import pytest
 
 import hookviz as hv
 import hookviz.testing
+from hookviz.analysis.findings import finding
 from hookviz.analysis.missing_gradients.places import CUTS
+from hookviz.analysis.unfired import cause_texts
 from hookviz.command_line.entry_point import build_parser
-from hookviz.support.messages import load_texts
+from hookviz.static_checks import finding_texts
 from hookviz.trace import KINDS
 from hookviz.trace.rows import GRAD_MODES
 from tests.inventory.keys import read_keys
@@ -64,11 +66,6 @@ def list_commands() -> set[str]:
     return found
 
 
-def list_text_keys(pattern: str) -> Callable[[], set[str]]:
-    """Return a function that lists the part in brackets of each key of a text that matches the pattern."""
-    return lambda: {match[1] for key in load_texts() if (match := re.fullmatch(pattern, key))}
-
-
 def list_registrations() -> set[str]:
     programs = (ROOT / "atlas" / "programs").glob("*/*.py")
     return {f"{path.parent.name}/{path.stem}" for path in programs if path.parent.name != "settings"}
@@ -96,10 +93,10 @@ IN_CODE: dict[str, Callable[[], set[str]]] = {
     "key": read_keys,
     "step_kind": lambda: set(KINDS),
     "registration": list_registrations,
-    "cause": list_text_keys(r"unfired\.(.+)\.do"),
+    "cause": lambda: set(cause_texts.ADVICE),
     "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused"} - {"grad"},
-    "finding": list_text_keys(r"finding\.kind\.(.+)"),
-    "doctor_rule": list_text_keys(r"doctor\.what\.(.+)"),
+    "finding": lambda: set(finding._KIND_NAMES),
+    "doctor_rule": lambda: set(finding_texts.KIND_NAMES),
     "make_target": list_make_targets,
     "extra": list_extras,
 }

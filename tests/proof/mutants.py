@@ -450,7 +450,7 @@ def kind_of(seed: int) -> str:
 def hostile(data: dict[str, Any], text: str) -> dict[str, Any]:
     """Put ``text`` into every field of ``data`` whose text comes from a user, and return ``data``."""
     data["ops"] = [op if op == "AccumulateGrad" else text for op in data["ops"]]
-    data["remarks"] = {"key": ["verbatim", text], "arguments": [[["text", text]], [[text, text]]]}
+    data["remarks"] = {"fact": ["verbatim", text], "details": [[["text", text]], [[text, text]]]}
     fields = {"tensors": ["name"], "hook_rows": ["name", "file", "text"], "rows": ["error", "region"]}
     fields |= {"modules": ["name", "kind"], "optimizers": ["name", "kind"]}
     for table, columns in fields.items():

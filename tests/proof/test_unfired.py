@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hookviz import Trace
-from hookviz.support.messages import load_texts
+from hookviz.analysis.unfired.cause_texts import ADVICE
 from tests.proof import unfired_programs
 from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 
@@ -46,9 +46,6 @@ def test_readme_explains_every_cause() -> None:
     table = readme.partition("<summary><b>All causes</b>")[2].partition("</details>")[0]
     cells = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
     named = [cause for cell in cells for cause in re.findall(r"`([^`]+)`", cell)]
-    texts = load_texts()
-    causes = {
-        key.removeprefix("unfired.").removesuffix(".do") for key in texts if re.fullmatch(r"unfired\..*\.do", key)
-    }
+    causes = set(ADVICE)
     assert sorted(named) == sorted(causes)
     assert {program.cause for program in PROGRAMS} <= causes

@@ -18,12 +18,13 @@ from hookviz.player.bundles import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions
 from hookviz.player.html_page import page, render_page
+from hookviz.player.labels import screen_labels
 from hookviz.player.payload import CHUNK_SIZE
 from hookviz.player.trace_content import MAX_UNSPLIT_STEPS, OUTPUT_BOXES, OUTPUT_CHUNKS, TraceContent
 from hookviz.player.widget import Player
 from hookviz.recorder.passes import pass_observer, saved_tensors
 from hookviz.support import progress
-from hookviz.support.messages import languages, select_texts
+from hookviz.support.messages import languages
 from hookviz.what_if import combinations
 from noxfile import CLASSIC
 from tests.course.test_notebooks import LESSONS
@@ -82,7 +83,7 @@ def read_keys(page: str) -> set[str]:
 
 
 def test_keys_in_the_manual_match_the_key_list_of_the_player_and_the_readme_has_some_of_them() -> None:
-    listed = [keys for name, keys in select_texts("player").items() if name.startswith("keys_")]
+    listed = [keys for name, keys in screen_labels().items() if name.startswith("keys_")]
     assert read_keys(MANUAL) == set(" ".join(listed).split())
     assert read_keys(README) < read_keys(MANUAL)
 

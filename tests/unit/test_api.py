@@ -241,7 +241,7 @@ def test_hooks_of_unrecorded_kinds_get_a_note_per_kind() -> None:
         ("state_dict pre-hook", "net.0, net.1, net.2, …"),
         ("load_state_dict hook", "net"),
         ("state_dict hook", "optimizer"),
-        ("parameter registration hook", "all modules"),
+        ("parameter registration hook", "torch.nn.Module"),
     ):
         assert any(f"({kind}, on {on})" in note for note in notes), (kind, notes)
     assert len(notes) == 4

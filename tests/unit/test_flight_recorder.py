@@ -41,7 +41,7 @@ class Training:
 
 
 def stop_notes(trace: hv.Trace) -> list[str]:
-    return [note.text for note in trace._data.remarks if note.key.startswith("note.until")]
+    return [note.text for note in trace._data.remarks if note.fact.startswith("until")]
 
 
 def test_a_recording_stops_after_the_pass_with_nan_and_keeps_the_last_passes() -> None:

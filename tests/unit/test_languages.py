@@ -15,7 +15,7 @@ from hookviz.player.compression import unpack
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
 from hookviz.support.columns import count_columns
-from hookviz.support.messages import load_texts, say
+from hookviz.support.messages import join_sentences
 from hookviz.support.messages.languages import speaking
 
 
@@ -139,7 +139,7 @@ def test_a_trace_made_in_one_language_is_shown_in_another(trace: hv.Trace) -> No
     english = str(trace.firings[0].sentence)
     hv.language("zh")
     assert trace.firings[0].sentence != english
-    assert say("join.sentences") == load_texts("zh")["join.sentences"]
+    assert join_sentences(["甲。", "乙。"]) == "甲。乙。"
 
 
 def test_printed_columns_stand_below_each_other(trace: hv.Trace) -> None:

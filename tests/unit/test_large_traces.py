@@ -24,7 +24,6 @@ from hookviz.player.trace_content import (
     is_large,
 )
 from hookviz.player.widget import Player
-from hookviz.support.messages import say
 from hookviz.trace.traversal import MAX_UNREACHED_NODES
 
 pytestmark = pytest.mark.slow
@@ -45,6 +44,12 @@ def record_backward(loss: torch.Tensor) -> hv.Trace:
     with hv.record() as trace:
         loss.backward()
     return trace
+
+
+UNREACHED = (
+    "A pass reached only a small part of its graph. Its picture shows that part and, of the rest, the "
+    f"{MAX_UNREACHED_NODES} nodes nearest to where the pass began."
+)
 
 
 def record_layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv.Trace:
@@ -390,7 +395,7 @@ def record_passes_through_a_large_graph(count: int) -> hv.Trace:
 
 def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> None:
     few, more = (TraceContent(record_passes_through_a_large_graph(count)._data) for count in (2, 8))
-    assert say("trace.unreached", most=MAX_UNREACHED_NODES) in few.content()["notes"]
+    assert UNREACHED in few.content()["notes"]
     reached = {f"n{row.node}" for row in few.trace.rows if row.pass_id == 0 and row.node is not None}
     drawn = {spot for name in views_of(few) if name[0] == "0" for spot in element_ids(few, name) if spot[0] == "n"}
     assert reached < {spot for spot in drawn if "-" not in spot}
@@ -398,4 +403,4 @@ def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> N
     pages = [sum(len(str(large.chunk(name))) for name in large.chunk_names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
     whole = TraceContent(record_layers()._data).content()
-    assert say("trace.unreached", most=MAX_UNREACHED_NODES) not in whole["notes"]
+    assert UNREACHED not in whole["notes"]

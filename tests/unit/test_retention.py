@@ -15,7 +15,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.recorder import retention
 from hookviz.storage.integrity import find_fault
-from hookviz.support.messages import say
+from hookviz.trace import Note
 
 
 class TrainingLoop:
@@ -137,7 +137,7 @@ def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
             y.backward(retain_graph=True)
     assert len(trace._data.roots) == 6 and trace.dropped == 18
     assert steps_of(trace, "seed")[0].on == "y"
-    assert trace.notes == [say("note.dropped", dropped=3, kept=1)]
+    assert trace.notes == [Note.of("dropped", dropped=3, kept=1).text]
     assert find_fault(trace._data) == ""
 
 

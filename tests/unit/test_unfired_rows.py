@@ -165,7 +165,7 @@ def test_modules_of_more_hooks_than_a_recording_remembers_are_counted(monkeypatc
         for module in unused:
             module.register_forward_hook(never)
     assert [row.cause for row in trace.unfired if row.on != "used"] == ["never_called"] * 3
-    assert len([note for note in trace._data.remarks if note.key == "note.module_hooks"]) == 1
+    assert len([note for note in trace._data.remarks if note.fact == "module_hooks"]) == 1
 
 
 def test_removed_hook_is_a_warning_if_it_was_registered_in_the_recording() -> None:

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from hookviz.support.version import VERSION
@@ -16,8 +18,6 @@ FOLDER = ROOT / "translations"
 MARK = "〔英文〕"
 """Stands before an English text whose translation is missing or no longer fits it."""
 HEADER = "# hookviz in {language}: {name}. CONTRIBUTING.md says how to change a translation."
-NOTHING = "〔无〕"
-"""Translates a text by nothing, such as the space between sentences: an empty entry is one that is not translated."""
 WRITTEN = datetime(2026, 11, 26, tzinfo=UTC)
 """The date in every file: the history of the project knows when a translation changed."""
 
@@ -40,8 +40,6 @@ class Translations:
     def translate(self, text: str, key: str = "") -> str:
         """Return the translation of ``text``, or if there is none, the text itself with a mark before its words."""
         found = self._texts.get((key, text)) or self._texts.get((None, text))
-        if found == NOTHING:
-            return ""
         return found or (f"{MARK}{text}" if has_prose(text) else text)
 
 
@@ -110,3 +108,10 @@ def write_catalogue(path: Path, catalogue: Catalog) -> None:
     catalogue.creation_date = catalogue.revision_date = WRITTEN
     with path.open("wb") as file:
         write_po(file, catalogue, width=0, omit_header=False, include_lineno=False, ignore_obsolete=True)
+
+
+def compile_screens(language: str) -> bytes:
+    """Compile what hookviz says, as ``gettext`` reads it: a text without a translation, or a fuzzy one, is left out."""
+    compiled = BytesIO()
+    write_mo(compiled, read_catalogues(language)["screens"])
+    return compiled.getvalue()

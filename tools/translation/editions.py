@@ -15,11 +15,13 @@ from hookviz.support.messages.languages import LANGUAGES
 from tools.lesson_start import add_start, read_repository, remove_start
 from tools.lessons import PAGE, link_lessons, remove_checks, remove_solutions
 from tools.questions import write_answers
-from tools.translation.catalogue import Translations, read_translations
+from tools.translation.catalogue import Translations, compile_screens, read_translations
 from tools.translation.code_comments import translate_comments
 from tools.translation.markdown_blocks import has_prose, translate_markdown
-from tools.translation.message_sources import COURSE, EXAM, NOTEBOOKS, QUESTIONS, ROOT, SCREENS, SOLUTIONS
+from tools.translation.message_sources import COURSE, EXAM, NOTEBOOKS, PACKAGE, QUESTIONS, ROOT, SOLUTIONS
 
+SCREENS = PACKAGE / "support" / "messages"
+"""Where hookviz reads the translations of what it says."""
 LINK = re.compile(r'(?P<before>\]\(|(?:src|srcset|href)=")(?P<path>[^)\s"#:]+)(?P<after>[#)"])')
 """A link to a file, in Markdown or in HTML."""
 
@@ -60,7 +62,7 @@ class Edition:
 
     def _make_tables(self) -> dict[Path, str]:
         tables = {}
-        for path in (SCREENS, COURSE / "en.json", COURSE / "project.en.json"):
+        for path in (COURSE / "en.json", COURSE / "project.en.json"):
             texts = json.loads(path.read_text(encoding="utf-8"))
             translated = {key: self.translations.translate(text, key) if text else "" for key, text in texts.items()}
             tables[self._beside(path)] = _format_json(translated)
@@ -182,9 +184,10 @@ def _format_json(table: Any) -> str:
 
 def write_edition(language: str) -> list[Path]:
     """Write the files of an edition that changed, and return their paths."""
-    files = Edition(language).make_files()
-    changed = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    files = {path: text.encode() for path, text in Edition(language).make_files().items()}
+    files[SCREENS / f"{language}.mo"] = compile_screens(language)
+    changed = [path for path, content in files.items() if not path.exists() or path.read_bytes() != content]
     for path in changed:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(files[path], encoding="utf-8")
+        path.write_bytes(files[path])
     return changed

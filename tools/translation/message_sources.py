@@ -15,8 +15,8 @@ from tools.translation.markdown_blocks import has_prose, list_texts, translate_h
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 SOLUTIONS = NOTEBOOKS / "solutions"
-COURSE = ROOT / "hookviz" / "course"
-SCREENS = ROOT / "hookviz" / "support" / "messages" / "en.json"
+PACKAGE = ROOT / "hookviz"
+COURSE = PACKAGE / "course"
 QUESTIONS = COURSE / "questions.en.json"
 EXAM = SOLUTIONS / "exam.json"
 BADGES_ID, INSTALL_ID = "badges", "install"
@@ -42,7 +42,7 @@ class Message:
 def read_sources() -> dict[str, list[Message]]:
     """Read all texts: name of a file of the catalogue → the texts in it, in their order."""
     return {
-        "screens": [*_read_table(SCREENS)],
+        "screens": [message for path in sorted(PACKAGE.rglob("*.py")) for message in _read_code(path, "_", "N_")],
         "checks": [*_read_table(COURSE / "en.json"), *_read_table(COURSE / "project.en.json")],
         "questions": [*_read_questions(QUESTIONS), *_read_questions(EXAM)],
         **{path.stem: [*_read_notebook(path)] for path in sorted(SOLUTIONS.glob("*.ipynb"))},
@@ -103,12 +103,12 @@ def _read_site() -> Iterator[Message]:
         for text in _list_html_texts(handout.read_text(encoding="utf-8")):
             yield Message(text, _name(handout))
     for module in (ROOT / "site" / "conf.py", *sorted((ROOT / "tools").glob("*.py"))):
-        yield from _read_tool(module)
+        yield from _read_code(module, "translated", "translatable")
 
 
-def _read_tool(path: Path) -> Iterator[Message]:
-    """Read the texts that a tool writes into pages: the literals in calls of ``translated`` and ``translatable``."""
-    for _, text, _, _ in extract_from_file("python", path, keywords={"translated": None, "translatable": None}):
+def _read_code(path: Path, *functions: str) -> Iterator[Message]:
+    """Read the literals with which a file of Python calls the ``functions``, which mark a text for the catalogue."""
+    for _, text, _, _ in extract_from_file("python", path, keywords=dict.fromkeys(functions)):
         yield Message(str(text), _name(path))
 
 

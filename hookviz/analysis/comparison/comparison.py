@@ -8,11 +8,15 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import match_graphs
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.rows import renumber
 from hookviz.trace.values import Value, flatten_numbers, is_same_value
+
+_DIFF_THIS = N_("this trace")
+_DIFF_OTHER = N_("the other trace")
+
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 """The kinds of step whose gradients are compared."""
@@ -20,7 +24,7 @@ GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 UNOBSERVED_KINDS = ("unobserved", "compiled", "fast_path")
 """The kinds of step in which hooks may have run that the trace does not hold."""
 
-UNOBSERVED_NOTES = ("note.saved", "note.unfollowed", "note.uncalled", "note.uncalled.compiled", *PART_NOTES)
+UNOBSERVED_NOTES = ("saved", "unfollowed", "uncalled", "uncalled.compiled", *PART_NOTES)
 """The notes which say that hooks may have run that the trace does not hold."""
 
 StepKey = tuple[Any, ...]
@@ -81,7 +85,11 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
     keys = {**this_steps.gradients, **other_steps.gradients}
     hidden = sum(this_steps.is_hidden(key) or other_steps.is_hidden(key) for key in keys)
     if hidden:
-        sentences.append(say("diff.hidden", count=hidden))
+        sentences.append(
+            _("Gradients that could not be compared, because their numbers are not known: {count}.").format(
+                count=hidden
+            )
+        )
     return Differences(rows, first, is_cause, sentences)
 
 
@@ -107,28 +115,51 @@ def _summarise(
 ) -> str:
     """The sentence that sums up a comparison."""
     if not rows:
-        return say("diff.equal")
+        return _("No gradient differs between the two traces.")
     if first is not None and first.hook is not None:
-        which = say("diff.this" if first.trace is this else "diff.other")
+        which = _(_DIFF_THIS) if first.trace is this else _(_DIFF_OTHER)
         arguments = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
-        return say("diff.first" if is_cause else "diff.already", count=len(rows), **arguments)
+        return (
+            _("Gradients that differ: {count}. The difference begins with {hook} on {on}, step {step} of {which}.")
+            if is_cause
+            else _(
+                "Gradients that differ: {count}. They differ before any observed hook changes one. The first "
+                "hook to receive such a gradient is {hook} on {on}, step {step} of {which}."
+            )
+        ).format(count=len(rows), **arguments)
     if has_unobserved:
-        return say("diff.unseen", count=len(rows))
+        return _("Gradients that differ: {count}. No observed hook causes the difference.").format(count=len(rows))
     if has_firings:
-        return say("diff.no_hook", count=len(rows))
+        return _(
+            "Gradients that differ: {count}. No hook causes the difference: hooks in both traces did the "
+            "same, and hooks in only one of them changed nothing."
+        ).format(count=len(rows))
     earliest = min(rows, key=_step_index)
-    which = say("diff.other" if earliest.steps[0] is None else "diff.this")
-    return say("diff.unhooked", count=len(rows), on=earliest.on, step=_step_index(earliest) + 1, which=which)
+    which = _(_DIFF_OTHER) if earliest.steps[0] is None else _(_DIFF_THIS)
+    return _(
+        "Gradients that differ: {count}. No hook ran in either trace, so the programs themselves "
+        "differ, in their numbers or in the gradient that they begin with. The first gradient that "
+        "differs is that of {on}, step {step} of {which}."
+    ).format(count=len(rows), on=earliest.on, step=_step_index(earliest) + 1, which=which)
 
 
 def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
     """A sentence on hooks that may have made the difference and are not in the traces; empty if all were observed."""
-    for steps, counterparts, which in ((this_steps, other_steps, "this"), (other_steps, this_steps, "other")):
+    for steps, counterparts, which in (
+        (this_steps, other_steps, _(_DIFF_THIS)),
+        (other_steps, this_steps, _(_DIFF_OTHER)),
+    ):
         for key, step in steps.unknown_hooks.items():
             match = counterparts.unknown_hooks.get(key)
             if match is None or (_equal_values(step.before, match.before) and not _agree(step, match)):
-                return say("diff.unknown", on=step.on, step=step.index + 1, which=say(f"diff.{which}"))
-    return "" if this_steps.all_observed and other_steps.all_observed else say("diff.unobserved")
+                return _(
+                    "An unknown hook changed the gradient of {on}, step {step} of {which}: it may be the cause."
+                ).format(on=step.on, step=step.index + 1, which=which)
+    return (
+        ""
+        if this_steps.all_observed and other_steps.all_observed
+        else _("Not every hook of the two runs was observed: an unobserved hook may be the cause.")
+    )
 
 
 # -- the steps of a trace under keys that both traces share
@@ -148,7 +179,7 @@ class _KeyedSteps:
         self.firings: dict[StepKey, Step] = {}
         self.unknown_hooks: dict[StepKey, Step] = {}
         """The steps in which a hook that cannot be named changed a gradient."""
-        self.all_observed = not any(note.key in UNOBSERVED_NOTES for note in trace.remarks)
+        self.all_observed = not any(note.fact in UNOBSERVED_NOTES for note in trace.remarks)
         """Whether the trace certainly holds every hook that ran in its passes."""
         for index in range(len(trace.rows)):
             self._add(index)
@@ -247,7 +278,7 @@ def _find_first_firing(
 
     A hook that only one trace has, and that kept the gradient, makes no difference and is skipped.
     """
-    positions = [{key: i for i, (key, _) in enumerate(firings)} for firings in (ours, theirs)]
+    positions = [{key: i for i, (key, _ignored) in enumerate(firings)} for firings in (ours, theirs)]
     moments = [_count_common_steps(firings) for firings in (ours, theirs)]
     i = j = 0
     while i < len(ours) or j < len(theirs):

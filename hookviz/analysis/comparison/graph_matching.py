@@ -1,6 +1,6 @@
 """Match the nodes of two graphs that were recorded from the same program."""
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import NodeOutput, TraceData
 
 _SKIPPED_OP = "BackwardHookFunctionBackward"
@@ -14,7 +14,11 @@ def match_graphs(this: TraceData, other: TraceData) -> list[dict[int, int]]:
         ValueError: the graphs of the two traces differ; the message says where.
     """
     if len(this.roots) != len(other.roots):
-        raise ValueError(say("error.diff.passes", here=len(this.roots), there=len(other.roots)))
+        raise ValueError(
+            _(
+                "These traces are not of the same program: this one has {here} backward pass(es), the other {there}."
+            ).format(here=len(this.roots), there=len(other.roots))
+        )
     this_graph, other_graph = _Graph(this), _Graph(other)
     return [_match_pass(this_graph, other_graph, pass_id) for pass_id in range(len(this.roots))]
 
@@ -39,9 +43,9 @@ class _Graph:
     def describe(self, place: NodeOutput | None) -> str:
         """The op at a place, for an error message."""
         if place is None:
-            return say("diff.nothing")
+            return _("nothing")
         op = self.trace.ops[place[0]]
-        return op if place[1] == 0 else say("diff.output", op=op, output=place[1] + 1)
+        return op if place[1] == 0 else _("{op} (its output {output})").format(op=op, output=place[1] + 1)
 
     def _skip_module_hooks(self, place: NodeOutput | None) -> NodeOutput | None:
         while place is not None and self.trace.ops[place[0]] == _SKIPPED_OP:
@@ -57,8 +61,13 @@ def _match_pass(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     """
     roots = one.roots(pass_id), two.roots(pass_id)
     if len(roots[0]) != len(roots[1]):
-        raise ValueError(say("error.diff.roots", number=pass_id + 1, here=len(roots[0]), there=len(roots[1])))
-    root = say("diff.root", number=pass_id + 1)
+        raise ValueError(
+            _(
+                "These traces are not of the same program: pass {number} begins at {here} root(s) in this "
+                "one, and at {there} in the other."
+            ).format(number=pass_id + 1, here=len(roots[0]), there=len(roots[1]))
+        )
+    root = _("at the root of pass {number}").format(number=pass_id + 1)
     pairs: list[tuple[NodeOutput | None, NodeOutput | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
     numbers: dict[int, int] = {}
     taken: set[int] = set()
@@ -66,11 +75,20 @@ def _match_pass(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
         if here is None or there is None or one.describe(here) != two.describe(there):
             if here is None and there is None:
                 continue
-            raise ValueError(say("error.diff.shape", where=where, here=one.describe(here), there=two.describe(there)))
+            raise ValueError(
+                _(
+                    "These traces are not of the same graph: {where}, this one has {here} and the other has {there}."
+                ).format(where=where, here=one.describe(here), there=two.describe(there))
+            )
         ours, theirs = here[0], there[0]
         if theirs in numbers or ours in taken:
             if numbers.get(theirs) != ours:
-                raise ValueError(say("error.diff.shared", where=where, op=one.describe(here)))
+                raise ValueError(
+                    _(
+                        "These traces are not of the same graph: {where}, two paths meet in one {op} node in one of "
+                        "them, and lead to separate nodes in the other."
+                    ).format(where=where, op=one.describe(here))
+                )
             continue
         numbers[theirs] = ours
         taken.add(ours)
@@ -85,4 +103,6 @@ def _pair_edges(
     mine, yours = one.edges(ours), two.edges(theirs)
     on = one.trace.name(ours)
     slots = sorted(mine.keys() | yours.keys())
-    return [(mine.get(slot), yours.get(slot), say("diff.slot", slot=slot + 1, on=on)) for slot in slots]
+    return [
+        (mine.get(slot), yours.get(slot), _("at slot {slot} of {on}").format(slot=slot + 1, on=on)) for slot in slots
+    ]

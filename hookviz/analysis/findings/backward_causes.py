@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from hookviz.analysis.findings.op_causes import ForwardOps
 from hookviz.analysis.findings.pass_statistics import PassStatistics
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace.values import format_number
 
 
@@ -19,25 +19,25 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
 def _explain_root(ops: ForwardOps, node: int) -> Iterator[str]:
     result = ops.saved_tensor(node, "result")
     if result is not None and result.zero:
-        yield say("trouble.slope.root")
+        yield _("It divides by the result of the forward, which is 0: the square root has no finite slope at 0.")
 
 
 def _explain_log(ops: ForwardOps, node: int) -> Iterator[str]:
     value = ops.saved_tensor(node, "self")
     if value is not None and value.zero:
-        yield say("trouble.slope.log")
+        yield _("It divides by the input of the forward, which is 0: the logarithm has no finite slope at 0.")
 
 
 def _explain_division(ops: ForwardOps, node: int) -> Iterator[str]:
     divisor = ops.saved_tensor(node, "other")
     if divisor is not None and divisor.zero:
-        yield say("trouble.slope.division")
+        yield _("It divides by the divisor of the forward, which is 0.")
 
 
 def _explain_power(ops: ForwardOps, node: int) -> Iterator[str]:
     base, exponent = ops.saved_tensor(node, "self"), ops.saved_number(node, "exponent")
     if base is not None and base.zero and exponent is not None and exponent < 1:
-        yield say("trouble.slope.power", exponent=format_number(exponent))
+        yield _("The power {exponent} has no finite slope at 0.").format(exponent=format_number(exponent))
 
 
 _EXPLANATIONS: dict[str, Callable[[ForwardOps, int], Iterator[str]]] = {

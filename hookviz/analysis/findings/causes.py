@@ -5,9 +5,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
+from hookviz.analysis.findings.finding import name_of_finding
 from hookviz.analysis.findings.op_causes import ForwardOps, find_causes, format_largest, holds_inf, maximum, minimum
 from hookviz.analysis.findings.pass_statistics import PassStatistics
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
@@ -42,8 +43,11 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
         return cause, True
     text = _describe_input(inputs, any(not _is_known_finite(statistics, row.data) for row in parameters))
     culprits = [node for node in nodes if _contains_kind(ops.saved_tensor(node, "result"), kind)]
-    first = [say("trouble.cause.first", op=statistics.describe_node(node)) for node in culprits[:1]]
-    return join("join.sentences", [text, *first]), False
+    first = [
+        _("The first op known to have produced it is {op}.").format(op=statistics.describe_node(node))
+        for node in culprits[:1]
+    ]
+    return join_sentences([text, *first]), False
 
 
 def _explain_spoiled(statistics: PassStatistics, call: int) -> str:
@@ -53,7 +57,7 @@ def _explain_spoiled(statistics: PassStatistics, call: int) -> str:
     if not rows:
         return ""
     name = f"{statistics.trace.module(module)}.{rows[0].name}"
-    return say("trouble.parameter.spoiled", on=name, what=say(f"finding.kind.{rows[0].kind}"))
+    return _("its own {on} held {what}.").format(on=name, what=name_of_finding(rows[0].kind))
 
 
 def _make_call_ops(
@@ -88,19 +92,29 @@ def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     if first is None:
         return None
     origin = next((cause for cause in causes if cause.kind == "inf"), None) if first.needs_inf else None
-    more = [] if origin is None else [say("trouble.cause.infinite", cause=origin.text)]
-    return join("join.sentences", [say("trouble.cause", cause=first.text), *more])
+    more = [] if origin is None else [_("The Inf arises where it {cause}.").format(cause=origin.text)]
+    return join_sentences([_("it {cause}.").format(cause=first.text), *more])
 
 
 def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
     """Describe the range of the input of a module whose NaN or Inf has no known cause."""
     if any(value.min is None for value in inputs):
-        return say("trouble.input.norm")
+        return _(
+            "its input held none; the cause was not seen: only the norm of the input was read. "
+            'record(statistics="all") reads more.'
+        )
     known = [value for value in inputs if not math.isnan(minimum(value))]
     if not known:
-        return say("trouble.input.unknown")
+        return _("the cause was not seen.")
     low, high = format_number(min(map(minimum, known)), 4), format_number(max(map(maximum, known)), 4)
-    return say("trouble.input.unread" if has_unread_parameters else "trouble.input", low=low, high=high)
+    return (
+        _(
+            "its input held none (minimum {low}, maximum {high}); the cause was not seen, and not all "
+            "numbers of its parameters were read."
+        )
+        if has_unread_parameters
+        else _("its input held none (minimum {low}, maximum {high}); the cause was not seen.")
+    ).format(low=low, high=high)
 
 
 def _list_parameters(statistics: PassStatistics, call: int) -> list[TensorRow]:
@@ -119,20 +133,39 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
     """Explain that a parameter contained NaN or Inf before the pass, and what may have put it there."""
     earlier = statistics.trace.lookup.tensors_before(statistics.pass_id, row.node)
     if not earlier or not _is_known_finite(statistics, earlier[-1].data):
-        return say("trouble.parameter", on=row.name)
+        return _("its parameter {on} held it before backward began.").format(on=row.name)
     last_steps = _find_last_steps(statistics, earlier[-1].pass_id, index)
     if not last_steps:
-        return say("trouble.parameter.between", on=row.name)
+        return _(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began; the change itself was not recorded."
+        ).format(on=row.name)
     last = max(last_steps.values())
     is_spoiled = _had_nonfinite_gradient(statistics, row, earlier[-1].pass_id, last)
     every = _find_every(statistics)
     if every is not None and not is_spoiled:
-        return say("trouble.parameter.since.every", on=row.name, every=every)
+        return _(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began. In between, passes ran that were not recorded: record(every={every}) records one of "
+            "{every}."
+        ).format(on=row.name, every=every)
     if len(last_steps) > 1:  # a step row does not hold which parameters the optimizer changed
         return _explain_several_steps(statistics, row, last_steps, is_spoiled)
     arguments = {"on": row.name, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
-    key = "trouble.parameter.since.spoiled" if is_spoiled else "trouble.parameter.since"
-    return say(key, **arguments)
+    key = (
+        N_(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began. In between, {optimizer} took its step ({step}), and the gradient of {on} held NaN or "
+            "Inf then."
+        )
+        if is_spoiled
+        else N_(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began. In between, {optimizer} took its step ({step}), and something that was not recorded "
+            "may have changed it, too."
+        )
+    )
+    return _(key).format(**arguments)
 
 
 def _explain_several_steps(
@@ -140,9 +173,17 @@ def _explain_several_steps(
 ) -> str:
     """Explain that one of several optimizers may have put NaN or Inf into a parameter."""
     steps = [statistics.trace.steps[i] for i in last_steps.values()]
-    each = [say("trouble.parameter.step", optimizer=step.on, step=step.index + 1) for step in steps]
-    more = say("trouble.parameter.several.spoiled") if is_spoiled else say("trouble.parameter.more")
-    return say("trouble.parameter.several", on=row.name, optimizers=join("join.list", each), more=more)
+    each = [_("{optimizer} ({step})").format(optimizer=step.on, step=step.index + 1) for step in steps]
+    more = (
+        _("its gradient held NaN or Inf before the last of these steps.")
+        if is_spoiled
+        else _("something that was not recorded may have changed it, too.")
+    )
+    return _(
+        "its parameter {on} held it before backward began, but not when the previous recorded pass "
+        "began. In between, several optimizers took their steps: {optimizers}. The trace does not "
+        "show which of them holds {on}, and {more}"
+    ).format(on=row.name, optimizers=join_list(each), more=more)
 
 
 def _find_last_steps(statistics: PassStatistics, since: int, index: int) -> dict[int, int]:
@@ -168,7 +209,7 @@ def _had_nonfinite_gradient(statistics: PassStatistics, row: TensorRow, since: i
 
 def _find_every(statistics: PassStatistics) -> str | None:
     """The option ``every`` of the recording; None if every pass was recorded."""
-    return next((dict(note.arguments)["every"] for note in statistics.trace.remarks if note.key == "note.every"), None)
+    return next((dict(note.details)["every"] for note in statistics.trace.remarks if note.fact == "every"), None)
 
 
 def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
@@ -184,7 +225,7 @@ def _read_values(statistics: PassStatistics, indices: Any) -> list[Value]:
 
 def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
     """The values that the forward of a module call returned."""
-    rows = (row for _, row in statistics.rows if row.kind == "forward" and row.call == call)
+    rows = (row for _ignored, row in statistics.rows if row.kind == "forward" and row.call == call)
     yield from (value for row in rows for value in _read_values(statistics, row.after))
 
 
@@ -208,4 +249,7 @@ def _is_overflow(
 
 
 def _describe_overflow(dtype: str) -> str:
-    return say("trouble.cause.overflow", largest=format_largest(dtype), dtype=dtype)
+    return _(
+        "its sums of products go beyond {largest}, the largest number of {dtype}, though its input "
+        "and its parameters are finite."
+    ).format(largest=format_largest(dtype), dtype=dtype)

@@ -7,7 +7,7 @@ from hookviz.analysis.findings.nonfinite import find_harmless_nonfinite, find_no
 from hookviz.analysis.findings.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.zeros import find_zeros
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_sentences
 from hookviz.trace import TensorRow, TraceData
 
 _KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
@@ -48,7 +48,9 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
     passes = passes or [trace.rows[finding.step].pass_id]
     when = describe_passes(passes, trace)
     if finding.kind == "zero" and passes == [0] and not trace.dropped and len(trace.roots) > 1:
-        sentence = join("join.sentences", [finding.sentence, say("trouble.zero.start")])
+        sentence = join_sentences(
+            [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
+        )
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
     return Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
 

@@ -3,13 +3,68 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list
 from hookviz.support.table import Table
 from hookviz.trace import TraceData
 from hookviz.trace.sentences import format_pass_number
 
+_LINE_ROLES = {
+    "step": N_("line {line}"),
+    "cuts": N_("line {line} (cuts the graph)"),
+    "backward": N_("line {line} (the backward that returns None)"),
+    "hook": N_("line {line} (the hook)"),
+}
+
+
 SEVERITIES = ("error", "warning", "remark")
 """The severities of findings, the worst first."""
+_COLUMNS = {
+    "pass": N_("pass"),
+    "step": N_("step"),
+    "severity": N_("severity"),
+    "trouble": N_("problem"),
+    "when": N_("when"),
+    "line": N_("line"),
+    "what": N_("finding"),
+}
+"""Column of a table of findings → its heading."""
+_KIND_NAMES = {
+    "unfired": N_("hook did not fire"),
+    "odd_hook": N_("surprising hook"),
+    "cut": N_("no gradient"),
+    "nan": "NaN",
+    "inf": "Inf",
+    "zero": N_("zero"),
+    "vanishing": N_("vanishing"),
+    "exploding": N_("exploding"),
+    "softmax_twice": N_("softmax twice"),
+    "replaced": N_("outdated optimizer"),
+    "missing": N_("in no optimizer"),
+    "unreached": N_("no gradient"),
+    "frozen": N_("frozen"),
+    "shared": N_("shared parameter"),
+    "not_zeroed": N_("zero_grad missing"),
+    "lr_zero": N_("learning rate 0"),
+    "zeroed": N_("gradients set to 0"),
+    "skipped": N_("steps skipped"),
+    "eval_norm": N_("batch norm in eval mode"),
+}
+"""Kind of a finding → its name."""
+_SEVERITY_NAMES = {
+    "error": N_("error"),
+    "warning": N_("warning"),
+    "remark": N_("remark"),
+}
+
+
+def name_of_finding(kind: str) -> str:
+    """Name a kind of finding, such as "shared parameter"."""
+    return _(_KIND_NAMES[kind])
+
+
+def name_of_severity(severity: str) -> str:
+    """Name one of ``SEVERITIES``."""
+    return _(_SEVERITY_NAMES[severity])
 
 
 @dataclass(frozen=True)
@@ -73,15 +128,15 @@ def describe_passes(passes: Collection[int], trace: TraceData) -> str:
     if total < 2 or not passes:
         return ""
     if len(passes) == 1:
-        return say("finding.when.only", number=format_pass_number(trace, next(iter(passes))))
-    return say("finding.when.some", count=f"{len(passes):,}", total=f"{total:,}")
+        return _("only in pass {number}").format(number=format_pass_number(trace, next(iter(passes))))
+    return _("in {count} of {total} passes").format(count=f"{len(passes):,}", total=f"{total:,}")
 
 
 def describe_pass(trace: TraceData, finding: Finding) -> str:
     """Name the pass of a finding by its number in the recording, if the trace lacks some passes; else empty."""
     if finding.step is None or not trace.lacks_passes:
         return ""
-    return say("finding.pass", number=format_pass_number(trace, trace.rows[finding.step].pass_id))
+    return _("Pass {number}").format(number=format_pass_number(trace, trace.rows[finding.step].pass_id))
 
 
 def make_table(
@@ -94,13 +149,13 @@ def make_table(
     rows = list(findings)
     columns = [*(["pass"] if trace.lacks_passes else []), "step", "severity", "trouble"]
     columns += [name for name in more_columns if any(getattr(row, name) not in ("", None) for row in rows)]
-    head = [say(f"table.{name}") for name in (*columns, "what")]
+    head = [_(_COLUMNS[name]) for name in (*columns, "what")]
 
     def cells(row: Finding) -> tuple[str, ...]:
-        step = "" if row.step is None else say("table.count", step=row.step + 1, steps=len(trace.rows))
+        step = "" if row.step is None else _("{step} of {steps}").format(step=row.step + 1, steps=len(trace.rows))
         number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
-        texts = {"pass": number, "step": step, "severity": say(f"trouble.severity.{row.severity}"), "when": row.when}
-        texts |= {"trouble": say(f"finding.kind.{row.kind}"), "line": describe_line(row)}
+        texts = {"pass": number, "step": step, "severity": name_of_severity(row.severity), "when": row.when}
+        texts |= {"trouble": name_of_finding(row.kind), "line": describe_line(row)}
         return (*(texts[name] for name in columns), row.sentence)
 
     return Table(rows, head, cells, nothing)
@@ -110,5 +165,5 @@ def describe_line(finding: Finding) -> str:
     """Describe the line of a finding, such as "train.py, line 12 (the hook)"; empty if it is not known."""
     if finding.line is None:
         return ""
-    line = say(f"finding.line.{finding.line_role}", line=finding.line)
-    return join("join.list", [finding.file, line]) if finding.file else line
+    line = _(_LINE_ROLES[finding.line_role]).format(line=finding.line)
+    return join_list([finding.file, line]) if finding.file else line

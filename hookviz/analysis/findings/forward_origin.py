@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from hookviz.analysis.findings.finding import name_of_finding
 from hookviz.analysis.findings.op_causes import Cause, ForwardOps, explain_by_statistics, find_op_causes, holds_inf
 from hookviz.analysis.findings.pass_statistics import PassFinding, PassStatistics
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value
 
@@ -39,14 +40,18 @@ def _describe(
     statistics: PassStatistics, node: int, kind: str, cause: Cause | None, causes: list[tuple[int, Cause]]
 ) -> str:
     """The sentence on the op that made NaN or Inf; if that came from another Inf, also on the op that made this."""
-    names = {"what": say(f"finding.kind.{kind}"), "on": statistics.describe_node(node)}
+    names = {"what": name_of_finding(kind), "on": statistics.describe_node(node)}
     if cause is None:
-        return say("trouble.op.unknown", **names)
-    sentences = [say("trouble.op", cause=cause.text, **names)]
+        return _("{what} is first seen in the forward, at {on}: none of its known inputs held it.").format(**names)
+    sentences = [_("{what} begins in the forward, at {on}: it {cause}.").format(cause=cause.text, **names)]
     origin = next(((place, other) for place, other in causes if other.kind == "inf"), None)
     if cause.needs_inf and origin is not None:
-        sentences.append(say("trouble.op.infinite", on=statistics.describe_node(origin[0]), cause=origin[1].text))
-    return join("join.sentences", sentences)
+        sentences.append(
+            _("The Inf begins at {on}, which {cause}.").format(
+                on=statistics.describe_node(origin[0]), cause=origin[1].text
+            )
+        )
+    return join_sentences(sentences)
 
 
 def _collect_known_tensors(statistics: PassStatistics, nodes: list[int]) -> dict[NodeOutput, Value]:
@@ -76,7 +81,9 @@ def _list_origins(
         value = known.get((node, 0))
         if value is None or not _contains(value, kind):
             continue
-        inputs = (statistics.trace.edges[node, slot] for slot, _ in statistics.trace.lookup.next_nodes.get(node, ()))
+        inputs = (
+            statistics.trace.edges[node, slot] for slot, _ignored in statistics.trace.lookup.next_nodes.get(node, ())
+        )
         if not any(place in known and _contains(known[place], kind) for place in inputs):
             yield node
 

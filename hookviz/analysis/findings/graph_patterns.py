@@ -1,7 +1,7 @@
 """Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import TraceData
 
 _SOFTMAX, _LOG_SOFTMAX = "SoftmaxBackward0", "LogSoftmaxBackward0"
@@ -13,7 +13,7 @@ def list_patterns(trace: TraceData) -> list[Finding]:
         return []
     doubled = [
         start
-        for (start, _), (end, _) in trace.edges.items()
+        for (start, _ignored), (end, _ignored) in trace.edges.items()
         if trace.ops[end] == _SOFTMAX and trace.ops[start] in (_SOFTMAX, _LOG_SOFTMAX)
     ]
     if not doubled:
@@ -24,6 +24,10 @@ def list_patterns(trace: TraceData) -> list[Finding]:
     passes = tuple(sorted({trace.rows[step].pass_id for step in steps.values()}))
     first = min(steps.values())
     node = trace.rows[first].own_node
-    again = next(end for (start, _), (end, _) in trace.edges.items() if start == node)
-    sentence = say("finding.softmax_twice", on=trace.name(node), first=trace.name(again))
+    again = next(end for (start, _ignored), (end, _ignored) in trace.edges.items() if start == node)
+    sentence = _(
+        "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
+        "probabilities, and the gradients become small. cross_entropy expects logits, without a "
+        "softmax before it."
+    ).format(on=trace.name(node), first=trace.name(again))
     return [Finding(first, "softmax_twice", sentence, "warning", passes, describe_passes(passes, trace))]

@@ -6,11 +6,15 @@ from typing import Any
 
 from hookviz.analysis.findings.backward_causes import explain_backward
 from hookviz.analysis.findings.causes import explain_cause
+from hookviz.analysis.findings.finding import name_of_finding
 from hookviz.analysis.findings.forward_origin import find_forward_origin
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
+
+_TROUBLE_HERE = N_("{what} begins here: {sentence}")
+
 
 _FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
@@ -48,7 +52,7 @@ def _raise_to_warning(statistics: PassStatistics, severity: str) -> str:
 
     NaN or Inf in a gradient is rarely intended, even if it reaches no leaf.
     """
-    changes = (row for _, row in statistics.rows if row.kind in CHANGING_KINDS)
+    changes = (row for _ignored, row in statistics.rows if row.kind in CHANGING_KINDS)
     removed = (statistics.is_nonfinite(row.before) and not statistics.is_nonfinite(row.after) for row in changes)
     return "warning" if severity == "remark" and not any(removed) else severity
 
@@ -56,7 +60,7 @@ def _raise_to_warning(statistics: PassStatistics, severity: str) -> str:
 def _reaches_leaves(statistics: PassStatistics) -> bool:
     """Whether the pass puts NaN or Inf into the gradient of a leaf, where it still is when the pass ends."""
     last: dict[int, bool] = {}
-    for _, row in statistics.rows:
+    for _ignored, row in statistics.rows:
         if row.kind == "returned" or (row.kind == "post_accumulate_hook" and row.subject == "gradient"):
             last[row.own_node] = statistics.is_nonfinite(row.after)
         elif row.kind == "accumulate":
@@ -66,7 +70,9 @@ def _reaches_leaves(statistics: PassStatistics) -> bool:
 
 def _find_in_outputs(statistics: PassStatistics) -> list[int]:
     """The indices of the values with NaN or Inf that a model returned, or at which the pass began."""
-    forwards = (row for _, row in statistics.rows if row.kind in ("forward", "forward_hook") and row.call is not None)
+    forwards = (
+        row for _ignored, row in statistics.rows if row.kind in ("forward", "forward_hook") and row.call is not None
+    )
     last = {row.own_call: row.after for row in forwards}
     outputs = [values for call, values in last.items() if statistics.trace.calls[call].parent is None]
     outputs += [row.data for row in _root_tensors(statistics)]
@@ -96,10 +102,16 @@ def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
         if statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after):
             values = row.after if statistics.is_nonfinite(row.after) else row.before
             kind = statistics.find_new_kind(None, values) or "nan"
-            what, step = say(f"finding.kind.{kind}"), statistics.trace.steps[index]
+            what, step = name_of_finding(kind), statistics.trace.steps[index]
             is_old_grad = row.kind == "accumulate" and statistics.is_nonfinite(row.before)
-            key = "trouble.remains.grad" if is_old_grad else "trouble.remains"
-            return PassFinding(index, kind, say(key, what=what, on=step.on, sentence=step.sentence), "remark")
+            key = (
+                N_("{on}.grad held {what} before this pass, which adds a finite gradient to it.")
+                if is_old_grad
+                else N_(
+                    "{what} appears in a step but reaches no gradient of a leaf and no output of a model: {sentence}"
+                )
+            )
+            return PassFinding(index, kind, _(key).format(what=what, on=step.on, sentence=step.sentence), "remark")
     return None
 
 
@@ -108,7 +120,7 @@ def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
     inputs: dict[int, Any] = {}
     calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call is not None]
     outermost = (
-        row for _, row in calls if row.kind == "forward" and statistics.trace.calls[row.own_call].parent is None
+        row for _ignored, row in calls if row.kind == "forward" and statistics.trace.calls[row.own_call].parent is None
     )
     output_is_nonfinite = any(statistics.is_nonfinite(row.after) for row in outermost)
     for index, row in calls:
@@ -122,16 +134,22 @@ def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
 
 
 def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> PassFinding:
-    module, what = statistics.describe_module(row.own_call), say(f"finding.kind.{kind}")
+    module, what = statistics.describe_module(row.own_call), name_of_finding(kind)
     if row.kind == "call":
         origin = find_forward_origin(statistics, kind)
         more = origin.sentence if origin is not None and origin.seen else ""
-        called = say("trouble.called", module=module, what=what)
-        return PassFinding(index, kind, join("join.sentences", [called, more]))
+        called = _("{module} is called with {what}, although no module recorded before it returned any.").format(
+            module=module, what=what
+        )
+        return PassFinding(index, kind, join_sentences([called, more]))
     if row.kind != "forward":
-        return PassFinding(index, kind, say("trouble.here", what=what, sentence=statistics.trace.steps[index].sentence))
+        return PassFinding(
+            index, kind, _(_TROUBLE_HERE).format(what=what, sentence=statistics.trace.steps[index].sentence)
+        )
     cause, seen = explain_cause(statistics, index, before, kind)
-    return PassFinding(index, kind, say("trouble.returns", module=module, what=what, why=cause), seen=seen)
+    return PassFinding(
+        index, kind, _("{module} returns {what}: {why}").format(module=module, what=what, why=cause), seen=seen
+    )
 
 
 def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
@@ -147,7 +165,11 @@ def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
     if origin is not None:
         return origin
     name = statistics.trace.name(row.node, row.output)
-    return PassFinding(statistics.steps[0], kind, say("trouble.holds", on=name, what=say(f"finding.kind.{kind}")))
+    return PassFinding(
+        statistics.steps[0],
+        kind,
+        _("{on} held {what} before backward began.").format(on=name, what=name_of_finding(kind)),
+    )
 
 
 def _find_in_backward(statistics: PassStatistics) -> PassFinding | None:
@@ -157,14 +179,14 @@ def _find_in_backward(statistics: PassStatistics) -> PassFinding | None:
             continue
         kind = statistics.find_new_kind(_inputs_of_step(statistics, row), row.after)
         if kind is not None:
-            return PassFinding(index, kind, _describe_gradient(statistics, index, row, say(f"finding.kind.{kind}")))
+            return PassFinding(index, kind, _describe_gradient(statistics, index, row, name_of_finding(kind)))
     return None
 
 
 def _inputs_of_step(statistics: PassStatistics, row: StepRow) -> Any:
     """The values from which a step computes its gradient."""
     if row.kind == "arrive":
-        return tuple(value for _, _, value in row.parts)
+        return tuple(value for _ignored, _ignored, value in row.parts)
     if row.kind == "accumulate":
         arrived = statistics.arrival_steps.get(row.own_node)
         return row.before, None if arrived is None else statistics.trace.rows[arrived].after
@@ -175,21 +197,23 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
     """The sentence on a step that adds NaN or Inf to a gradient."""
     step = statistics.trace.steps[index]
     if row.kind != "compute":
-        return say("trouble.here", what=what, sentence=step.sentence)
+        return _(_TROUBLE_HERE).format(what=what, sentence=step.sentence)
     sent = row.after if isinstance(row.after, tuple) else (row.after,)
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
     place = statistics.trace.edges.get((row.own_node, slot))
-    to = say("name.none") if place is None else statistics.trace.name(*place)
+    to = "None" if place is None else statistics.trace.name(*place)
     after = format_values(statistics.trace.value(sent[slot]))
     on = statistics.describe_node(row.own_node)
-    sentence = say("trouble.node", on=on, what=what, before=format_values(step.before), after=after, to=to)
+    sentence = _("{what} begins at {on}: it takes the gradient {before} and sends {after} to {to}.").format(
+        on=on, what=what, before=format_values(step.before), after=after, to=to
+    )
 
     def may_be_cause(index: int) -> bool:
         value = statistics.value(index)
         return statistics.is_nonfinite(index) or (value.min is not None and value.min <= 0)
 
     reasons = explain_backward(statistics, row.own_node)
-    return join("join.sentences", [sentence, *reasons, *describe_saved(statistics, row.own_node, may_be_cause)])
+    return join_sentences([sentence, *reasons, *describe_saved(statistics, row.own_node, may_be_cause)])
 
 
 def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable[[int], bool]) -> Iterator[str]:
@@ -197,4 +221,6 @@ def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable
     rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
     for row in rows:
         if isinstance(row.value, int) and may_be_cause(row.value):
-            yield say("trouble.saved", name=row.name, value=statistics.value(row.value).text(40))
+            yield _("In the forward pass, the node saved {name}: {value}.").format(
+                name=row.name, value=statistics.value(row.value).text(40)
+            )

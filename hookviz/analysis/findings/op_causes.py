@@ -6,9 +6,18 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.pass_statistics import PassStatistics
 from hookviz.analysis.findings.torchless_numbers import broadcast_pairs, largest_number, rows_along
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
+
+_TROUBLE_CAUSE_DIVISION_ZERO = N_("divides by 0")
+_TROUBLE_CAUSE_PRODUCT = N_("multiplies 0 by {infinite}")
+
+_DIVISIONS = {
+    "zero": N_("divides by 0"),
+    "zeros": N_("divides 0 by 0"),
+    "infinite": N_("divides Inf by Inf"),
+}
 
 
 class Cause(NamedTuple):
@@ -60,7 +69,7 @@ class ForwardOps:
 
 def find_causes(ops: ForwardOps) -> Iterator[Cause]:
     """Check every op, in the order of the forward."""
-    return (cause for _, cause in find_op_causes(ops))
+    return (cause for _ignored, cause in find_op_causes(ops))
 
 
 def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, Cause]]:
@@ -80,44 +89,66 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     op = ops.op_name(node)
     if op == "Div" and other is not None and other.zero:
-        return Cause(kind, say("trouble.cause.division.zeros" if kind == "nan" else "trouble.cause.division.zero"))
+        return Cause(kind, (_("divides 0 by 0") if kind == "nan" else _(_TROUBLE_CAUSE_DIVISION_ZERO)))
     infinite = next((value for value in (one, other) if value is not None and holds_inf(value)), None)
     if infinite is None or kind != "nan":
         return None
     if op == "Mul":
         largest = minimum(infinite) if minimum(infinite) == -math.inf else math.inf
-        return Cause("nan", say("trouble.cause.product", infinite=_format_inf(largest)), needs_inf=True)
-    return Cause("nan", say("trouble.cause.division.infinite"), needs_inf=True) if op == "Div" else None
+        return Cause("nan", _(_TROUBLE_CAUSE_PRODUCT).format(infinite=_format_inf(largest)), needs_inf=True)
+    return Cause("nan", _("divides Inf by Inf"), needs_inf=True) if op == "Div" else None
 
 
 def _check_log(ops: ForwardOps, node: int) -> Iterator[Cause]:
     value = ops.input_value(node, 0, "self")
     least = -1 if ops.op_name(node) == "Log1P" else 0
     if minimum(value) < least:
-        yield Cause("nan", say("trouble.cause.log", least=least, low=format_number(minimum(value), 4)))
+        yield Cause(
+            "nan",
+            _("takes the logarithm of numbers below {least}, the smallest {low}").format(
+                least=least, low=format_number(minimum(value), 4)
+            ),
+        )
     if value is not None and (value.min == least or (least == 0 and value.zero)):
-        yield Cause("inf", say("trouble.cause.log.one" if least else "trouble.cause.log.zero"))
+        yield Cause(
+            "inf",
+            (
+                _("takes log1p of -1, the logarithm of 0, which is -Inf")
+                if least
+                else _("takes the logarithm of 0, which is -Inf")
+            ),
+        )
 
 
 def _check_root(ops: ForwardOps, node: int) -> Iterator[Cause]:
     value = ops.input_value(node, 0, "self")
     if minimum(value) < 0:
-        yield Cause("nan", say("trouble.cause.root", low=format_number(minimum(value), 4)))
+        yield Cause(
+            "nan",
+            _("takes the square root of negative numbers, the smallest {low}").format(
+                low=format_number(minimum(value), 4)
+            ),
+        )
     if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
-        yield Cause("inf", say("trouble.cause.division.zero"))
+        yield Cause("inf", _(_TROUBLE_CAUSE_DIVISION_ZERO))
 
 
 def _check_reciprocal(ops: ForwardOps, node: int) -> Iterator[Cause]:
     value = ops.input_value(node, 0, "self")
     if value is not None and value.zero:
-        yield Cause("inf", say("trouble.cause.division.zero"))
+        yield Cause("inf", _(_TROUBLE_CAUSE_DIVISION_ZERO))
 
 
 def _check_exponential(ops: ForwardOps, node: int) -> Iterator[Cause]:
     result = ops.saved_tensor(node, "result")
     if result is not None and holds_inf(result):
         limit = format_number(math.log(largest_number(result.dtype)), 3)
-        yield Cause("inf", say("trouble.cause.exp", largest=limit, dtype=result.dtype))
+        yield Cause(
+            "inf",
+            _("takes the exponential of numbers above {largest}, which is too large for {dtype}").format(
+                largest=limit, dtype=result.dtype
+            ),
+        )
 
 
 def _check_division(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -126,27 +157,32 @@ def _check_division(ops: ForwardOps, node: int) -> Iterator[Cause]:
         if y == 0 or (math.isinf(x) and math.isinf(y)):
             is_nan = x == 0 or y != 0
             key = "infinite" if y else "zeros" if is_nan else "zero"
-            yield Cause("nan" if is_nan else "inf", say(f"trouble.cause.division.{key}"), needs_inf=y != 0)
+            yield Cause("nan" if is_nan else "inf", _(_DIVISIONS[key]), needs_inf=y != 0)
     if numerator is None and denominator is not None and denominator.zero == math.prod(denominator.shape):
-        yield Cause("inf", say("trouble.cause.division.zero"))
+        yield Cause("inf", _(_TROUBLE_CAUSE_DIVISION_ZERO))
 
 
 def _check_product(ops: ForwardOps, node: int) -> Iterator[Cause]:
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     for x, y in broadcast_pairs(one, other):
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
-            yield Cause("nan", say("trouble.cause.product", infinite=_format_inf(x if x else y)), needs_inf=True)
+            yield Cause("nan", _(_TROUBLE_CAUSE_PRODUCT).format(infinite=_format_inf(x if x else y)), needs_inf=True)
         elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
             limit = format_largest(one.dtype)
             factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
-            yield Cause("inf", say("trouble.cause.product.large", largest=limit, dtype=one.dtype, **factors))
+            yield Cause(
+                "inf",
+                _(
+                    "multiplies numbers ({x} and {y}) whose product is beyond {largest}, the largest number of {dtype}"
+                ).format(largest=limit, dtype=one.dtype, **factors),
+            )
 
 
 def _check_sum(ops: ForwardOps, node: int) -> Iterator[Cause]:
     sign = -1 if ops.op_name(node) == "Sub" else 1
     for x, y in broadcast_pairs(ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")):
         if math.isinf(x) and x == -sign * y:
-            text = say("trouble.cause.sum" if sign > 0 else "trouble.cause.difference", x=_format_inf(x))
+            text = (_("adds Inf and -Inf") if sign > 0 else _("subtracts {x} from {x}")).format(x=_format_inf(x))
             yield Cause("nan", text, needs_inf=True)
 
 
@@ -157,9 +193,14 @@ def _check_power(ops: ForwardOps, node: int) -> Iterator[Cause]:
         pairs = iter(((minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in pairs:
         if x < 0 and math.isfinite(y) and y != int(y):
-            yield Cause("nan", say("trouble.cause.power", low=format_number(x, 4), exponent=format_number(y)))
+            yield Cause(
+                "nan",
+                _("raises a negative number, {low}, to the power {exponent}").format(
+                    low=format_number(x, 4), exponent=format_number(y)
+                ),
+            )
         elif x == 0 and y < 0:
-            yield Cause("inf", say("trouble.cause.power.zero", exponent=format_number(y)))
+            yield Cause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
 
 
 def _check_softmax(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -167,9 +208,9 @@ def _check_softmax(ops: ForwardOps, node: int) -> Iterator[Cause]:
     if value is None:
         return
     if value.max == -math.inf or any(max(row) == -math.inf for row in rows_along(value, ops.saved_number(node, "dim"))):
-        yield Cause("nan", say("trouble.cause.softmax"), needs_inf=True)
+        yield Cause("nan", _("takes the softmax of numbers that are all -Inf"), needs_inf=True)
     elif value.max == math.inf:
-        yield Cause("nan", say("trouble.cause.softmax.inf"), needs_inf=True)
+        yield Cause("nan", _("takes the softmax of numbers with Inf among them"), needs_inf=True)
 
 
 def _check_cast(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -177,7 +218,12 @@ def _check_cast(ops: ForwardOps, node: int) -> Iterator[Cause]:
     magnitude = max(maximum(value), -minimum(value))
     if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
         limit = format_largest(ops.dtype)
-        yield Cause("inf", say("trouble.cause.cast", largest=limit, dtype=ops.dtype, far=format_number(magnitude)))
+        yield Cause(
+            "inf",
+            _("turns {far} into {dtype}, whose largest number is {largest}").format(
+                largest=limit, dtype=ops.dtype, far=format_number(magnitude)
+            ),
+        )
 
 
 _CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[Cause]]] = {

@@ -10,10 +10,13 @@ from hookviz.analysis.findings.graph_patterns import list_patterns
 from hookviz.analysis.findings.silence import list_silence
 from hookviz.analysis.findings.training import list_hygiene
 from hookviz.analysis.source_lines.step_lines import StepLines
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.table import Table
 from hookviz.trace import TraceData
 from hookviz.trace.values import get_norm_nan_inf
+
+_TROUBLE_NONE_EMPTY = N_("This trace holds no gradients to check.")
+
 
 _LISTS: tuple[Callable[[TraceData], list[Finding]], ...] = (
     list_troubles,
@@ -73,27 +76,58 @@ def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
 def describe_no_findings(trace: TraceData) -> str:
     """The sentences for a trace without findings: what was examined, and what was not."""
     if not _has_gradients(trace):
-        return join("join.sentences", [say("trouble.none.empty"), *_list_unknown_nonfinite(trace)])
-    looked = say("finding.none", passes=f"{len(trace.roots):,}")
+        return join_sentences([_(_TROUBLE_NONE_EMPTY), *_list_unknown_nonfinite(trace)])
+    looked = _(
+        "Nothing was found. Checked: the gradients of {passes} passes for NaN, Inf, zeros, vanishing "
+        "and exploding; whether the hooks fired that hookviz knows of (trace.unfired says where it "
+        "looked); and whether a gradient reached the parameters of the models that still existed at "
+        "the end of the recording."
+    ).format(passes=f"{len(trace.roots):,}")
     steps = len(trace.updates)
-    training = say("finding.none.training", count=f"{steps:,}") if steps else say("finding.unlooked.training")
+    training = (
+        _("Also checked: the parameters, learning rates and leftover gradients of {count} optimizer steps.").format(
+            count=f"{steps:,}"
+        )
+        if steps
+        else _("Not checked: the training, because no optimizer step was recorded.")
+    )
     unlooked = [*_list_unexamined(trace), *_list_unknown_nonfinite(trace)]
-    if any(note.key == "note.every" for note in trace.remarks):
-        unlooked.insert(0, say("finding.unlooked.every"))
+    if any(note.fact == "every" for note in trace.remarks):
+        unlooked.insert(
+            0,
+            _(
+                "Not checked: the passes between the recorded ones, and therefore whether gradients of "
+                "several steps add up."
+            ),
+        )
     devices = sorted({value[2] for value in trace.values} - {"", "cpu", "meta"})
     if devices:
-        unlooked.append(say("finding.unlooked.device", devices=", ".join(devices)))
-    return join("join.sentences", [looked, training, *unlooked])
+        unlooked.append(
+            _(
+                "Not checked on {devices}, because reading would wait for the device: frozen parameters for "
+                "NaN, and whether gradients are 0 at the optimizer's step."
+            ).format(devices=", ".join(devices))
+        )
+    return join_sentences([looked, training, *unlooked])
 
 
 def _describe_no_troubles(trace: TraceData) -> str:
     """The sentences for a trace without findings about the values of gradients; it also lists what was not examined."""
     if not _has_gradients(trace):
-        return join("join.sentences", [say("trouble.none.empty"), *_list_unknown_nonfinite(trace)])
+        return join_sentences([_(_TROUBLE_NONE_EMPTY), *_list_unknown_nonfinite(trace)])
     others = sum(len(list_findings(trace)) for list_findings in _LISTS if list_findings is not list_troubles)
     unknown = _list_unknown_nonfinite(trace)
-    clean = say("trouble.none.others", count=f"{others:,}") if others else say("trouble.none") if not unknown else ""
-    return join("join.sentences", [clean, *unknown, *_list_unexamined(trace)])
+    clean = (
+        _(
+            "No gradient is NaN, infinite or 0, and none vanishes or explodes. Other findings: {count}, "
+            "see trace.findings."
+        ).format(count=f"{others:,}")
+        if others
+        else _("Nothing is wrong with the gradients of this trace.")
+        if not unknown
+        else ""
+    )
+    return join_sentences([clean, *unknown, *_list_unexamined(trace)])
 
 
 def _has_gradients(trace: TraceData) -> bool:
@@ -105,9 +139,9 @@ def _list_unexamined(trace: TraceData) -> list[str]:
     unexamined: list[str] = []
     hidden = {index for index, value in enumerate(trace.values) if value[-1] is not None}
     if hidden and (count := len(hidden & _list_gradient_values(trace))):
-        unexamined.append(say("trouble.unlooked.values", count=f"{count:,}"))
+        unexamined.append(_("Not checked: {count} gradients whose numbers are not known.").format(count=f"{count:,}"))
     if trace.outside or {row.kind for row in trace.rows} & {"unobserved", "compiled", "fast_path"}:
-        unexamined.append(say("trouble.unlooked.parts"))
+        unexamined.append(_("Not checked: parts of the run that the trace does not hold, as its notes or steps say."))
     return unexamined
 
 
@@ -116,11 +150,19 @@ def _list_unknown_nonfinite(trace: TraceData) -> list[str]:
     known = [value for value in trace.values if value[-1] is None and 0 not in value[0]]
     # Most values of a deep network of scalars are finite numbers, which need no call of ours.
     count = sum([_is_nonfinite(value) for value in known if type(value[3]) is not float or not -inf < value[3] < inf])
-    return [say("trouble.none.nonfinite", count=f"{count:,}")] if count else []
+    return (
+        [
+            _("Recorded values with NaN or Inf: {count}. hookviz did not find where it begins.").format(
+                count=f"{count:,}"
+            )
+        ]
+        if count
+        else []
+    )
 
 
 def _is_nonfinite(value: tuple[object, ...]) -> bool:
-    _, nan_count, inf_count = get_norm_nan_inf(value)
+    _ignored, nan_count, inf_count = get_norm_nan_inf(value)
     return nan_count > 0 or inf_count > 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training_facts import TrainingFacts
 from hookviz.analysis.missing_gradients import list_missing_gradients
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list, join_sentences
 
 
 def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
@@ -24,7 +24,10 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         yield Finding(
             first.step,
             "replaced",
-            say("finding.replaced", **names),
+            _(
+                "The tensors in {optimizer} are not the parameters of {model}: its steps do not change {on}, "
+                "which get the gradients. Create the optimizer after the model has its final parameters."
+            ).format(**names),
             "error",
             *_describe_passes(facts, numbers),
         )
@@ -40,7 +43,11 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
             continue
         is_partly_trained = any(facts.has_stepped(row) and row.held and row.model == root for row in facts.parameters)
         if facts.updates:
-            sentence = say("finding.missing", on=facts.describe(numbers))
+            sentence = _(
+                "Not in any optimizer that took a step: {on}. Their gradients are computed, and nothing uses "
+                "them or sets them to zero. Pass them to an optimizer, or call requires_grad_(False) to "
+                "freeze them."
+            ).format(on=facts.describe(numbers))
             step = min(facts.accumulations(number)[0].step for number in numbers)
             severity = "warning" if is_partly_trained else "remark"
             yield Finding(step, "missing", sentence, severity, *_describe_passes(facts, numbers))
@@ -57,7 +64,17 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
         for number, row in enumerate(facts.parameters)
         if row.held and row.requires_grad and facts.never_had_grad(number)
     ]
-    for is_called, key, severity in ((True, "finding.unreached", "warning"), (False, "finding.uncalled", "remark")):
+    for is_called, key, severity in (
+        (
+            True,
+            N_(
+                "{optimizer} holds {on}, but no gradient reached them before any of its steps: they are not "
+                "trained. Look for a detach(), a no_grad(), or an output that the loss does not use."
+            ),
+            "warning",
+        ),
+        (False, N_("{optimizer} holds {on}, but their modules were not called: they are not trained."), "remark"),
+    ):
         numbers = [number for number in unreached if facts.parameters[number].called == is_called]
         if numbers and not (is_called and _are_explained(facts, numbers)):
             yield _make_update_finding(facts, numbers, "unreached", key, severity)
@@ -77,7 +94,13 @@ def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
         if row.held and not row.requires_grad and facts.never_had_grad(number)
     ]
     if numbers:
-        yield _make_update_finding(facts, numbers, "frozen", "finding.frozen", "remark")
+        yield _make_update_finding(
+            facts,
+            numbers,
+            "frozen",
+            N_("{optimizer} holds {on}, which do not require a gradient: its steps leave them as they are."),
+            "remark",
+        )
 
 
 def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
@@ -89,9 +112,16 @@ def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
     ]
     if numbers:
         first = facts.parameters[numbers[0]]
-        names = join("join.list", first.names)
-        more = say("finding.shared.more", count=len(numbers) - 1) if len(numbers) > 1 else ""
-        sentence = join("join.sentences", [say("finding.shared", names=names), more])
+        names = join_list(first.names)
+        more = _("The same holds for {count} more.").format(count=len(numbers) - 1) if len(numbers) > 1 else ""
+        sentence = join_sentences(
+            [
+                _("One parameter has several names: {names}. Its gradient is the sum over all its uses.").format(
+                    names=names
+                ),
+                more,
+            ]
+        )
         yield Finding(facts.accumulations(numbers[0])[0].step, "shared", sentence, "remark")
 
 
@@ -99,7 +129,7 @@ def _make_update_finding(facts: TrainingFacts, numbers: list[int], kind: str, ke
     """A finding about parameters that hold at every step of their optimizers."""
     optimizers = sorted({optimizer for number in numbers for optimizer in facts.parameters[number].optimizers})
     names = {"optimizer": facts.describe_optimizers(optimizers), "on": facts.describe(numbers)}
-    return Finding(facts.first_update(optimizers), kind, say(key, **names), severity)
+    return Finding(facts.first_update(optimizers), kind, _(key).format(**names), severity)
 
 
 def _list_untrained(facts: TrainingFacts) -> list[int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, get_norm_nan_inf
@@ -146,11 +146,11 @@ class PassStatistics:
     def describe_node(self, node: int) -> str:
         """A node and the module that contains it: ``LogBackward0 of net.3 (Log)``."""
         name, call = self.trace.name(node), self.trace.owners.get(node)
-        return name if call is None else say("trouble.of", on=name, module=self.describe_module(call))
+        return name if call is None else _("{on} of {module}").format(on=name, module=self.describe_module(call))
 
     def describe_module(self, call: int) -> str:
         """A module and its class: ``net.3 (Log)``."""
-        return say("trouble.module", on=self.trace.call(call), kind=self.module_class(call))
+        return _("{on} ({kind})").format(on=self.trace.call(call), kind=self.module_class(call))
 
     def module_class(self, call: int) -> str:
         """The name of the class of the module that was called."""

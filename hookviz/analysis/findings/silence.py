@@ -8,7 +8,7 @@ from hookviz.analysis.missing_gradients.none_gradients import NONE_RETURNED
 from hookviz.analysis.missing_gradients.places import CUTS
 from hookviz.analysis.missing_gradients.table import join_names
 from hookviz.analysis.unfired import UnfiredHook, list_relevant_hooks
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import TraceData
 
 MAX_HOOKS = 20
@@ -41,7 +41,9 @@ def list_silence(trace: TraceData) -> list[Finding]:
     findings = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]
     findings += [_make_silent(hook) for hook in others[:MAX_HOOKS]]
     if len(others) > MAX_HOOKS:
-        more = say("finding.unfired.more", count=f"{len(others) - MAX_HOOKS:,}")
+        more = _(
+            "{count} more hooks did not fire, or fired in a way that you may not expect: trace.unfired lists all."
+        ).format(count=f"{len(others) - MAX_HOOKS:,}")
         findings.append(Finding(None, "unfired", more, "remark"))
     return findings
 
@@ -63,14 +65,22 @@ def _make_silent(row: UnfiredHook) -> Finding:
     """
     is_intended = row.cause in _INTENDED_CAUSES or (row.cause == "removed" and row.is_older)
     is_trouble = not row.fired and row.is_proven and not is_intended
-    key = "odd_hook" if row.fired else "unfired"
-    unseen = ".compiled" if not row.fired and row.cause in _UNSEEN_CAUSES else ""
-    head = say(f"finding.{key}{unseen}", hook=row.hook.label, on=row.on)
-    sentence = join("join.sentences", [head, row.sentence, row.advice])
-    finding = Finding(row.step, key, sentence, "warning" if is_trouble else "remark")
+    sentence = join_sentences([_describe_silence(row), row.sentence, row.advice])
+    kind = "odd_hook" if row.fired else "unfired"
+    finding = Finding(row.step, kind, sentence, "warning" if is_trouble else "remark")
     if row.line is not None:
         return replace(finding, line=row.line, file=row.file, line_role="cuts")
     return replace(finding, line=row.hook.line, file=row.hook.file, line_role="hook")
+
+
+def _describe_silence(row: UnfiredHook) -> str:
+    if row.fired:
+        head = _("{hook} on {on} fired in a way that you may not expect.")
+    elif row.cause in _UNSEEN_CAUSES:
+        head = _("{hook} on {on} was not seen to fire.")
+    else:
+        head = _("{hook} on {on} did not fire.")
+    return head.format(hook=row.hook.label, on=row.on)
 
 
 # -- parameters
@@ -89,8 +99,8 @@ def _make_missing(row: MissingGradient, hooks: list[UnfiredHook], held: Held) ->
     It is a warning if the graph is cut between them and the loss, and a remark if that may well be intended: the module
     was not called, or ran without a graph.
     """
-    head = say("finding.cut", on=join_names(row.parameters))
-    sentence = join("join.sentences", [head, row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)])
+    head = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
+    sentence = join_sentences([head, row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)])
     severity = "warning" if row.place in CUTS else "remark"
     role = "backward" if row.place == NONE_RETURNED else "cuts"
     return Finding(row.step, "cut", sentence, severity, line=row.line, file=row.file, line_role=role)
@@ -99,21 +109,39 @@ def _make_missing(row: MissingGradient, hooks: list[UnfiredHook], held: Held) ->
 def _describe_hooks(hooks: list[UnfiredHook]) -> list[str]:
     """Name the hooks behind the cut: those that did not fire, and those that were called with None."""
     sentences: list[str] = []
-    for key, group in (
-        ("finding.cut.hook", [hook for hook in hooks if not hook.fired]),
-        ("finding.cut.none", [hook for hook in hooks if hook.fired]),
-    ):
-        names = tuple(say("finding.cut.hook_on", hook=hook.hook.label, on=hook.on) for hook in group)
-        if names:
-            plural = "" if len(names) == 1 else "s"
-            sentences.append(say(f"{key}{plural}", hooks=join_names(names), count=f"{len(names):,}"))
+    silent, called = [hook for hook in hooks if not hook.fired], [hook for hook in hooks if hook.fired]
+    if silent:
+        one, many = (
+            _("For the same reason {hooks} did not fire."),
+            _("For the same reason {count} hooks did not fire: {hooks}."),
+        )
+        sentences.append(_name_hooks(silent, one, many))
+    if called:
+        one, many = (
+            _("For the same reason {hooks} got None."),
+            _("For the same reason {count} hooks got None: {hooks}."),
+        )
+        sentences.append(_name_hooks(called, one, many))
     return sentences
+
+
+def _name_hooks(hooks: list[UnfiredHook], one: str, many: str) -> str:
+    names = tuple(_("{hook} on {on}").format(hook=hook.hook.label, on=hook.on) for hook in hooks)
+    return (one if len(names) == 1 else many).format(hooks=join_names(names), count=f"{len(names):,}")
 
 
 def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
     """Say that the optimizers train none of the parameters, or which of them no optimizer holds."""
     names = tuple(name for name in row.parameters if name not in held)
     if names:
-        return [say("finding.cut.optimizer", on=join_names(names))] if held else []
+        return (
+            [_("These are not in any optimizer that took a step, either: {on}.").format(on=join_names(names))]
+            if held
+            else []
+        )
     optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name])
-    return [say("finding.cut.held", optimizer=join("join.list", tuple(optimizers)))]
+    return [
+        _("{optimizer} holds them, but cannot train them without a gradient.").format(
+            optimizer=join_list(tuple(optimizers))
+        )
+    ]

@@ -12,7 +12,7 @@ from hookviz.analysis.findings.parameter_findings import (
     find_unreached,
 )
 from hookviz.analysis.findings.training_facts import TrainingFacts
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import TraceData
 
 
@@ -47,18 +47,19 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
                     added.setdefault(number, (found[0].step, found[0].pass_id))
                     later.update(each.pass_id for each in found)
         if added:
-            sentence = say(
-                "finding.not_zeroed", on=facts.describe([*added]), optimizer=facts.describe_optimizers([optimizer])
-            )
+            sentence = _(
+                "{optimizer} uses the gradients of earlier steps again: after its step, .grad of {on} was "
+                "not set to zero, and the next pass added to it. Call zero_grad() once for each step."
+            ).format(on=facts.describe([*added]), optimizer=facts.describe_optimizers([optimizer]))
             passes = tuple(sorted(later))
-            first = min(step for step, _ in added.values())
+            first = min(step for step, _ignored in added.values())
             yield Finding(first, "not_zeroed", sentence, "warning", passes, describe_passes(passes, facts.trace))
 
 
 def _has_unrecorded_passes(trace: TraceData) -> bool:
     hiding = {"unobserved", "compiled"}
-    notes = {note.key for note in trace.remarks}
-    return not notes.isdisjoint(("note.every", "note.elsewhere")) or any(row.kind in hiding for row in trace.rows)
+    notes = {note.fact for note in trace.remarks}
+    return not notes.isdisjoint(("every", "elsewhere")) or any(row.kind in hiding for row in trace.rows)
 
 
 def _find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
@@ -69,7 +70,9 @@ def _find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
             continue
         is_always = len(zero) == len(updates)
         name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
-        sentence = say("finding.lr_zero", optimizer=name, **count)
+        sentence = _(
+            "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
+        ).format(optimizer=name, **count)
         yield Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
 
 
@@ -81,7 +84,11 @@ def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
         if zero and any(each.after for number in held for each in facts.accumulations(number)):
             name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
             severity = "warning" if len(zero) == len(updates) else "remark"
-            sentence = say("finding.zeroed", optimizer=name, **count)
+            sentence = _(
+                "The gradients of {optimizer} were all 0 in {count} of {total} steps, although the passes "
+                "computed other gradients: something set them to 0 before the step, such as clipping to a "
+                "norm of 0."
+            ).format(optimizer=name, **count)
             yield Finding(zero[0].step, "zeroed", sentence, severity)
 
 
@@ -95,7 +102,11 @@ def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
         is_skipped = all(facts.trace.rows[step].found_inf for step in steps)
         if len(steps) > 1 and is_skipped and optimizer not in facts.updates:
             name = facts.describe_optimizers([optimizer])
-            sentence = say("finding.skipped", optimizer=name, count=len(steps))
+            sentence = _(
+                "The GradScaler has skipped all {count} steps of {optimizer}, because its gradients held Inf "
+                "or NaN each time: no parameter has changed. Its scale is too large, or the gradients are "
+                "not finite at any scale."
+            ).format(optimizer=name, count=len(steps))
             yield Finding(steps[0], "skipped", sentence, "warning")
 
 
@@ -107,8 +118,17 @@ def _find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
             steps.setdefault(module, row.step)
     if steps:
         names = [facts.trace.module(module) for module in steps]
-        on = say("finding.and_more", on=names[0], count=f"{len(names) - 1:,}") if len(names) > 1 else names[0]
-        yield Finding(min(steps.values()), "eval_norm", say("finding.eval_norm", on=on), "remark")
+        on = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}") if len(names) > 1 else names[0]
+        yield Finding(
+            min(steps.values()),
+            "eval_norm",
+            _(
+                "Trained in evaluation mode: {on}. They normalise with their running statistics and do not "
+                "update these. That is right if you freeze them on purpose; otherwise call train() on the "
+                "model."
+            ).format(on=on),
+            "remark",
+        )
 
 
 _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (

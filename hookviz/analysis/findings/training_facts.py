@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
 from hookviz.trace.values import get_norm_nan_inf
 
@@ -77,9 +77,9 @@ class TrainingFacts:
     def describe(self, parameters: Sequence[int]) -> str:
         """Name some parameters: ``net.0.bias and 3 more``."""
         first = self.parameters[parameters[0]]
-        name = first.names[0] if first.names else say("finding.tensor", shape=str(first.shape))
+        name = first.names[0] if first.names else _("a tensor of shape {shape}").format(shape=str(first.shape))
         more = len(parameters) - 1
-        return say("finding.and_more", on=name, count=f"{more:,}") if more else name
+        return _("{on} and {count} more").format(on=name, count=f"{more:,}") if more else name
 
     def describe_optimizers(self, optimizers: Sequence[int]) -> str:
         """Name the optimizers."""

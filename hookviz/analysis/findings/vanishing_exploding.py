@@ -7,8 +7,32 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.bottlenecks import Gate, find_gates
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace.values import format_number
+
+_HOOKS = {
+    "vanishing": N_("{hook} leaves {factor} of the gradient that it receives."),
+    "exploding": N_("{hook} makes the gradient {factor} times as large."),
+}
+"""Kind → what a hook does."""
+
+_EACH_LAYER = {
+    "vanishing": N_("each of {count} {kind} leaves about {factor} of it."),
+    "exploding": N_("each of {count} {kind} makes it about {factor} times as large."),
+}
+"""Kind → what each layer of the chain does."""
+
+_CHAINS = {
+    "vanishing": N_(
+        "The gradient vanishes: from {start} to {end} the root mean square of its numbers falls from "
+        "{first} to {last}; {whose}"
+    ),
+    "exploding": N_(
+        "The gradient explodes: from {start} to {end} the root mean square of its numbers rises from "
+        "{first} to {last}; {whose}"
+    ),
+}
+"""Kind → the sentence about a chain of layers."""
 
 CHAIN_FACTOR = 1e4
 """A gradient vanishes or explodes if its size changes by at least this factor over a chain of layers."""
@@ -131,7 +155,7 @@ def _find_chain(segments: list[Segment], sign: int) -> list[Segment]:
     """Find the segments over which the size changes most, and the gate at their end; empty if they are no finding."""
     total = lowest = most = 0.0
     low = first = last = 0
-    for end, (_, changes) in enumerate(segments, 1):
+    for end, (_ignored, changes) in enumerate(segments, 1):
         for change in changes:
             total += sign * change.log
         if total < lowest:
@@ -141,7 +165,7 @@ def _find_chain(segments: list[Segment], sign: int) -> list[Segment]:
     if most < math.log(CHAIN_FACTOR):
         return []
     layers: dict[tuple[str, int], float] = {}
-    for change in (change for _, changes in segments[first:last] for change in changes):
+    for change in (change for _ignored, changes in segments[first:last] for change in changes):
         layers[change.layer] = layers.get(change.layer, 0.0) + sign * change.log
     counted = sum(abs(log) > _NEGLIGIBLE for log in layers.values())
     is_spread = most - max(layers.values()) >= math.log(CHAIN_FACTOR)
@@ -150,25 +174,25 @@ def _find_chain(segments: list[Segment], sign: int) -> list[Segment]:
 
 def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain: list[Segment]) -> PassFinding:
     """The finding for a chain, which names the kind of layer that contributes most."""
-    (start, _), (end, _) = chain[0], chain[-1]
+    (start, _ignored), (end, _ignored) = chain[0], chain[-1]
     by_name: dict[str, list[SizeChange]] = {}
-    for change in (change for _, changes in chain[:-1] for change in changes):
+    for change in (change for _ignored, changes in chain[:-1] for change in changes):
         by_name.setdefault(change.layer_name(statistics), []).append(change)
     logs = {name: sign * sum(change.log for change in changes) for name, changes in by_name.items()}
     name = max(logs, key=logs.__getitem__)
     count = len({change.layer for change in by_name[name]})
-    culprit = say(f"trouble.{kind}.each", count=count, kind=name, factor=_format_factor(sign * logs[name] / count))
+    culprit = _(_EACH_LAYER[kind]).format(count=count, kind=name, factor=_format_factor(sign * logs[name] / count))
     first = next(change.step for change in by_name[name] if sign * change.log > 0)
     ends = {"start": statistics.describe_location(start.node), "first": format_number(start.rms, 3)}
     ends |= {"end": statistics.describe_location(end.node), "last": format_number(end.rms, 3)}
-    return PassFinding(first, kind, say(f"trouble.{kind}", whose=culprit, **ends))
+    return PassFinding(first, kind, _(_CHAINS[kind]).format(whose=culprit, **ends))
 
 
 def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> PassFinding:
     """The remark on a hook that changes a gradient very much."""
     kind = "vanishing" if change.log < 0 else "exploding"
-    hook = say("trouble.hook", hook=change.layer_name(statistics), on=statistics.trace.steps[change.step].on)
-    sentence = say(f"trouble.{kind}.hook", hook=hook, factor=_format_factor(change.log))
+    hook = _("{hook} on {on}").format(hook=change.layer_name(statistics), on=statistics.trace.steps[change.step].on)
+    sentence = _(_HOOKS[kind]).format(hook=hook, factor=_format_factor(change.log))
     return PassFinding(change.step, kind, sentence, "remark")
 
 

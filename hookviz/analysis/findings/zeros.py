@@ -4,7 +4,7 @@ from typing import Any
 
 from hookviz.analysis.findings.nonfinite import describe_saved
 from hookviz.analysis.findings.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
 
@@ -58,7 +58,7 @@ def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> 
 
 def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
     """The nodes whose gradients became 0 because a hook, at ``step``, edited another one in the same memory."""
-    rows = (row for _, row in statistics.rows if row.kind == "aliased" and row.cause == step)
+    rows = (row for _ignored, row in statistics.rows if row.kind == "aliased" and row.cause == step)
     return [row.own_node for row in rows if _has_zero_norm(statistics, row.after)]
 
 
@@ -97,14 +97,27 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     """The sentence on a step that makes a gradient 0, and on the leaves behind it."""
     step, count = statistics.trace.steps[index], len(leaves)
     first = statistics.trace.name(leaves[0], 0)
-    behind = say("trouble.behind" if count == 1 else "trouble.behind.many", on=first, count=f"{count - 1:,}")
+    behind = (
+        _("Beyond it, {on} gets a gradient of 0.")
+        if count == 1
+        else _("Beyond it, {on} and {count} more get a gradient of 0.")
+    ).format(on=first, count=f"{count - 1:,}")
     if step.kind != "compute":
-        here = say("trouble.zero.here", sentence=step.sentence, behind=behind)
+        here = _("The gradient becomes 0 here: {sentence} {behind}").format(sentence=step.sentence, behind=behind)
         shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
-        more = [say("trouble.zero.shared", on=join("join.list", shared))] if shared else []
-        return join("join.sentences", [here, *more])
-    sentence = say(
-        "trouble.zero", on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
+        more = (
+            [
+                _(
+                    "The edit in place also set to 0 what shares the memory: the gradient of {on}. Return a new "
+                    "tensor from the hook instead."
+                ).format(on=join_list(shared))
+            ]
+            if shared
+            else []
+        )
+        return join_sentences([here, *more])
+    sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(
+        on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
     )
     saved = describe_saved(statistics, step.row.own_node, lambda index: _has_zero_norm(statistics, index))
-    return join("join.sentences", [sentence, *saved])
+    return join_sentences([sentence, *saved])

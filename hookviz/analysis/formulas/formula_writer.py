@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.formulas.derivatives import parse_formula
 from hookviz.analysis.formulas.evaluation import PLAIN_FUNCTIONS, Evaluator, NotRecorded
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace.values import Value, format_number
 
 _ALL, _OR, _AND, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)
@@ -126,7 +126,9 @@ class FormulaWriter:
             branch = self._evaluator.branch(node)
         except Exception:  # the values that decide were not recorded, or cannot be computed with
             body, test, orelse = (self._write_piece(part) for part in (node.body, node.test, node.orelse))
-            text = say("why.choice", one=body.within(_OR), test=test.text, other=orelse.within(_ALL))
+            text = _("{one} if {test}, else {other}").format(
+                one=body.within(_OR), test=test.text, other=orelse.within(_ALL)
+            )
             return Piece(text, _ALL)
         if isinstance(branch, ast.Constant) and branch.value is None:
             raise NotCovered
@@ -190,7 +192,7 @@ def text_of(x: Any) -> Piece:
         text = line if line is not None and fits else x.text()
         return Piece(text, _ATOM if text.startswith("[") else _value_precedence(text), fits)
     if isinstance(x, list):
-        pieces = [Piece(say("name.none"), _ATOM) if item is None else text_of(item) for item in x]
+        pieces = [Piece("None", _ATOM) if item is None else text_of(item) for item in x]
         return Piece(f"[{', '.join(piece.text for piece in pieces)}]", _ATOM, all(piece.fits for piece in pieces))
     if isinstance(x, int | float | complex) and not isinstance(x, bool):
         return _format_number(x)
@@ -199,7 +201,7 @@ def text_of(x: Any) -> Piece:
 
 def _format_number(x: complex) -> Piece:
     if x == 2**63 - 1:  # the end of a slice without an end
-        return Piece(say("why.end"), _ATOM)
+        return Piece(_("end"), _ATOM)
     text = str(x) if isinstance(x, int) else format_number(x)
     return Piece(text, _value_precedence(text))
 

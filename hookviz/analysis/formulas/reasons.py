@@ -9,12 +9,28 @@ from hookviz.analysis.formulas.derivatives import find_formula
 from hookviz.analysis.formulas.evaluation import Missing
 from hookviz.analysis.formulas.formula_writer import SUMMAND, FormulaWriter, NotCovered, text_of
 from hookviz.analysis.formulas.inputs import FormulaInputs
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.table import Table
 from hookviz.trace import Note, Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value
+
+_MISSING_VALUES = {
+    "many": N_(
+        "No values: hookviz keeps them only in graphs of at most 256 nodes, and at most 1,024 numbers in one recording."
+    ),
+    "large": N_("No values: there are more than 64 numbers."),
+    "hidden": N_("No values: hookviz does not read the numbers of such a tensor."),
+    "hooks": N_("No values: only a saved-tensor hook could unpack them, and hookviz does not call it."),
+    "changed": N_("No values: the tensors that the node saved were changed in place or freed."),
+    "torch": N_("No values: they need PyTorch 2.10 or newer, which shows what a node has saved without unpacking it."),
+    "none": N_("No values: this torch does not save the values that the formula needs."),
+    "no_grad": N_("No values: no gradient arrived for this output."),
+    "unseen": N_("The step that computed it was not seen."),
+    "part": N_("No values: the lengths of the parts before this one are not known."),
+}
+
 
 Verdict = Literal["explained", "symbols only", "not explained"]
 EXPLAINED: Final = "explained"
@@ -51,18 +67,23 @@ class Reason:
     def text(self) -> str:
         """The reason on one line: ``grad × other = 2 × 4 = 8``."""
         if self.verdict == UNEXPLAINED:
-            return say("why.unexplained")
+            return _("not explained")
         parts = [self.formula]
         if self.verdict == EXPLAINED:
             shown = text_of(self.value).text
             parts += [shown] if self.filled == shown else [self.filled, shown]
-        return join("join.equals", parts)
+        return " = ".join(filter(None, parts))
 
 
 def explain_step(trace: TraceData, step: int) -> Table[Reason]:
     """Explain the gradients of a step; see ``Trace.why``."""
-    head = [say(f"table.{name}") for name in ("on", "why", "source", "note")]
-    return Table(Explainer(trace).reasons(step), head, _format_reason, nothing=say("why.nothing"))
+    head = [_("on"), _("why"), _("in derivatives.yaml"), _("note")]
+    return Table(
+        Explainer(trace).reasons(step),
+        head,
+        _format_reason,
+        nothing=_("Only steps in which a node computes, or a gradient arrives or is accumulated, have an explanation."),
+    )
 
 
 def _format_reason(reason: Reason) -> tuple[str, ...]:
@@ -76,7 +97,7 @@ class Explainer:
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._inputs = FormulaInputs(trace)
-        self._is_redacted = any(note.key == "redacted.values" for note in trace.remarks)
+        self._is_redacted = any(note.fact == "redacted.values" for note in trace.remarks)
         self._sent_reasons: dict[tuple[int, int], Reason | None] = {}
         """Step and slot → the reason for the gradient that a node sent there."""
 
@@ -116,7 +137,15 @@ class Explainer:
         try:
             text = FormulaWriter(names).write(formula.text)
         except NotCovered:
-            return Reason(on, "", "", value, formula.source, UNEXPLAINED, say("why.case"))
+            return Reason(
+                on,
+                "",
+                "",
+                value,
+                formula.source,
+                UNEXPLAINED,
+                _("PyTorch has a formula for this case, but hookviz cannot read it."),
+            )
         verdict, note = self._verify(formula.text, names, value, text)
         filled = _fill_in(formula.text, names, text) if verdict == EXPLAINED else ""
         return Reason(on, text, filled, value, formula.source, verdict, note)
@@ -125,31 +154,45 @@ class Explainer:
         """Whether a formula, whose ``text`` is for people, gives the recorded gradient ``value``, and a remark."""
         verify = load_verifier()
         if self._is_redacted or verify is None:
-            return SYMBOLS, say("why.redacted" if self._is_redacted else "why.no_torch")
+            return SYMBOLS, (
+                _("No values: the numbers are left out of this page.")
+                if self._is_redacted
+                else _("No values: they need PyTorch, which is not installed.")
+            )
         try:
             notes = verify(formula, names, value)
         except Missing as missing:
-            return SYMBOLS, say(f"why.{missing}")
+            return SYMBOLS, _(_MISSING_VALUES[str(missing)])
         except Exception as error:  # torch cannot compute with such values
-            return UNEXPLAINED, say("why.failed", error=type(error).__name__)
+            return UNEXPLAINED, _("The formula could not be computed with these values ({error}).").format(
+                error=type(error).__name__
+            )
         if notes is None:
-            return UNEXPLAINED, say("why.differs", formula=text)
-        return EXPLAINED, join("join.sentences", [note.text for note in notes])
+            return UNEXPLAINED, _("{formula} does not give the recorded gradient.").format(formula=text)
+        return EXPLAINED, join_sentences([note.text for note in notes])
 
     def _describe_missing_formula(self, row: StepRow) -> str:
         """Say why a node has no formula: it is a Function written in Python, or ``formulas.json`` has no entry."""
         saved = self.trace.lookup.saved(row.pass_id, row.own_node)
         sources = [value.plain for value in saved if value.name == BACKWARD_LOCATION]
         if not sources:
-            return say("why.no_entry", op=self.trace.ops[row.own_node])
-        return say("why.function", where=sources[-1]) if sources[-1] else say("why.function.hidden")
+            return _("hookviz has no formula for this input of {op}.").format(op=self.trace.ops[row.own_node])
+        return (
+            _("A Function of your own: its backward is in your code, at {where}.").format(where=sources[-1])
+            if sources[-1]
+            else _("A Function written in Python: the file and line of its backward are left out of this page.")
+        )
 
     # -- gradients that arrive and are added up
 
     def _explain_arrival(self, step: Step) -> list[Reason]:
         """The reasons for each contribution to a gradient and, if there are several, for their sum."""
         reasons = [self._explain_contribution(step, *part) for part in step.row.parts]
-        return reasons if len(reasons) < 2 else [*reasons, self._explain_sum(step, say("why.sum", count=len(reasons)))]
+        return (
+            reasons
+            if len(reasons) < 2
+            else [*reasons, self._explain_sum(step, _("sum of {count} contributions").format(count=len(reasons)))]
+        )
 
     def _explain_contribution(self, step: Step, node: int | None, slot: int, index: int | None) -> Reason:
         """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is None."""
@@ -158,17 +201,14 @@ class Explainer:
         computed_at = None if node is None else self.trace.lookup.compute_steps.get((step.pass_id, node))
         reason = None if computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
-            note = say("part.seed" if node is None else "why.unseen")
+            note = _("the seed") if node is None else _("The step that computed it was not seen.")
             return Reason(
                 step.on, "", format_values(value), value, None, EXPLAINED if node is None else UNEXPLAINED, note
             )
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
-        note = say(
-            "why.changed_later",
-            before=format_values(reason.value),
-            after=format_values(value),
-            op=self.trace.name(node),
+        note = _("{op} computed {before}; then a hook of the node turned it into {after}.").format(
+            before=format_values(reason.value), after=format_values(value), op=self.trace.name(node)
         )
         return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=note)
 

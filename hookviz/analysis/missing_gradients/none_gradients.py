@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from hookviz.analysis.missing_gradients.places import Place
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 
@@ -40,13 +40,22 @@ class NoneGradients:
     def place(self, step: int) -> Place:
         """Return the place at which a node returned None: the line of its backward, if that is the user's."""
         row = self.trace.rows[step]
-        target = next((end for _, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
+        target = next((end for _ignored, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
         names = {"on": self.trace.name(row.node), "target": self._describe(target), "step": f"{step + 1:,}"}
         where = self._find_backward(row)
         if where is None:
-            return Place(NONE_RETURNED, say("missing.none_returned", **names), step)
-        file, _, line = where.rpartition(":")
-        sentence = say("missing.none_returned.backward", where=where, **names)
+            return Place(
+                NONE_RETURNED,
+                _(
+                    "{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there."
+                ).format(**names),
+                step,
+            )
+        file, _ignored, line = where.rpartition(":")
+        sentence = _(
+            "{on} got a gradient, and its backward ({where}) returned None for {target} (step {step}): "
+            "no gradient goes on from there."
+        ).format(where=where, **names)
         return Place(NONE_RETURNED, sentence, step, file, int(line) if line.isdecimal() else None)
 
     def _find_backward(self, row: StepRow) -> str | None:
@@ -58,7 +67,7 @@ class NoneGradients:
         """Name a node, and the module that made it."""
         call = None if node is None else self.trace.owners.get(node)
         name = self.trace.name(node)
-        return name if call is None else say("missing.of", on=name, module=self.trace.call(call))
+        return name if call is None else _("{on} of {module}").format(on=name, module=self.trace.call(call))
 
     def _culprits_of(self, pass_id: int) -> dict[int, int]:
         """Node that got no gradient → the step in which a node before it returned None."""
@@ -72,13 +81,13 @@ class NoneGradients:
         A pass for chosen tensors does not run the nodes that it does not need: these have no step.
         """
         rows = [(step, self.trace.rows[step]) for step in self.trace.lookup.steps(pass_id)]
-        without = {row.own_node for _, row in rows if row.kind == "compute" and is_without_gradient(row.before)}
-        reached = {row.node for _, row in rows if _is_reaching(row)}
-        is_whole = not any(row.kind in ("returned", "exception") for _, row in rows)
+        without = {row.own_node for _ignored, row in rows if row.kind == "compute" and is_without_gradient(row.before)}
+        reached = {row.node for _ignored, row in rows if _is_reaching(row)}
+        is_whole = not any(row.kind in ("returned", "exception") for _ignored, row in rows)
         culprits: dict[int, int] = {}
         for step, row in rows:
             if row.kind == "compute" and not is_without_gradient(row.before):
-                ends = [end for _, end in self._dropped(row)]
+                ends = [end for _ignored, end in self._dropped(row)]
                 known = [end for end in ends if end in without or (is_whole and self._is_lost_leaf(end, reached))]
                 self._spread(known, step, without, reached, culprits)
         return culprits
@@ -94,7 +103,7 @@ class NoneGradients:
             if node in culprits or not (node in without or self._is_lost_leaf(node, reached)):
                 continue
             culprits[node] = step
-            queue += [end for _, end in self.trace.lookup.next_nodes.get(node, ())]
+            queue += [end for _ignored, end in self.trace.lookup.next_nodes.get(node, ())]
 
     def _dropped(self, row: StepRow) -> list[tuple[int, int]]:
         """Return (slot, next node) for each edge along which a node returned None."""

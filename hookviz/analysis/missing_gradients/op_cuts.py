@@ -1,8 +1,29 @@
 """The place where ops of the user's code cut parameters off, if the recording followed ops."""
 
 from hookviz.analysis.missing_gradients.places import Place
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import CutKind, CutRow, TraceData
+
+_CUTS = {
+    "at": N_("{code} in {where},"),
+    "graph": N_("{op} returns a tensor without a graph: no gradient goes back through it."),
+    "numbers": N_("{op} returns plain numbers, which have no graph: no gradient goes back through them."),
+    "frozen": N_("{op} switches requires_grad off: what is computed afterwards has no graph that leads back."),
+    "function": N_(
+        "{op} runs in the forward of an autograd.Function, and its result has no graph: no gradient "
+        "goes back through it."
+    ),
+    "no_grad": N_("{op} runs in torch.no_grad(), where PyTorch records no graph: no gradient goes back through it."),
+    "inference": N_(
+        "{op} runs in torch.inference_mode(), where PyTorch records no graph: no gradient goes back through it."
+    ),
+    "checkpoint": N_(
+        "{op} runs in a reentrant checkpoint none of whose inputs requires grad, so PyTorch records "
+        "no graph: no gradient goes back through it."
+    ),
+    "more": N_("{count} more ops cut the graph."),
+}
+
 
 MAX_NAMED = 3
 """How many cuts a sentence names; a parameter may be cut off on several paths."""
@@ -14,11 +35,15 @@ def place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
     """Return the place of the cuts with these indexes: one sentence for each line, the first step."""
     rows = [trace.cut_rows[index] for index in indexes]
     sentences = list(dict.fromkeys(_explain_cut(row) for row in rows))
-    more = [say("missing.op.more", count=len(sentences) - MAX_NAMED)] if len(sentences) > MAX_NAMED else []
+    more = (
+        [_("{count} more ops cut the graph.").format(count=len(sentences) - MAX_NAMED)]
+        if len(sentences) > MAX_NAMED
+        else []
+    )
     steps = [row.step for row in rows if row.step is not None]
     lines = {(row.file, row.line) for row in rows}
     file, line = lines.pop() if len(lines) == 1 else (None, None)
-    text = join("join.sentences", [*sentences[:MAX_NAMED], *more])
+    text = join_sentences([*sentences[:MAX_NAMED], *more])
     return Place(_find_key({row.kind for row in rows}), text, min(steps, default=None), file, line)
 
 
@@ -31,6 +56,8 @@ def _find_key(kinds: set[CutKind]) -> str:
 
 def _explain_cut(row: CutRow) -> str:
     code = row.text or row.op
-    where = None if row.file is None or row.line is None else say("hook.where", file=row.file, line=row.line)
-    op = code if where is None else say("missing.op.at", code=code, where=where)
-    return say(f"missing.op.{row.kind}", op=op)
+    where = (
+        None if row.file is None or row.line is None else _("{file}, line {line}").format(file=row.file, line=row.line)
+    )
+    op = code if where is None else _("{code} in {where},").format(code=code, where=where)
+    return _(_CUTS[row.kind]).format(op=op)

@@ -4,9 +4,30 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from hookviz.analysis.missing_gradients.cutting_code import CuttingCode, find_cutting_code
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
+
+_CUTS = {
+    "between": N_(
+        "The graph is cut between {on} and {user}: {user} got the numbers that {on} returned, but without a graph."
+    ),
+    "within": N_(
+        "In the forward of {outer}, after {on} returned, the graph is cut, or the output of {on} is "
+        "not used for {root}."
+    ),
+    "after": N_("After {on} returned, the graph is cut, or the output of {on} is not used for {root}."),
+}
+"""Where the graph is cut → the sentence."""
+
+_MODES = {
+    "no_grad": N_("{on} ran in torch.no_grad(): PyTorch recorded no graph."),
+    "inference": N_("{on} ran in torch.inference_mode(): PyTorch recorded no graph."),
+    "checkpoint": N_(
+        "{on} ran in a reentrant checkpoint none of whose inputs requires grad: PyTorch recorded no graph."
+    ),
+}
+"""Mode of a call → why it recorded no graph."""
 
 CUTS = frozenset({"op", "between", "inside", "within", "after", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
@@ -47,10 +68,25 @@ class PlaceFinder:
         calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
         names = {"on": owner, "root": self._root}
         if module is None or not calls:
-            return Place("uncalled", say("missing.uncalled", **names), None)
+            return Place(
+                "uncalled",
+                _(
+                    "{on} was never called as a module: nothing uses it, another branch was taken, or its "
+                    "forward was called directly."
+                ).format(**names),
+                None,
+            )
         if not self._used.isdisjoint(calls):
             call = next(call for call in calls if call in self._used)
-            return Place("unused", say("missing.unused", **names), self._begin.get(call))
+            return Place(
+                "unused",
+                _(
+                    "{on} belongs to the graph of {root}, but these parameters do not: its forward does not use "
+                    "them, or detaches them, or other tensors took their place during the call "
+                    "(torch.func.functional_call, weight_norm)."
+                ).format(**names),
+                self._begin.get(call),
+            )
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
             return self._without_graph(calls[-1], names)
@@ -58,7 +94,7 @@ class PlaceFinder:
 
     def _without_graph(self, call: int, names: dict[str, str]) -> Place:
         mode = self.trace.calls[call].mode
-        sentence = join("join.sentences", [say(f"missing.{mode}", **names), *self._called_at(call)])
+        sentence = join_sentences([_(_MODES[mode]).format(**names), *self._called_at(call)])
         return Place(mode, sentence, self._begin.get(call))
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
@@ -66,7 +102,14 @@ class PlaceFinder:
         last, user = self._follow_numbers(self._find_anchor(call))
         names = {**names, "on": self._name(last)}
         if self.trace.calls[last].gives_grad is False:
-            return Place("inside", say("missing.inside", **names), self._end.get(last))
+            return Place(
+                "inside",
+                _(
+                    "The graph is cut in the forward of {on}: what it returned does not require grad (detach, "
+                    "no_grad, .data, numpy, or an op without a gradient)."
+                ).format(**names),
+                self._end.get(last),
+            )
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
             name = self.trace.call if is_same else self._name
@@ -125,12 +168,16 @@ class PlaceFinder:
     def _called_at(self, call: int) -> list[str]:
         line = self._lines.get(call)
         name = self._name(call)
-        return [] if line is None else [say("missing.called_at", on=name, where=self._where(line.source, line.line))]
+        return (
+            []
+            if line is None
+            else [_("{on} was called at {where}.").format(on=name, where=self._where(line.source, line.line))]
+        )
 
     def _with_code(self, key: str, names: dict[str, str], call: int, step: int | None, until: LineRow | None) -> Place:
         """Make a place after a call, with the code that can cut there."""
         start = self._lines.get(call)
-        sentence = say(f"missing.{key}", **names)
+        sentence = _(_CUTS[key]).format(**names)
         if start is None or (until is not None and until.source != start.source):
             return Place(key, sentence, step)
         source = self.trace.sources[start.source]
@@ -138,11 +185,17 @@ class PlaceFinder:
         code = find_cutting_code(source.text, source.line, start.line, end)
         hints = [self._hint(start.source, code)] if code else self._called_at(call)
         line = code[0].line if len(code) == 1 else None
-        return Place(key, join("join.sentences", [sentence, *hints]), step, source.file if line else None, line)
+        return Place(key, join_sentences([sentence, *hints]), step, source.file if line else None, line)
 
     def _hint(self, source: int, code: list[CuttingCode]) -> str:
         first = {"where": self._where(source, code[0].line), "code": code[0].text}
-        return say("missing.code", **first) if len(code) == 1 else say("missing.codes", count=len(code), **first)
+        return (
+            _("The only code there that can cut the graph: {code} ({where}).").format(**first)
+            if len(code) == 1
+            else _("{count} pieces of code there can cut the graph; the first: {code} ({where}).").format(
+                count=len(code), **first
+            )
+        )
 
     def _where(self, source: int, line: int) -> str:
-        return say("hook.where", file=self.trace.sources[source].file or "", line=line)
+        return _("{file}, line {line}").format(file=self.trace.sources[source].file or "", line=line)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hookviz.analysis.missing_gradients.none_gradients import NoneGradients
 from hookviz.analysis.missing_gradients.op_cuts import place_of_cuts
 from hookviz.analysis.missing_gradients.places import Place, PlaceFinder
-from hookviz.support.messages import join, say
+from hookviz.support.messages import _, join_list
 from hookviz.support.table import Table
 from hookviz.trace import MissingRow, TraceData
 from hookviz.trace.notes import PART_NOTES
@@ -43,7 +43,7 @@ def list_missing_gradients(trace: TraceData) -> Table[MissingGradient]:
 
     If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
     """
-    head = [say(f"table.{name}") for name in ("parameters", "why", "step")]
+    head = [_("parameters"), _("why"), _("step")]
     rows = _find_rows(trace) if trace.missing_rows else []
     gradients = NoneGradients(trace)
     rows += _find_rows_behind_none(gradients)
@@ -95,33 +95,40 @@ def join_names(names: tuple[str, ...]) -> str:
     'net.stem.weight, 4 parameters of net.blocks'
     """
     if len(names) <= MAX_NAMED:
-        return join("join.list", names)
+        return join_list(names)
     paths = [name.split(".") for name in names]
     for depth in range(max(map(len, paths)), 0, -1):
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
-            return join("join.list", [_describe_holder(names, *group) for group in groups.items()])
-    return join("join.list", [*names[:MAX_NAMED], say("missing.more", count=f"{len(names) - MAX_NAMED:,}")])
+            return join_list([_describe_holder(names, *group) for group in groups.items()])
+    return join_list([*names[:MAX_NAMED], _("{count} more").format(count=f"{len(names) - MAX_NAMED:,}")])
 
 
 def _describe_holder(names: tuple[str, ...], prefix: str, count: int) -> str:
     """Describe the parameters whose names begin with ``prefix``; a single one by its name."""
     if count == 1:
         return next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
-    return say("missing.some", count=f"{count:,}", on=prefix)
+    return _("{count} parameters of {on}").format(count=f"{count:,}", on=prefix)
 
 
 def _cells(trace: TraceData, row: MissingGradient) -> tuple[str, ...]:
-    step = "" if row.step is None else say("table.count", step=row.step + 1, steps=len(trace.rows))
+    step = "" if row.step is None else _("{step} of {steps}").format(step=row.step + 1, steps=len(trace.rows))
     return (join_names(row.parameters), row.sentence, step)
 
 
 def _describe_none(trace: TraceData, gradients: NoneGradients) -> str:
     """The sentence for a trace without rows: all gradients arrived, or which of them were not computed or looked at."""
     if not trace.roots:
-        return say("missing.none.passes")
-    if any(note.key in PART_NOTES for note in trace.remarks):
-        return say("missing.none.part")
+        return _("No backward pass was recorded.")
+    if any(note.fact in PART_NOTES for note in trace.remarks):
+        return _("A part of a model was recorded: hookviz did not check which parameters get a gradient.")
     if gradients.unreached:
-        return say("missing.none.unasked", on=join_names(tuple(gradients.unreached)))
-    return say("missing.none")
+        return _(
+            "Every parameter that requires grad, of the models that were given or called, belongs to the "
+            "graph of a pass. Still no gradient arrived at {on}: no pass was asked for it "
+            "(autograd.grad, backward(inputs=...)), an exception ended the pass, or a hook returned None."
+        ).format(on=join_names(tuple(gradients.unreached)))
+    return _(
+        "In the models that were given or called, and that still existed at the end of the "
+        "recording, a gradient reached every parameter that requires grad."
+    )

@@ -5,10 +5,43 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from hookviz.analysis.questions.grading import Numbers, are_near
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
+from hookviz.trace.hooks import name_of_kind
 from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients
 from hookviz.trace.values import flatten_numbers, format_number
+
+_ASK_LATER = N_("That hook runs later.")
+
+_OTHER_VALUES = {
+    "call": N_("{value} is the input of {on}."),
+    "forward": N_("{value} is the output of {on}."),
+}
+
+_LATER_HOOKS = {
+    "order": N_("That hook runs later: the hooks of {on} run in the order of their numbers."),
+    "leaf": N_("That hook runs later: {on} is a leaf, so its hook runs as soon as its gradient is ready."),
+    "not_yet": N_("That hook runs later: its gradient has not arrived at {on} yet."),
+    "sequence": N_(
+        "That hook runs later: among the nodes that are ready, the node that the forward pass created last runs first."
+    ),
+    "forward_pre_hook": N_("That hook runs later: it waits for the call of {on}."),
+    "forward_hook": N_("That hook runs later: it waits for the output of {on}."),
+    "full_backward_hook": N_("That hook runs later: it waits for the gradients of the inputs of {on}."),
+}
+
+_EFFECT_CHOICES = {
+    "kept": N_("keeps it"),
+    "edited": N_("edits it in place"),
+    "replaced": N_("replaces it"),
+}
+
+_WRONG_EFFECTS = {
+    "kept": N_("It does not leave the value unchanged."),
+    "edited": N_("It does not write into the tensor that it receives."),
+    "replaced": N_("It does not return another tensor."),
+}
+
 
 MAX_QUESTIONS = 100
 """The number of questions per trace: nobody answers more of them, and each takes space in the player."""
@@ -20,13 +53,21 @@ _MAX_CHOICES, _MAX_MISTAKES, _MAX_STEPS_BACK = 6, 5, 40
 """Per question: hooks to choose from, wrong answers with a reason, and steps before it that are searched for those."""
 
 _QUESTION_KEYS = {
-    "forward_pre_hook": "ask.input",
-    "forward_hook": "ask.output",
-    "full_backward_pre_hook": "ask.grad_output",
-    "full_backward_hook": "ask.grad_input",
-    "backward_hook": "ask.grad_input",
-    "node_post_hook": "ask.sent",
-    "post_accumulate_hook": "ask.grad",
+    "forward_pre_hook": N_(
+        "{hook} is about to run; {on} is called with {before}. What does forward get in the end, input by input?"
+    ),
+    "forward_hook": N_("{hook} is about to run; {on} has computed {before}. What comes out?"),
+    "full_backward_pre_hook": N_(
+        "{hook} is about to run on {on}; the gradient of its output is {before}. What comes out?"
+    ),
+    "full_backward_hook": N_(
+        "{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"
+    ),
+    "backward_hook": N_(
+        "{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"
+    ),
+    "node_post_hook": N_("{hook} is about to run on {on}, which has computed {before}. What does the node send on?"),
+    "post_accumulate_hook": N_("{hook} is about to run on {on}; {on}.grad is {before}. What is it afterwards?"),
 }
 """Kind of hook → the key of the question for the numbers that come out; ``ask.gradient`` for other kinds."""
 _EFFECTS = ("kept", "edited", "replaced")
@@ -107,8 +148,8 @@ def choose_mistakes(answer: Numbers, mistakes: Iterable[tuple[Numbers, str]], mo
 def _write_question(step: Step) -> str:
     """The text of a question for numbers, in the words of this kind of hook."""
     before = format_labelled_values(step.before, step.row.labels[0])
-    key = _QUESTION_KEYS.get(step.kind, "ask.gradient")
-    return say(key, hook=_label_hook(step), on=step.on, before=before)
+    key = _QUESTION_KEYS.get(step.kind, N_("{hook} is about to run on {on}; the gradient is {before}. What comes out?"))
+    return _(key).format(hook=_label_hook(step), on=step.on, before=before)
 
 
 def _list_mistakes(
@@ -117,9 +158,9 @@ def _list_mistakes(
     """Wrong answers with the reason why they are wrong, the likeliest first."""
     is_forward = step.kind in FORWARD_HOOK_KINDS
     if step.effect == "kept" and None not in outputs:
-        yield [None] * len(outputs), say("ask.none")
-    key = "ask.before.value" if is_forward else "ask.before"
-    yield inputs, say(key, value=format_values(step.before), hook=_label_hook(step))
+        yield [None] * len(outputs), _("A hook that returns None leaves the value as it was. So which value goes on?")
+    key = N_("{value} is the value before {hook}.") if is_forward else N_("{value} is the gradient before {hook}.")
+    yield inputs, _(key).format(value=format_values(step.before), hook=_label_hook(step))
     previous = steps[max(0, step.index - _MAX_STEPS_BACK) : step.index]
     past = [other for other in previous if other.pass_id == step.pass_id]
     yield from _list_stale_results(step, past, inputs, outputs)
@@ -133,11 +174,13 @@ def _explain_value(other: Step, step: Step) -> Iterator[str]:
     """Say what the value after ``other`` really is, for somebody who takes it for the result of ``step``."""
     value = format_values(other.after)
     if other.kind in HOOK_KINDS:
-        yield say("ask.made", value=value, hook=_label_hook(other), on=other.on, before=format_values(other.before))
+        yield _("{value} is what {hook} on {on} makes of {before}.").format(
+            value=value, hook=_label_hook(other), on=other.on, before=format_values(other.before)
+        )
     elif other.kind in ("call", "forward"):
-        yield say(f"ask.value.{other.kind}", value=value, on=other.on)
+        yield _(_OTHER_VALUES[other.kind]).format(value=value, on=other.on)
     elif other.kind in ("seed", "arrive", "accumulate") and other.on != step.on:
-        yield say("ask.elsewhere", value=value, on=other.on)
+        yield _("{value} is the gradient of {on}.").format(value=value, on=other.on)
 
 
 def _list_stale_results(
@@ -148,12 +191,12 @@ def _list_stale_results(
     old = list_numbers(before[-1].before) if before else None
     if old is None or len(old) != len(inputs) or None in [*old, *inputs, *outputs]:
         return
-    text = say(
-        "ask.old", hook=_label_hook(before[-1]), old=format_values(before[-1].before), now=format_values(step.before)
+    text = _("You used the old gradient, {old}: {hook} has already changed it to {now}.").format(
+        hook=_label_hook(before[-1]), old=format_values(before[-1].before), now=format_values(step.before)
     )
     triples: list[tuple[float, float, float]] = list(zip(old, inputs, outputs, strict=True))  # type: ignore[arg-type]
     yield [a + (y - x) for a, x, y in triples], text
-    if all(x for _, x, _ in triples):
+    if all(x for _ignored, x, _ignored in triples):
         yield [a * (y / x) for a, x, y in triples], text
 
 
@@ -183,7 +226,7 @@ def format_numbers(answer: Numbers) -> str:
     >>> format_numbers([1.0, None])
     '1, None'
     """
-    return ", ".join(say("name.none") if x is None else format_number(x) for x in answer)
+    return ", ".join("None" if x is None else format_number(x) for x in answer)
 
 
 # The hook that runs next
@@ -218,7 +261,7 @@ def _ask_next_hook(step: Step, steps: Sequence[Step]) -> Question | None:
     right = choices[0]
     choices.sort(key=lambda choice: (choice.on, choice.hook))
     return {
-        "text": say("ask.which"),
+        "text": _("Which hook runs next?"),
         "choices": _label_choices(step, choices),
         "right": choices.index(right),
         "reasons": ["" if choice is right else _explain_wrong_choice(choice, step) for choice in choices],
@@ -227,7 +270,7 @@ def _ask_next_hook(step: Step, steps: Sequence[Step]) -> Question | None:
 
 def _list_silent_hooks(step: Step, *fired: Iterable[tuple[int, str]]) -> dict[tuple[int, str], None]:
     """Hooks that were registered in the pass and did not run, as many as fit into the choices."""
-    ran = {hook for keys in fired for hook, _ in keys}
+    ran = {hook for keys in fired for hook, _ignored in keys}
     hooked = step.trace.hooked[step.pass_id :][:1]  # empty if only the forward ran
     silent = islice((index for hooks in hooked for index in hooks if index not in ran), _MAX_CHOICES)
     return {(index, step.trace.hook(index).on): None for index in silent}
@@ -240,45 +283,58 @@ def _label_choices(step: Step, choices: list[_Choice]) -> list[str]:
         {
             "hook": f"{format_hook_position(hook.place)} {hook.label}",
             "on": choice.on,
-            "kind": say(f"census.{hook.kind}"),
+            "kind": name_of_kind(hook.kind),
         }
         for hook, choice in zip(hooks, choices, strict=True)
         if hook is not None
     ]
-    labels: list[str] = [say("ask.choice", hook=field["hook"], on=field["on"]) for field in fields]
-    return labels if len(set(labels)) == len(labels) else [*(say("ask.choice.kind", **field) for field in fields)]
+    labels: list[str] = [_("{hook} on {on}").format(hook=field["hook"], on=field["on"]) for field in fields]
+    return (
+        labels
+        if len(set(labels)) == len(labels)
+        else [*(_("{hook} on {on} ({kind})").format(**field) for field in fields)]
+    )
 
 
 def _explain_wrong_choice(choice: _Choice, step: Step) -> str:
     """Say why a hook is not the next one at ``step``."""
     other = choice.step
     if other is None:
-        return say("ask.never")
+        return _("That hook does not run in this pass.")
     if other.index < step.index:
-        return say("ask.ran", step=other.index + 1)
+        return _("It has run already, at step {step}.").format(step=other.index + 1)
     return _explain_later(other, step)
 
 
 def _explain_later(other: Step, step: Step) -> str:
     """Say why ``other``, a later firing, does not run before ``step``."""
     if _hook_target(other) == _hook_target(step):
-        return say("ask.later.order", on=step.on)
+        return _("That hook runs later: the hooks of {on} run in the order of their numbers.").format(on=step.on)
     if other.kind in FORWARD_HOOK_KINDS or other.kind == "full_backward_hook":
-        return say(f"ask.later.{other.kind}", on=other.on)
+        return _(_LATER_HOOKS[other.kind]).format(on=other.on)
     if other.node is None or other.kind in STEP_HOOK_KINDS:
-        return say("ask.later")
+        return _(_ASK_LATER)
     if step.node is not None and step.trace.ops[step.node] == "AccumulateGrad" and step.node != other.node:
-        return say("ask.later.leaf", on=step.on)
+        return _("That hook runs later: {on} is a leaf, so its hook runs as soon as its gradient is ready.").format(
+            on=step.on
+        )
     if not _is_ready(other, step):
-        return say("ask.later.not_yet", on=other.on)
-    return say("ask.later" if step.node in (other.node, None) else "ask.later.sequence")
+        return _("That hook runs later: its gradient has not arrived at {on} yet.").format(on=other.on)
+    return (
+        _(_ASK_LATER)
+        if step.node in (other.node, None)
+        else _(
+            "That hook runs later: among the nodes that are ready, the node that the forward pass "
+            "created last runs first."
+        )
+    )
 
 
 def _is_ready(other: Step, step: Step) -> bool:
     """Whether all gradients for the node of ``other`` are sent before ``step``."""
     between = step.trace.rows[step.index + 1 : other.index]
     computing = (row.own_node for row in between if row.kind == "compute")
-    return all(end != other.node for _, _, end in step.trace.lookup.out_edges(computing))
+    return all(end != other.node for _ignored, _ignored, end in step.trace.lookup.out_edges(computing))
 
 
 # What a hook does with the tensor
@@ -289,10 +345,12 @@ def _ask_effect(step: Step, steps: Sequence[Step]) -> Question | None:
     if step.effect not in _EFFECTS or step.before == () == step.after:
         return None
     return {
-        "text": say("ask.effect", hook=_label_hook(step), on=step.on),
-        "choices": [say(f"ask.effect.{effect}") for effect in _EFFECTS],
+        "text": _("{hook} is about to run on {on}. What does it do with the value that it receives?").format(
+            hook=_label_hook(step), on=step.on
+        ),
+        "choices": [_(_EFFECT_CHOICES[effect]) for effect in _EFFECTS],
         "right": _EFFECTS.index(step.effect),
-        "reasons": ["" if effect == step.effect else say(f"ask.not.{effect}") for effect in _EFFECTS],
+        "reasons": ["" if effect == step.effect else _(_WRONG_EFFECTS[effect]) for effect in _EFFECTS],
         "source": True,
     }
 
@@ -321,23 +379,35 @@ def _ask_what_node_sends(step: Step) -> Question | None:
     if len(choices) < 2:
         return None
     right = choices.index(_format_sent(parts, outputs))
-    text = say("ask.sends", on=step.on, before=format_values(step.before))
+    text = _("{on} takes the gradient {before}. What does it send on?").format(
+        on=step.on, before=format_values(step.before)
+    )
     return {"text": text, "choices": choices, "right": right, "reasons": [reasons[choice] for choice in choices]}
 
 
 def _list_sending_mistakes(gradient: Any, outputs: list[Any]) -> Iterator[tuple[Numbers, str]]:
     """Wrong numbers that a node could send, with the reason why they are wrong."""
-    yield outputs[::-1], say("ask.sends.turned")
-    yield [gradient] * len(outputs), say("ask.sends.given", value=format_number(gradient))
+    yield outputs[::-1], _("Those are the right numbers in the wrong order.")
+    yield (
+        [gradient] * len(outputs),
+        _("{value} is the gradient that comes in. The node computes a new one from it and sends that on.").format(
+            value=format_number(gradient)
+        ),
+    )
     if gradient:
-        yield [output / gradient for output in outputs], say("ask.sends.seed", value=format_number(gradient))
+        yield (
+            [output / gradient for output in outputs],
+            _("That would be right if the gradient 1 came in, but it is {value}.").format(
+                value=format_number(gradient)
+            ),
+        )
 
 
 def _format_sent(parts: Sequence[Part], sent: Numbers) -> str:
     """The text of a choice: each number and its target."""
     values = (format_numbers([value]) for value in sent)
     pairs = zip(parts, values, strict=True)
-    return join("join.list", (say("sentence.send", value=value, on=part.source) for part, value in pairs))
+    return join_list((_("{value} to {on}").format(value=value, on=part.source) for part, value in pairs))
 
 
 def _label_hook(step: Step) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hookviz.analysis.questions.grading import Numbers, are_near
 from hookviz.analysis.questions.prediction import Question, choose_mistakes, format_numbers, list_numbers
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import Step
 from hookviz.trace.sentences import format_values
 
@@ -64,7 +64,11 @@ def _ask(off: Mapping[str, Step], on: Mapping[str, Step], name: str, labels: Seq
     if answer is None or before is None or (len(answer) == len(before) and are_near(answer, before)):
         return None
     reasons = choose_mistakes(answer, _list_mistakes(off, on, name, labels), _MAX_MISTAKES)
-    text = say("ask.off" if len(labels) == 1 else "ask.off.many", hooks=join("join.list", labels), on=name)
+    text = (
+        _("{hooks} is off. What is {on}.grad now?")
+        if len(labels) == 1
+        else _("{hooks} are off. What is {on}.grad now?")
+    ).format(hooks=join_list(labels), on=name)
     return {"text": text, "answer": format_numbers(answer), "reasons": reasons}
 
 
@@ -76,5 +80,5 @@ def _list_mistakes(
         for leaf in leaves:
             numbers = list_numbers(run[leaf].after)
             if numbers is not None:
-                key = "ask.off.with" if run is on else "ask.off.other"
-                yield numbers, say(key, value=format_values(run[leaf].after), on=leaf, hooks=join("join.list", labels))
+                key = N_("{value} is {on}.grad with {hooks} on.") if run is on else N_("{value} is {on}.grad.")
+                yield numbers, _(key).format(value=format_values(run[leaf].after), on=leaf, hooks=join_list(labels))

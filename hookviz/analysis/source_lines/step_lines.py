@@ -4,7 +4,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from hookviz.analysis.source_lines.assignments import Program, read_program
-from hookviz.support.messages import say
+from hookviz.support.messages import N_, _
 from hookviz.trace import LineRow, SourceRow, Step, TensorRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -62,10 +62,14 @@ class StepLines:
         if row.hook is not None:
             return self._hooks.get(row.hook)
         if row.kind in _CALL_KINDS and row.call is not None:
-            return self._call_line(row.call, "code.call")
+            return self._call_line(row.call, N_("Line {line} called {name}."))
         if row.kind in _PASS_KINDS:
             start = self._passes.get(row.pass_id)
-            return None if start is None else _say_line(start.source, start.line, "code.backward")
+            return (
+                None
+                if start is None
+                else _say_line(start.source, start.line, N_("Line {line} started this backward pass."))
+            )
         return None if row.node is None else self._node_line(row.pass_id, row.node, row.output)
 
     # -- hooks
@@ -79,9 +83,9 @@ class StepLines:
         line = row.mark or row.line
         for index, source in enumerate(self.sources):
             if source.file == row.file and _contains(source, row.line, row.text):
-                return _say_line(index, line, "code.hook", name=name)
+                return _say_line(index, line, N_("Line {line}: the hook {name}."), name=name)
         self.sources.append(SourceRow(row.file, row.line, row.text, False))
-        return _say_line(len(self.sources) - 1, line, "code.hook", name=name)
+        return _say_line(len(self.sources) - 1, line, N_("Line {line}: the hook {name}."), name=name)
 
     # -- nodes
 
@@ -92,10 +96,17 @@ class StepLines:
         start = self._passes.get(pass_id)
         assigned = None if row is None or start is None else self._assignment(start, row)
         if assigned is not None and row is not None:
-            return _say_line(*assigned, "code.assigned", name=row.name)
+            return _say_line(*assigned, N_("Line {line} assigned {name}."), name=row.name)
         owner = self._trace.owners.get(node)
         made = self._trace.ops[node] != "AccumulateGrad"
-        return None if owner is None else self._call_line(owner, "code.within" if made else "code.call")
+        return (
+            None
+            if owner is None
+            else self._call_line(
+                owner,
+                N_("Line {line} called {name}, which made this node.") if made else N_("Line {line} called {name}."),
+            )
+        )
 
     def _call_line(self, call: int, key: str) -> CodeLine | None:
         """Return the line that made a module call, else that of the innermost call around it which has one."""
@@ -139,7 +150,7 @@ class StepLines:
 
 
 def _say_line(source: int, line: int, key: str, **arguments: str) -> CodeLine:
-    return CodeLine(source, line, say(key, line=line, **arguments))
+    return CodeLine(source, line, _(key).format(line=line, **arguments))
 
 
 def _contains(source: SourceRow, line: int, text: str) -> bool:

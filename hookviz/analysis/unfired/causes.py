@@ -55,9 +55,9 @@ def _limited(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 def _elsewhere(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """What could call it also ran in a thread that is not followed."""
     family = _family(hook.kind)
-    notes = {remark.key for remark in timeline.trace.remarks}
-    missed_pass = "note.elsewhere" in notes and family != "forward"
-    missed_call = "note.elsewhere.calls" in notes and family != "tensor"
+    notes = {remark.fact for remark in timeline.trace.remarks}
+    missed_pass = "elsewhere" in notes and family != "forward"
+    missed_call = "elsewhere.calls" in notes and family != "tensor"
     return Cause("elsewhere", {"on": hook.on}, is_proven=False) if missed_pass or missed_call else None
 
 

@@ -4,13 +4,20 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from hookviz.analysis.missing_gradients.places import Place
+from hookviz.analysis.unfired.cause_texts import ADVICE, SENTENCES
 from hookviz.analysis.unfired.causes import Cause, find_cause
 from hookviz.analysis.unfired.surprises import find_surprises
 from hookviz.analysis.unfired.timeline import Timeline, is_limited
-from hookviz.support.messages import join, say
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.support.table import Table
 from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
+from hookviz.trace.hooks import name_of_kind
+
+_UNFIRED_NONE_IDLE = N_(
+    "A hook on a model that did not run is listed only if it was registered during the "
+    "recording, or if you pass the model: hv.record(model)."
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def list_unfired_hooks(trace: TraceData) -> Table[UnfiredHook]:
     rows = _list_silent(trace) if trace.unfired_rows else []
     for index, cause in find_surprises(trace):
         rows.append(_make_unfired(trace.hook_rows[index], trace.hook(index).on, firings[index], cause))
-    head = [say(f"table.{name}") for name in ("hook", "on", "kind", "fired", "why", "do", "where")]
+    head = [_("hook"), _("on"), _("kind"), _("fired"), _("why"), _("what to do"), _("where")]
     return Table(rows, head, _cells, nothing=_describe_none(trace, len(firings)))
 
 
@@ -76,7 +83,7 @@ def _list_silent(trace: TraceData) -> list[UnfiredHook]:
     """List the hooks that did not fire, without those of whose names one ran unobserved: it may have been that one."""
     timeline = Timeline(trace)
     notes = (row.note for row in trace.rows if row.kind == "unobserved" and row.note is not None)
-    unobserved = {dict(note.arguments).get("hook") for note in notes}
+    unobserved = {dict(note.details).get("hook") for note in notes}
     silent = ((index, row) for index, row in enumerate(trace.unfired_rows) if row.name not in unobserved)
     return [_make_unfired(row, row.on, 0, find_cause(row, timeline), index) for index, row in silent]
 
@@ -87,12 +94,12 @@ def _make_unfired(
     source = Source(row.name, row.file, row.line, row.text, row.mark)
     on = on or _describe_nameless(row)
     arguments = {**cause.arguments, "on": on, "hook": source.label}
-    sentences, advice = [say(f"unfired.{cause.key}", **arguments)], say(f"unfired.{cause.key}.do", **arguments)
+    sentences, advice = [_(SENTENCES[cause.key]).format(**arguments)], _(ADVICE[cause.key]).format(**arguments)
     if isinstance(row, UnfiredRow) and row.registered_at is not None and cause.key in TOO_LATE:
-        sentences.append(say("unfired.registered_at", where=row.registered_at))
+        sentences.append(_("It was registered at {where}.").format(where=row.registered_at))
     hook = Hook(on, row.kind, source, "", 0, 1, row.flags)
     is_older = isinstance(row, UnfiredRow) and row.since is None
-    sentence = join("join.sentences", sentences)
+    sentence = join_sentences(sentences)
     unfired = UnfiredHook(hook, fired, cause.key, sentence, advice, cause.step, is_older, cause.is_proven, index)
     return unfired if cause.place is None else _add_cut(unfired, cause.place)
 
@@ -100,17 +107,17 @@ def _make_unfired(
 def _describe_nameless(row: UnfiredRow | HookRow) -> str:
     """Describe the owner of a hook that no name is known of."""
     kind = row.evidence_of("class") if isinstance(row, UnfiredRow) else ""
-    return say("unfired.unnamed.module", kind=kind) if kind else say("unfired.unnamed")
+    return _("a {kind} without a name").format(kind=kind) if kind else _("a tensor without a name")
 
 
 def _add_cut(row: UnfiredHook, place: Place) -> UnfiredHook:
     """Add the place where the graph is cut."""
-    sentence = join("join.sentences", [row.sentence, place.sentence])
+    sentence = join_sentences([row.sentence, place.sentence])
     return replace(row, sentence=sentence, cut=place.sentence, file=place.file, line=place.line)
 
 
 def _cells(row: UnfiredHook) -> tuple[str, ...]:
-    kind = say(f"census.{row.hook.kind}")
+    kind = name_of_kind(row.hook.kind)
     return (row.hook.label, row.on, kind, str(row.fired), row.sentence, row.advice, row.hook.where)
 
 
@@ -118,10 +125,20 @@ def _describe_none(trace: TraceData, fired: int) -> str:
     """The sentences for a trace without unfired hooks: how many hooks there were, and where hookviz did not look."""
     if not fired:
         return describe_no_hooks()
-    limits = [say("unfired.none.limited")] if is_limited(trace) else []
-    return join("join.sentences", [say("unfired.none", count=fired), *limits, say("unfired.none.idle")])
+    limits = [_("Only a part of what ran was recorded.")] if is_limited(trace) else []
+    return join_sentences(
+        [_("Every hook that hookviz knows of fired ({count}).").format(count=fired), *limits, _(_UNFIRED_NONE_IDLE)]
+    )
 
 
 def describe_no_hooks() -> str:
     """The sentences for a trace without hooks: where hookviz looked, and where it did not."""
-    return join("join.sentences", [say("unfired.none.registered"), say("unfired.none.idle")])
+    return join_sentences(
+        [
+            _(
+                "No hook was registered on what hookviz looked at: the models that were given, what was "
+                "called, and the tensors and optimizers in your variables."
+            ),
+            _(_UNFIRED_NONE_IDLE),
+        ]
+    )

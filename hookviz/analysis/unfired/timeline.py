@@ -10,7 +10,7 @@ from hookviz.trace import CallRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
 
-_LIMITED = ("note.every", *PART_NOTES)
+_LIMITED = ("every", *PART_NOTES)
 
 
 class Timeline:
@@ -124,7 +124,7 @@ class Timeline:
 
 def is_limited(trace: TraceData) -> bool:
     """Return whether only some passes or modules were recorded."""
-    return any(note.key.startswith(_LIMITED) for note in trace.remarks)
+    return any(note.fact.startswith(_LIMITED) for note in trace.remarks)
 
 
 def _between(steps: list[int], since: int | None, until: int | None) -> list[int]:

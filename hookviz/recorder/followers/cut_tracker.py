@@ -270,11 +270,11 @@ class CutTracker(Follower):
 
     def close(self) -> None:
         """Note what following the ops has changed, and what was not followed; forget everything."""
-        self.session.notes.say("note.cuts")
+        self.session.notes.say("cuts")
         if self._has_more:
-            self.session.notes.say("note.cuts.many", most=f"{MAX_CUTS:,}")
+            self.session.notes.say("cuts.many", most=f"{MAX_CUTS:,}")
         if self.leaves.is_limited:
-            self.session.notes.say("note.cuts.large", most=f"{MAX_NODES:,}")
+            self.session.notes.say("cuts.large", most=f"{MAX_NODES:,}")
         self.marks.clear()
         self.leaves.forget_nodes()
 

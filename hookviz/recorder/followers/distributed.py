@@ -111,7 +111,7 @@ class RankTracker(Follower):
     def close(self) -> None:
         """Add a note with the number of this rank."""
         if self.trace.rank is not None:
-            self.session.notes.say("note.rank", rank=self.trace.rank, ranks=self.trace.ranks)
+            self.session.notes.say("rank", rank=self.trace.rank, ranks=self.trace.ranks)
 
     # -- the modules that synchronise gradients
 

@@ -49,7 +49,7 @@ class ScaleTracker(Follower):
         for scale in sorted(scale for scale in counts if scale != 1):
             others = (numbers[id(node)] for node in snapshot.nodes if factors.get(id(node)) != {scale})
             scaling_nodes = (numbers[id(node)] for node in snapshot.nodes if id(node) in scaled)
-            self.session.notes.say("note.scaled")
+            self.session.notes.say("scaled")
             self.trace.scales.append(ScaleRow(snapshot.pass_id, scale, tuple(scaling_nodes), tuple(others)))
 
     def gradients_unscaled(self, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:

@@ -57,14 +57,14 @@ class StopCondition(Follower):
             return None
         finally:
             self._is_asking = False
-        return Note.of("note.until.function", number=self._number) if is_met else None
+        return Note.of("until.function", number=self._number) if is_met else None
 
     def _report(self, error: Exception) -> None:
         """Report an exception of the user's function, each message once."""
         text = f"{type(error).__name__}: {error}"
-        known = (dict(note.arguments).get("error") for note in self.trace.remarks if note.key == "note.until.error")
+        known = (dict(note.details).get("error") for note in self.trace.remarks if note.fact == "until.error")
         if text not in known:
-            note = Note.of("note.until.error", error=text, number=self._number)
+            note = Note.of("until.error", error=text, number=self._number)
             self.session.notes.add(note)
             warn_user(note.text)
 
@@ -91,7 +91,7 @@ def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note |
 
 
 def _make_note(trace: TraceData, pass_id: int, where: str, on: str) -> Note:
-    return Note.of(f"note.until.{where}", number=format_pass_number(trace, pass_id), on=on)
+    return Note.of(f"until.{where}", number=format_pass_number(trace, pass_id), on=on)
 
 
 def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int, int | None]]:

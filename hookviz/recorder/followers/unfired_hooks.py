@@ -75,12 +75,12 @@ class UnfiredHookWriter(Follower):
         kept = [row._replace(registered_at=self.log.registered_at(row.key)) for row in rows[:MAX_HOOKS]]
         self.trace.unfired_rows += kept
         if len(rows) > MAX_HOOKS:
-            self.session.notes.say("note.unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
+            self.session.notes.say("unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
         if self.log.missed_removals:
-            self.session.notes.say("note.removals", count=f"{self.log.missed_removals:,}", most=f"{MAX_REMOVALS:,}")
+            self.session.notes.say("removals", count=f"{self.log.missed_removals:,}", most=f"{MAX_REMOVALS:,}")
         if self.log.missed_module_hooks:
             many = {"count": f"{self.log.missed_module_hooks:,}", "most": f"{MAX_MODULE_HOOKS:,}"}
-            self.session.notes.say("note.module_hooks", **many)
+            self.session.notes.say("module_hooks", **many)
         self.modules.models, self._variables = [], {}
         self._facts_by_owner.clear()
 

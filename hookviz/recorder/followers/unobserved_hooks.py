@@ -13,7 +13,6 @@ from hookviz.recorder.torch.hook_dicts import (
     optimizer_hook_dicts,
     user_hook_entries,
 )
-from hookviz.support.messages import say
 from hookviz.trace import STEP_HOOK_KINDS
 
 MAX_NAMED = 3
@@ -37,7 +36,8 @@ class UnobservedHooks(Follower):
                 and hook_dict.kind not in STEP_HOOK_KINDS
                 and user_hook_entries(hook_dict.hooks)
             ):
-                owners_by_kind.setdefault(hook_dict.kind, []).append(hook_dict.on)
+                owner = "torch.nn.Module" if "global" in hook_dict.flags else hook_dict.on
+                owners_by_kind.setdefault(hook_dict.kind, []).append(owner)
         for kind, owners in owners_by_kind.items():
             on = ", ".join(owners[:MAX_NAMED] + ["…"] * (len(owners) > MAX_NAMED))
-            self.notes.say("note.unfollowed", kind=say(f"census.{kind}"), on=on)
+            self.notes.say("unfollowed", kind=kind, on=on)

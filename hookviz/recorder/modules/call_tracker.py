@@ -208,7 +208,7 @@ class CallTracker:
         called = self.modules.called_ids()
         for name, modules in self._models:
             if not modules & called:
-                key = "note.uncalled.compiled" if self.ran_compiled else "note.uncalled"
+                key = "uncalled.compiled" if self.ran_compiled else "uncalled"
                 self.session.notes.say(key, model=name)
         self.followed.add_notes(self.session.notes)
         self.observers.close()

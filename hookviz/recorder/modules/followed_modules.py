@@ -64,6 +64,6 @@ class FollowedModules:
     def add_notes(self, notes: "Notes") -> None:
         """Add notes about the modules and nodes that were left out."""
         if self.outer is not None and self.node_count:
-            notes.say("note.part", outer=self.outer, seen=self.observed_count, nodes=self.node_count)
+            notes.say("part", outer=self.outer, seen=self.observed_count, nodes=self.node_count)
         elif self.outer is not None:
-            notes.say("note.part.forward", outer=self.outer)
+            notes.say("part.forward", outer=self.outer)

@@ -8,7 +8,7 @@ from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObser
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.passes.multi_grad_hooks import tensor_index
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -45,7 +45,7 @@ class HookRegistry:
         unwrapped = unwrap_hook(hook)
         places = [self._part_places.get((id(unwrapped and unwrapped.state), part)) for part in range(count)]
         return tuple(
-            say("name.tensor", number=part + 1) if place is None else self.trace.name(*place)
+            _("tensor {number}").format(number=part + 1) if place is None else self.trace.name(*place)
             for part, place in enumerate(places)
         )
 

@@ -23,7 +23,7 @@ from hookviz.autograd.torch_internals import (
     WITH_KWARGS,
 )
 from hookviz.recorder.hook_observer import Observer
-from hookviz.support.messages import say
+from hookviz.support.messages import _
 
 Dict = dict[Any, Callable[..., Any]]
 
@@ -76,17 +76,17 @@ def optimizer_hook_dicts(optimizer: torch.optim.Optimizer, name: str, *, empty: 
 
 def global_module_hook_dicts() -> Iterator[HookDict]:
     """Yield the dicts whose hooks run for every module."""
-    return _global_hook_dicts(torch_modules, "name.modules", _GLOBAL_MODULE_DICTS)
+    return _global_hook_dicts(torch_modules, _("all modules"), _GLOBAL_MODULE_DICTS)
 
 
 def global_optimizer_hook_dicts() -> Iterator[HookDict]:
     """Yield the dicts whose hooks run for every optimizer."""
-    return _global_hook_dicts(torch_optimizers, "name.optimizers", GLOBAL_STEP_HOOKS)
+    return _global_hook_dicts(torch_optimizers, _("all optimizers"), GLOBAL_STEP_HOOKS)
 
 
 def _global_hook_dicts(library: ModuleType, name: str, attributes: Mapping[str, str]) -> Iterator[HookDict]:
     if any(getattr(library, attribute, None) for attribute in attributes.values()):  # hardly anybody uses them
-        yield from _hook_dicts(library, say(name), library.__name__, attributes, {"global": None})
+        yield from _hook_dicts(library, name, library.__name__, attributes, {"global": None})
 
 
 def _hook_dicts(
