@@ -4,7 +4,7 @@
 fixture ``hookviz_leaks`` checks one test, and the mark ``hookviz_leaks(False)`` leaves one out.
 
 pytest imports this file at every start, in projects without hooks, too: so it imports only pytest, and its three help
-texts stand here instead of in the message table.
+texts are not translated.
 """
 
 from __future__ import annotations

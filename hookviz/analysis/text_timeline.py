@@ -9,7 +9,7 @@ from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.terminal import find_terminal_width
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.hooks import name_of_effect
-from hookviz.trace.sentences import format_pass_number, format_scale
+from hookviz.trace.sentences import format_pass_number, format_scale, name_tensors
 from hookviz.trace.trace import involves_hook
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, Values
@@ -346,7 +346,7 @@ def _format_briefly(values: Values, labels: tuple[str, ...], is_change: bool) ->
         return values.text(_SMALL_ROOM if is_change else _ROOM, shape=not is_change, digits=_DIGITS)
     texts = [_format_one_of_several(value, is_change) for value in values[:_MAX_ITEMS]]
     if len(labels) > 1:
-        texts = [f"{x}={text}" for x, text in zip(labels, texts, strict=False)]
+        texts = [f"{x}={text}" for x, text in zip(name_tensors(labels), texts, strict=False)]
     more = [_say_more(values)] if len(values) > _MAX_ITEMS else []
     line = join_list(texts + more)
     return line if len(values) == 1 or len(labels) > 1 else f"({line})"

@@ -8,7 +8,14 @@ from hookviz.player.code_texts import CodeTexts
 from hookviz.player.payload import Glyph, Reason, StepWords
 from hookviz.support.messages import N_, _
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
-from hookviz.trace.sentences import format_hook_position, format_values, list_sent_gradients, make_sentence, make_title
+from hookviz.trace.sentences import (
+    format_hook_position,
+    format_values,
+    list_sent_gradients,
+    make_sentence,
+    make_title,
+    name_tensors,
+)
 from hookviz.trace.values import Value
 
 _REGISTRATIONS = {
@@ -215,7 +222,7 @@ def _card_text(values: Values) -> str:
 def _gradients(step: Step) -> list[tuple[str, Values]]:
     """Return (source or target, gradient) for the gradients that a step gets from several places, or sends."""
     if step.kind == "multi_grad_hook" and isinstance(step.after, tuple):
-        return list(zip(step.row.labels[1], step.after, strict=False))
+        return list(zip(name_tensors(step.row.labels[1]), step.after, strict=False))
     if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
         return []
     return [(part.source, part.value) for part in (list_sent_gradients(step) if step.kind == "compute" else step.parts)]

@@ -31,6 +31,26 @@ class Fingerprint:
     layout: Layout | None = None
     """Which numbers of the storage a large tensor shows, regardless of the order and split of its dimensions."""
 
+    def is_of(self, tensor: torch.Tensor) -> bool:
+        """Return whether this is the fingerprint of ``tensor``, and nobody has written to it through torch since."""
+        return self.identity == id(tensor) and self.mark == mark_of(tensor)
+
+    def is_same_tensor(self, other: "Fingerprint") -> bool:
+        """Return whether both were taken of one tensor, at two moments."""
+        return self.identity == other.identity
+
+    def is_unwritten_since(self, other: "Fingerprint") -> bool:
+        """Return whether both are of the same numbers in memory, and nobody wrote to them through torch in between."""
+        return self.mark == other.mark
+
+    def is_at_address_of(self, other: "Fingerprint") -> bool:
+        """Return whether both are of the same numbers in memory, perhaps written to in between."""
+        return self.mark[0] == other.mark[0]
+
+    def is_view_of(self, other: "Fingerprint") -> bool:
+        """Return whether a large tensor shows the numbers of another one, unwritten, perhaps with other strides."""
+        return (self.mark, self.layout) == (other.mark, other.layout)
+
 
 SentGradient = tuple[int | None, int, Fingerprint]
 """(sending node, index of its edge, the gradient on that edge); the seed has no node."""

@@ -53,6 +53,12 @@ class Follower:
     def call_written(self, call: int) -> None:
         """A call of a module has its row, an index of ``calls``."""
 
+    def call_ended(self, depth: int) -> None:
+        """A call of a module has ended, with ``depth`` calls around it."""
+
+    def pass_opened(self, pass_id: int) -> None:
+        """A pass has got its number; it may still turn out that it cannot be observed."""
+
     def pass_begins(self, start: PassStart) -> None:
         """A pass is about to run, and has no observers yet."""
 
@@ -67,6 +73,9 @@ class Follower:
 
     def dropped(self, count: int) -> None:
         """The first ``count`` passes are about to be dropped."""
+
+    def rows_may_move(self, is_last: bool) -> None:
+        """All that ended has been noted by everybody; ``is_last``: nothing more will come."""
 
     def stop(self) -> None:
         """The recording stops before its block ends; what is running is recorded to its end."""

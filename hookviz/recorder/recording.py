@@ -15,6 +15,7 @@ from hookviz.recorder.followers.grad_scaler import ScaleTracker
 from hookviz.recorder.followers.hook_log import HookLog
 from hookviz.recorder.followers.missing_parameters import MissingParameters
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
+from hookviz.recorder.followers.retention import Retention
 from hookviz.recorder.followers.stop_condition import StopCondition
 from hookviz.recorder.followers.training_tracker import TrainingTracker
 from hookviz.recorder.followers.unfired_hooks import UnfiredHookWriter
@@ -25,7 +26,6 @@ from hookviz.recorder.modules.module_call import ModuleCall
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.pass_tracker import PassTracker
-from hookviz.recorder.retention import Retention
 from hookviz.recorder.session import Session
 from hookviz.recorder.trouble_file import TroubleFile
 from hookviz.trace import TraceData
@@ -48,14 +48,7 @@ class Recording:
         followers = self.followers = Followers(self.session)
         self.calls = CallTracker(self.session, models, followers)
         self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
-        self.retention = Retention(
-            trace,
-            options.keep,
-            self.session.notes,
-            is_idle=self._is_idle,
-            on_drop=self._passes_dropped,
-            on_renumber=self._renumber,
-        )
+        followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)
         self.hook_log = followers.add(HookLog(self.session, self.calls))
@@ -64,7 +57,7 @@ class Recording:
         self.scales = followers.add(ScaleTracker(self.session, self.optimizers))
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options.until))
-        self.passes = PassTracker(self.session, names, self.calls, ranks, self.retention, followers)
+        self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
         followers.add(UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers))
         followers.add(MissingParameters(trace, self.calls, self.hook_log.modules, cuts, names))
         followers.add(UnfiredHookWriter(self.passes, self.hook_log, self.optimizers))
@@ -95,10 +88,9 @@ class Recording:
 
     def _end_call(self, call: ModuleCall | None, depth: int) -> None:
         self.session.attempt(self.calls.end, call, depth)
-        if not depth:
-            self.retention.call_ended()
+        self.followers.tell("call_ended", depth)
         if call is not None:
-            self.session.attempt(self.retention.trim_if_needed)
+            self.followers.tell("rows_may_move", False)
 
     # -- a pass has ended, and with it perhaps the recording
 
@@ -111,7 +103,7 @@ class Recording:
         self.followers.tell("stop")
         with self.session.lock:
             self.session.notes.add(reason)
-            self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
+            self.followers.tell("rows_may_move", True)
         if self.trouble_file is not None:
             self.trouble_file.write(reason.text)
 
@@ -164,5 +156,5 @@ class Recording:
     def _close_components(self) -> None:
         self.session.attempt(self.calls.close)
         self.session.attempt(self.passes.fetch_values)
-        self.session.attempt(lambda: self.retention.trim_if_needed(last=True))
+        self.followers.tell("rows_may_move", True)
         self.followers.tell("close")

@@ -105,6 +105,16 @@ class NamedTables(TraceTables):
             return _("leaf #{number}").format(number=node)
         return f"{op} #{node}" if op in naming.repeated else op
 
+    def plain_name(self, node: int, output: int) -> str:
+        """Return the name of a tensor as it is in every language: without a name of its own, that of its node."""
+        op = self.ops[node]
+        numbered = f"{op} #{node}" if op in self.naming.repeated or op == "AccumulateGrad" else op
+        return self.naming.tensors.get((node, output), numbered)
+
+    def plain_call(self, index: int) -> str:
+        """Return the name of a module call as it is in every language: that of its module."""
+        return self.modules[self.calls[index].module].name
+
     def outputs(self, node: int) -> list[int]:
         """Return the outputs of ``node`` to which an edge leads, or at which a pass begins."""
         return self.lookup.outputs.get(node, [])

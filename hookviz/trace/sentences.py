@@ -46,8 +46,17 @@ def format_labelled_values(values: Values, labels: tuple[str, ...]) -> str:
     """
     if len(labels) < 2 or not isinstance(values, tuple):
         return format_values(values)
-    pairs = ((label, format_values(value)) for label, value in zip(labels, values, strict=False))
+    pairs = ((label, format_values(value)) for label, value in zip(name_tensors(labels), values, strict=False))
     return ", ".join((f"{label}={value}" for label, value in pairs))
+
+
+def name_tensors(labels: tuple[str, ...]) -> list[str]:
+    """Name each tensor of a multi-grad hook that has no name by its number.
+
+    >>> name_tensors(("x", ""))
+    ['x', 'tensor 2']
+    """
+    return [label or _("tensor {number}").format(number=number) for number, label in enumerate(labels, 1)]
 
 
 def _format_as_tuple(values: Values, text: str) -> str:

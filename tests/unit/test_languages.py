@@ -142,6 +142,31 @@ def test_a_trace_made_in_one_language_is_shown_in_another(trace: hv.Trace) -> No
     assert join_sentences(["甲。", "乙。"]) == "甲。乙。"
 
 
+def record_with_notes() -> hv.Trace:
+    """Record what leaves notes and names in a trace: unnamed tensors, a hook of an unrecorded kind, dropped passes."""
+    torch.manual_seed(0)
+    torch.utils.hooks.RemovableHandle.next_id = 0
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    net.register_state_dict_pre_hook(lambda *_: None)
+    pair = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    torch.autograd.graph.register_multi_grad_hook(pair, lambda grads: None)
+    with hv.record(keep=2, until="nan") as trace:
+        for _ in range(3):
+            (net(pair[0]) * pair[1]).sum().backward()
+        (net(net(pair[0])) / 0).sum().backward()
+    return trace
+
+
+def test_a_saved_trace_is_the_same_in_every_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.utils.hooks.RemovableHandle, "next_id", 0)
+    record_with_notes().save(tmp_path / "en.json")
+    with speaking("zh"):
+        trace = record_with_notes()
+        trace.save(tmp_path / "zh.json")
+        assert len(trace.notes) == 3 and all("。" in note for note in trace.notes)
+    assert (tmp_path / "en.json").read_bytes() == (tmp_path / "zh.json").read_bytes()
+
+
 def test_printed_columns_stand_below_each_other(trace: hv.Trace) -> None:
     hv.language("zh")
     head, *rows = repr(trace.firings).splitlines()

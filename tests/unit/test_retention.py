@@ -13,7 +13,7 @@ from shown import shown_steps
 from torch import nn
 
 import hookviz as hv
-from hookviz.recorder import retention
+from hookviz.recorder.followers import retention
 from hookviz.storage.integrity import find_fault
 from hookviz.trace import Note
 

@@ -80,13 +80,13 @@ def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note |
     rows = [row for row in stored if type(row) is StepRow and row.pass_id == pass_id]
     for row in rows:
         if row.kind == "forward" and _any_nonfinite(trace, row.after):
-            return _make_note(trace, pass_id, "output", trace.get_subject_name(row))
+            return _make_note(trace, pass_id, "output", trace.plain_call(row.own_call))
     for node, output, value in _iter_root_values(trace, pass_id):
         if _any_nonfinite(trace, value):
-            return _make_note(trace, pass_id, "loss", trace.name(node, output))
+            return _make_note(trace, pass_id, "loss", trace.plain_name(node, output))
     for row in rows:
         if row.kind in ("accumulate", "returned") and _any_nonfinite(trace, row.after):
-            return _make_note(trace, pass_id, "gradient", trace.get_subject_name(row))
+            return _make_note(trace, pass_id, "gradient", trace.plain_name(row.own_node, row.own_output))
     return None
 
 

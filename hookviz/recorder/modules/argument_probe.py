@@ -69,4 +69,4 @@ class ArgumentProbe:
             return "kept" if before.fingerprint is after.fingerprint and same_numbers else "replaced"
         if before.identity != after.identity:
             return "replaced"
-        return "kept" if same_numbers and before.fingerprint.mark == after.fingerprint.mark else "edited"
+        return "kept" if same_numbers and after.fingerprint.is_unwritten_since(before.fingerprint) else "edited"

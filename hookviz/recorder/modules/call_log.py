@@ -61,7 +61,7 @@ class CallLog:
 
     def add_unobserved(self, call: int, hooks: Sequence[Hook]) -> None:
         """Add a step for each of ``hooks``: they ran without being observed, so their effects are unknown."""
-        on = self.trace.call(call)
+        on = self.trace.plain_call(call)
         for hook in hooks:
             self.add_step("unobserved", call, note=Note.of("trace.unseen", hook=describe_function(hook)[0], on=on))
 

@@ -186,7 +186,7 @@ class CallTracker:
         if module is not None:
             self._compiled[id(module)] = weakref.ref(module)
         if call is not None and runs_compiled(call.module):
-            name = self.trace.call(call.index)
+            name = self.trace.plain_call(call.index)
         self.log.add_step("compiled", None if call is None else call.index, region=name)
         self.observers.suspend_shared()
 

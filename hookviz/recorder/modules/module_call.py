@@ -181,5 +181,5 @@ def _was_raised_through(error: BaseException, hook: Hook) -> bool:
 def _keep_identity(before: PytreeLeaf, after: PytreeLeaf) -> PytreeLeaf:
     """Return ``after`` with the identity of ``before`` if it is only torch's view for a full backward hook."""
     original, returned = before.fingerprint, after.fingerprint
-    is_view = original is not None and returned is not None and original.mark == returned.mark
+    is_view = original is not None and returned is not None and returned.is_unwritten_since(original)
     return after._replace(identity=before.identity) if is_view else after

@@ -10,7 +10,6 @@ from hookviz.recorder.fingerprint import (
     Gradients,
     SentGradient,
     fingerprint_of,
-    mark_of,
     value_numbers,
     value_of,
 )
@@ -101,9 +100,7 @@ class GradientFlow:
 
     def _is_untouched(self, before: Fingerprint, gradient: torch.Tensor) -> bool:
         """Return whether this is clearly the gradient that was fingerprinted, and nobody has written to it."""
-        if self.checks_each_gradient or self._edits or before.identity != id(gradient):
-            return False
-        return before.mark == mark_of(gradient)
+        return not self.checks_each_gradient and not self._edits and before.is_of(gradient)
 
     def _compare_with_last(self, before: Fingerprint, gradient: torch.Tensor) -> tuple[Fingerprint, int | None]:
         """Return the fingerprint of the gradient now, and its value number when it was last seen.
@@ -113,12 +110,13 @@ class GradientFlow:
         if self._is_untouched(before, gradient):
             return before, before.value
         now = fingerprint_of(gradient)
-        seems_unchanged = now.mark == before.mark and not any(storage == now.storage for storage, _ in self._edits)
+        is_edited = any(storage == now.storage for storage, _ in self._edits)
+        seems_unchanged = now.is_unwritten_since(before) and not is_edited
         if seems_unchanged and not (self.checks_each_gradient and gradient.numel() <= MAX_KEPT_NUMBERS):
             now.value = before.value
             return now, before.value
         now.value = self.probe.measure(gradient)
-        if now.mark[0] == before.mark[0] and self.probe.have_same_numbers(before, now):
+        if now.is_at_address_of(before) and self.probe.have_same_numbers(before, now):
             self.trace.values.pop()  # the measurement only showed that nothing changed
             now.value = before.value
             return now, before.value

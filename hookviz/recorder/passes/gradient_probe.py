@@ -33,18 +33,15 @@ class GradientProbe:
         rows = [
             None if fingerprint.value is None else self.trace.values[fingerprint.value] for fingerprint in (one, other)
         ]
-        return one.mark == other.mark if any(isinstance(row, DeferredRow) for row in rows) else is_same_value(*rows)
+        is_on_device = any(isinstance(row, DeferredRow) for row in rows)
+        return one.is_unwritten_since(other) if is_on_device else is_same_value(*rows)
 
     def value_if_view(
         self, gradient: torch.Tensor, fingerprint: Fingerprint, incoming: Sequence[Fingerprint | None]
     ) -> int | None:
         """Return the value number of a large gradient that is the incoming one with other strides, else None."""
         origin = incoming[0] if len(incoming) == 1 else None
-        if (
-            origin is None
-            or origin.value is None
-            or (origin.mark, origin.layout) != (fingerprint.mark, fingerprint.layout)
-        ):
+        if origin is None or origin.value is None or not fingerprint.is_view_of(origin):
             return None
         row, shape = self.trace.values[origin.value], tuple(gradient.shape)
         self.trace.values.append(row.reshaped(shape) if isinstance(row, DeferredRow) else (shape, *row[1:]))
@@ -66,9 +63,9 @@ class GradientProbe:
         if gradient is None or before is None:
             return self.fingerprint(gradient), "kept" if gradient is None and before is None else "replaced"
         now = fingerprint_of(gradient, self.measure(gradient))
-        if now.identity != before.identity:
+        if not now.is_same_tensor(before):
             return now, "replaced"
-        if now.mark == before.mark and self.have_same_numbers(before, now):
+        if now.is_unwritten_since(before) and self.have_same_numbers(before, now):
             self.trace.values.pop()  # the measurement only showed that nothing changed
             return before, "kept"
         return now, "edited"

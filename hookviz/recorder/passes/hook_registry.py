@@ -7,8 +7,7 @@ from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.passes.multi_grad_hooks import tensor_index
-from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
-from hookviz.support.messages import _
+from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, unwrap_hook
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -31,23 +30,29 @@ class HookRegistry:
         """The multi-grad hooks of mode "any" that have fired in this pass."""
         self._part_places: dict[tuple[int, int], NodeOutput] = {}
         """(``id`` of the state that a multi-grad hook's parts share, index of a part) → place of its tensor."""
+        self._unwrapped: dict[int, tuple[Hook, UnwrappedHook | None]] = {}
+        """``id`` of a hook → the hook, which so keeps its id, and what is in it."""
+
+    def unwrap(self, hook: Hook) -> UnwrappedHook | None:
+        """Unwrap a hook, once in a pass; return None for a hook that a person registered directly."""
+        known = self._unwrapped.get(id(hook))
+        if known is None:
+            known = self._unwrapped[id(hook)] = hook, unwrap_hook(hook)
+        return known[1]
 
     def add(self, dict_observer: HookDictObserver, entry: Entry) -> None:
         """Add a hook of this pass's graph, unless it is torch's own hook that calls a module's full backward hooks."""
-        unwrapped = unwrap_hook(entry[1])
+        unwrapped = self.unwrap(entry[1])
         if unwrapped is not None and unwrapped.waits:
             self._part_places[id(unwrapped.state), tensor_index(entry[1]) or 0] = dict_observer.place
         if unwrapped is None or unwrapped.kind != "module":
             self.hook_number(dict_observer, entry)
 
     def tensor_names(self, hook: Hook, count: int) -> tuple[str, ...]:
-        """Return the names of a multi-grad hook's tensors; a tensor outside this graph is named by its index."""
-        unwrapped = unwrap_hook(hook)
+        """Return the names of a multi-grad hook's tensors; empty for one outside this graph, or without a name."""
+        unwrapped = self.unwrap(hook)
         places = [self._part_places.get((id(unwrapped and unwrapped.state), part)) for part in range(count)]
-        return tuple(
-            _("tensor {number}").format(number=part + 1) if place is None else self.trace.name(*place)
-            for part, place in enumerate(places)
-        )
+        return tuple("" if place is None else self.trace.naming.tensors.get(place, "") for place in places)
 
     def hook_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:
         """Return the number of a hook in the trace; a new hook gets a row."""
@@ -57,7 +62,7 @@ class HookRegistry:
         return self._rows[identity]
 
     def _add_row(self, dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
-        unwrapped = unwrap_hook(hook)
+        unwrapped = self.unwrap(hook)
         kind, function = (dict_observer.kind, hook) if unwrapped is None else (unwrapped.kind, unwrapped.function)
         if kind not in MODULE_HOOK_KINDS:
             return add_hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
@@ -71,16 +76,16 @@ class HookRegistry:
         self._calls[_hook_identity(dict_observer, (key, hook))] = call
         module = None if call is None else self.trace.calls[call].module
         return self.owners.modules.backward_hook(
-            self.pass_id, kind, module, function, _count_same_before(dict_observer, key, hook)
+            self.pass_id, kind, module, function, self._count_same_before(dict_observer, key, function)
         )
 
     def find_place(self, dict_observer: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
         """Return the position of a hook among the hooks of its kind that torch is calling."""
-        kind = _step_kind(dict_observer, entry[1])
+        kind = self._step_kind(dict_observer, entry[1])
         peers = [
             other
             for other in hooks
-            if not dict_observer.is_observer(other[1]) and _step_kind(dict_observer, other[1]) == kind
+            if not dict_observer.is_observer(other[1]) and self._step_kind(dict_observer, other[1]) == kind
         ]
         return HookPlace(peers.index(entry), len(peers))
 
@@ -90,7 +95,7 @@ class HookRegistry:
         If ``entry`` is torch's own hook for a module, the culprit is the last of the module's hooks that replaced
         something.
         """
-        if _step_kind(dict_observer, entry[1]) != "module":
+        if self._step_kind(dict_observer, entry[1]) != "module":
             hook = self.hook_number(dict_observer, entry)
             return hook, self.call_number(dict_observer, entry)
         rows = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
@@ -103,7 +108,7 @@ class HookRegistry:
         A part of a multi-grad hook may only have counted, and torch's hook for a module runs functions that have
         observers of their own.
         """
-        unwrapped = unwrap_hook(hook)
+        unwrapped = self.unwrap(hook)
         if unwrapped is None or unwrapped.kind == "backward_hook":
             return True
         if unwrapped.kind == "module":  # observers in its lists report each function
@@ -120,6 +125,20 @@ class HookRegistry:
             return dict_observer.call
         return self._calls.get(_hook_identity(dict_observer, entry))
 
+    def _count_same_before(self, dict_observer: HookDictObserver, key: Any, function: Any) -> int:
+        """Count the hooks before the one with this key that run the same function."""
+        count = 0
+        for other_key, other in dict_observer.user_hooks():
+            if other_key == key:
+                break
+            unwrapped = self.unwrap(other)
+            count += (other if unwrapped is None else unwrapped.function) is function
+        return count
+
+    def _step_kind(self, dict_observer: HookDictObserver, hook: Hook) -> str:
+        unwrapped = self.unwrap(hook)
+        return dict_observer.kind if unwrapped is None else unwrapped.kind
+
     def _legacy_hook_call(self, module: Any, node: int) -> int:
         """Return the call of ``module`` whose legacy hooks are on ``node``, the node of its first output tensor.
 
@@ -135,18 +154,3 @@ class HookRegistry:
 
 def _hook_identity(dict_observer: HookDictObserver, entry: Entry) -> _Identity:
     return dict_observer.kind, dict_observer.node, dict_observer.output, entry[0]
-
-
-def _count_same_before(dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
-    """Count the hooks before this one that run the same function."""
-    function, count = user_function(hook), 0
-    for other_key, other_hook in dict_observer.user_hooks():
-        if other_key == key:
-            break
-        count += user_function(other_hook) is function
-    return count
-
-
-def _step_kind(dict_observer: HookDictObserver, hook: Hook) -> str:
-    unwrapped = unwrap_hook(hook)
-    return dict_observer.kind if unwrapped is None else unwrapped.kind

@@ -10,7 +10,6 @@ from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
-from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
 
 
@@ -61,7 +60,7 @@ class ObserverRegistry:
         ]
         for dict_observer in node_post_hooks:
             for _, hook in dict_observer.user_hooks():
-                unwrapped = unwrap_hook(hook)
+                unwrapped = running_pass.observer.hooks.unwrap(hook)
                 if unwrapped is not None and unwrapped.kind == "module":
                     ends.setdefault(unwrapped.function, {})[unwrapped.at_output] = dict_observer
         for hook, dict_observers in ends.items():

@@ -13,7 +13,6 @@ from hookviz.recorder.passes.hook_kinds import HOOKS_OF_KIND, Change
 from hookviz.recorder.passes.hook_registry import HookRegistry
 from hookviz.recorder.passes.multi_grad_hooks import MultiGradInputs, collected_gradients
 from hookviz.recorder.torch.engine_order import next_node
-from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
 
 SMALL_GRAPH = 256
@@ -47,7 +46,7 @@ class PassObserver(GradientFlow):
 
         torch drops them after it.
         """
-        unwrapped = unwrap_hook(hook)
+        unwrapped = self.hooks.unwrap(hook)
         collected = collected_gradients(hook, current_task()) if unwrapped is not None and unwrapped.waits else None
         self._multi_grad_inputs = None if collected is None else MultiGradInputs(self.probe, *collected)
 

@@ -26,7 +26,6 @@ from hookviz.recorder.passes.parameter_values import measure_unread_leaves
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.passes.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
-from hookviz.recorder.retention import Retention
 from hookviz.recorder.session import Session
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
@@ -59,12 +58,11 @@ class PassTracker:
         names: Mapping[str, torch.Tensor],
         calls: CallTracker,
         ranks: Ranks,
-        retention: Retention,
         followers: Followers,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
         self.calls, self.owners, self.followed = calls, calls.owners, calls.followed
-        self.ranks, self.retention, self.followers = ranks, retention, followers
+        self.ranks, self.followers = ranks, followers
         self.numbering, self.saved_tensors = NodeNumbers(session.trace), SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
@@ -113,7 +111,7 @@ class PassTracker:
         # Forward steps get the number of the next pass as soon as the previous pass has begun.
         running_pass.snapshot.first_row, self._last_begun = self._last_begun, len(self.trace.rows)
         running_pass.earlier_exception = self.session.exceptions.enter()
-        self.retention.count_pass(running_pass.snapshot.pass_id)
+        self.followers.tell("pass_opened", running_pass.snapshot.pass_id)
         try:
             with DisableTorchFunction(), hidden_from_tools(), self._gc_paused_if_large(running_pass):
                 self._observe_graph(running_pass, roots, gradients, inputs)
@@ -224,7 +222,7 @@ class PassTracker:
         self.session.attempt(self.fetch_values)
         self.session.attempt(measure_unread_leaves, self.trace, snapshot)
         self.followers.tell("pass_ended", snapshot)
-        self.session.attempt(self.retention.trim_if_needed)
+        self.followers.tell("rows_may_move", False)
 
     def fetch_values(self) -> None:
         """Fetch the values that are still on a device."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from hookviz.recorder.notes import Notes, warn_user
+from hookviz.recorder.follower import Follower
+from hookviz.recorder.notes import warn_user
 from hookviz.recorder.pass_sampler import is_outermost
+from hookviz.recorder.session import Session
 from hookviz.support.interrupts import Uninterrupted
-from hookviz.trace import TraceData
 from hookviz.trace.dropped_passes import NewNumbers, drop_passes
 from hookviz.trace.notes import Note
 
@@ -15,20 +16,18 @@ MIN_REPEATS = 20
 """With fewer passes or model calls than this, the steps are large rather than many."""
 
 
-class Retention:
-    """Drops the oldest passes of a recording."""
+class Retention(Follower):
+    """Drops the oldest passes of a recording, for ``record(keep=...)``."""
 
     def __init__(
         self,
-        trace: TraceData,
+        session: Session,
         keep: int | None,
-        notes: Notes,
-        *,
         is_idle: Callable[[], bool],
         on_drop: Callable[[int], None],
         on_renumber: Callable[[NewNumbers], None],
     ) -> None:
-        self.trace, self.keep, self.notes = trace, keep, notes
+        self.trace, self.keep, self.notes = session.trace, keep, session.notes
         self._is_idle, self._on_drop, self._on_renumber = is_idle, on_drop, on_renumber
         self._note: Note | None = None
         self._dropped_count = 0
@@ -38,27 +37,28 @@ class Retention:
         """How many outermost module calls have ended."""
         self._warned = False
 
-    def count_pass(self, number: int) -> None:
-        """Count a pass that begins. A pass inside another is dropped with that one."""
+    def pass_opened(self, pass_id: int) -> None:
+        """Count a pass. A pass inside another is dropped with that one."""
         if is_outermost():
-            self._pass_numbers.append(number)
+            self._pass_numbers.append(pass_id)
 
-    def call_ended(self) -> None:
+    def call_ended(self, depth: int) -> None:
         """Count an outermost module call that has ended."""
-        self._call_count += 1
+        if not depth:
+            self._call_count += 1
 
-    def trim_if_needed(self, *, last: bool = False) -> None:
-        """Trim the trace if it holds twice as many passes as ``keep``, or the ``last`` time any more than ``keep``.
+    def rows_may_move(self, is_last: bool) -> None:
+        """Trim the trace if it holds twice as many passes as ``keep``, or the last time any more than ``keep``.
 
         Each trimming costs time, so it waits for twice as many. It also waits while a pass or a module call is running
         in any thread, because its numbers are in use.
         """
-        if len(self.trace.rows) >= MANY_STEPS and not (self._warned or last):
+        if len(self.trace.rows) >= MANY_STEPS and not (self._warned or is_last):
             self._warn_of_growth()
         if self.keep is None:
             return
         excess = len(self._pass_numbers) - self.keep
-        if excess > (0 if last else self.keep) and self._is_idle():
+        if excess > (0 if is_last else self.keep) and self._is_idle():
             self._trim(excess)
 
     def _warn_of_growth(self) -> None:
