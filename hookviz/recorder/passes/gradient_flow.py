@@ -76,9 +76,6 @@ class GradientFlow:
             return None
         if len(sent) == 1 and place not in self._partly_observed:
             node, slot, before = sent[0]
-            if node is not None and self._is_untouched(before, gradient):
-                self._rows.append_compact((self.number, *place, before.value, node, slot, before.value))
-                return before
             now, expected = self._compare_with_last(before, gradient)
             parts: Parts = ((node, slot, expected),)
         else:
@@ -98,17 +95,13 @@ class GradientFlow:
             self._rows.append_compact((self.number, *place, now.value, *parts[0]))
         return now
 
-    def _is_untouched(self, before: Fingerprint, gradient: torch.Tensor) -> bool:
-        """Return whether this is clearly the gradient that was fingerprinted, and nobody has written to it."""
-        return not self.checks_each_gradient and not self._edits and before.is_of(gradient)
-
     def _compare_with_last(self, before: Fingerprint, gradient: torch.Tensor) -> tuple[Fingerprint, int | None]:
         """Return the fingerprint of the gradient now, and its value number when it was last seen.
 
         The two have the same value number unless the gradient has changed.
         """
-        if self._is_untouched(before, gradient):
-            return before, before.value
+        if not self.checks_each_gradient and not self._edits and before.is_of(gradient):
+            return before, before.value  # clearly the same, and nobody has written to it
         now = fingerprint_of(gradient)
         is_edited = any(storage == now.storage for storage, _ in self._edits)
         seems_unchanged = now.is_unwritten_since(before) and not is_edited
