@@ -12,14 +12,14 @@ const steps = KINDS.map((kind) => ({ kind, glyph: kind === "tensor_hook" ? "hook
 const gradient = (step, value) => [step, `gradient ${value}`, [value]];
 const grad = (step, value) => [step, `.grad = ${value}`, [value]];
 const change = (step, before, after) => [step, `${before} → ${after}`, [before, after]];
-const number = (step, value) => [step, value, []];
+const plain = (step, value) => [step, value, []];
 
 const view = {
   steps: { n3: [0, 1, 2], e1: [2], e2: [2], e3: [2], n2: [3, 4], n1: [5, 6, 7, 8], m0: [9, 10] },
   texts: {
     "n3-g": [gradient(0, "1"), gradient(1, "2")],
     "p0-v": [change(1, "1", "2")],
-    "e1-v": [number(2, "8")], "e2-v": [number(2, "3")], "e3-v": [number(2, "4")],
+    "e1-v": [plain(2, "8")], "e2-v": [plain(2, "3")], "e3-v": [plain(2, "4")],
     "n2-g": [gradient(3, "8"), gradient(4, "8")],
     "p1-v": [change(4, "8", "8")],
     "n1-g": [gradient(5, "7"), grad(7, "7"), grad(8, "9")],
@@ -56,7 +56,7 @@ test("only a move to the next step or the next hook moves anything", () => {
 test("a text has its numbers beside it, or is one", () => {
   assert.deepEqual(numbersOf(gradient(0, "8")), { before: "8", after: "8" });
   assert.deepEqual(numbersOf(change(0, "8", "10")), { before: "8", after: "10" });
-  assert.deepEqual(numbersOf(number(0, "12")), { before: "12", after: "12" });
+  assert.deepEqual(numbersOf(plain(0, "12")), { before: "12", after: "12" });
   assert.deepEqual(numbersOf(undefined), { before: "", after: "" });
 });
 
