@@ -14,7 +14,7 @@ from hookviz.trace.trace import involves_hook
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, Values
 
-_ERROR_TEXT_WIDTH = N_("width is a number of characters, at least {least}, not {width}.")
+_WRONG_WIDTH = N_("width is a number of characters, at least {least}, not {width}.")
 
 _KIND_NAMES = {
     "call": N_("call"),
@@ -147,9 +147,9 @@ def _check_width(width: object) -> int:
     if width is None:
         return max(find_terminal_width(), MIN_WIDTH)
     if isinstance(width, bool) or not isinstance(width, int):
-        raise TypeError(_(_ERROR_TEXT_WIDTH).format(least=MIN_WIDTH, width=describe_type(width)))
+        raise TypeError(_(_WRONG_WIDTH).format(least=MIN_WIDTH, width=describe_type(width)))
     if width < MIN_WIDTH:
-        raise ValueError(_(_ERROR_TEXT_WIDTH).format(least=MIN_WIDTH, width=width))
+        raise ValueError(_(_WRONG_WIDTH).format(least=MIN_WIDTH, width=width))
     return width
 
 
@@ -318,8 +318,8 @@ def _format_change(step: Step) -> str:
     nothing = "None" if can_be_none else ""
     before, after = (_format_briefly(values, labels, is_change) if values else nothing for values, labels in sides)
     change = " → ".join(filter(None, [before, after])) if is_change else before or after
-    if step.kind in _CHANGE_KEYS:
-        return _(_CHANGE_KEYS[step.kind]).format(change=change)
+    if step.kind in _CHANGE_TEXTS:
+        return _(_CHANGE_TEXTS[step.kind]).format(change=change)
     effect = "" if step.effect is None else name_of_effect(step.effect)
     scaled = "" if step.scale is None else _("scaled by {scale}").format(scale=format_scale(step.scale))
     return join_list([change, effect, scaled])
@@ -327,12 +327,12 @@ def _format_change(step: Step) -> str:
 
 _KINDS_WITH_NONE = ("compute", "tensor_hook", "full_backward_pre_hook", "full_backward_hook")
 """Kinds of step in which a missing gradient is the None that torch passed."""
-_CHANGE_KEYS = {
+_CHANGE_TEXTS = {
     "optimizer_step": N_("{change} parameter(s)"),
     "unscale": N_("scale {change}"),
     "rescale": N_("scale {change}"),
 }
-"""Kinds of step whose value is not a gradient → the key that says what it is."""
+"""Kinds of step whose value is not a gradient → the text that says what it is."""
 
 
 def _format_briefly(values: Values, labels: tuple[str, ...], is_change: bool) -> str:

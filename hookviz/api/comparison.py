@@ -71,7 +71,7 @@ class Comparison(Displayable, Table[Difference]):
         if mark < 0 or self.first is None or self.first.hook is None:
             return self.sentence
         arguments = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
-        key = (
+        text = (
             N_("Gradients that differ: {count}. The difference begins at step {step}, with {hook} on {on}.")
             if self._first_is_cause
             else N_(
@@ -79,7 +79,7 @@ class Comparison(Displayable, Table[Difference]):
                 "hook to receive such a gradient is {hook} on {on}, step {step}."
             )
         )
-        return join_sentences([_(key).format(count=len(self), **arguments), *self._remarks])
+        return join_sentences([_(text).format(count=len(self), **arguments), *self._remarks])
 
     def _find_first_on_timeline(self, content: "Content") -> int:
         """The step on the common timeline of the first firing that differs; -1 if the content does not show one."""

@@ -15,7 +15,7 @@ from hookviz.support.columns import wrap
 from hookviz.support.messages import N_, _
 from hookviz.support.terminal import find_terminal_width
 
-_CLI_ANIMATE_RANGE = N_("{text} is not a range of steps: give two numbers such as 3-10.")
+_NOT_A_RANGE = N_("{text} is not a range of steps: give two numbers such as 3-10.")
 
 
 MIN_WIDTH = 40
@@ -131,9 +131,9 @@ def parse_range(text: str) -> range:
     try:
         steps = range(int(first) - 1, int(last or first))
     except ValueError:
-        raise argparse.ArgumentTypeError(_(_CLI_ANIMATE_RANGE).format(text=text)) from None
+        raise argparse.ArgumentTypeError(_(_NOT_A_RANGE).format(text=text)) from None
     if steps.start < 0 or not steps:
-        raise argparse.ArgumentTypeError(_(_CLI_ANIMATE_RANGE).format(text=text))
+        raise argparse.ArgumentTypeError(_(_NOT_A_RANGE).format(text=text))
     return steps
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from hookviz.support.messages import N_, _
 from hookviz.support.messages.languages import current_language
 
-_REVIEW_FROM = N_("lesson {lesson}")
+_FROM_LESSON = N_("lesson {lesson}")
 
 
 Item = TypeVar("Item")
@@ -77,7 +77,7 @@ class Review:
     def __repr__(self) -> str:
         lines: list[str] = [_("Three questions from earlier lessons")]
         for number, question in enumerate(self.questions, 1):
-            lines += ["", f"{number} ({_(_REVIEW_FROM).format(lesson=question.lesson)}) {question.ask}"]
+            lines += ["", f"{number} ({_(_FROM_LESSON).format(lesson=question.lesson)}) {question.ask}"]
             lines += [f"   {letter}) {choice.text}" for letter, choice in question.lettered()]
         return "\n".join(
             [
@@ -159,7 +159,7 @@ def _shuffle(items: Iterable[Item], seed: str, name: Callable[[Item], str]) -> l
 
 
 def _question_html(number: int, question: Question) -> str:
-    lesson = escape(_(_REVIEW_FROM).format(lesson=question.lesson))
+    lesson = escape(_(_FROM_LESSON).format(lesson=question.lesson))
     choices = "".join(_choice_html(choice) for choice in question.choices)
     return f"<p><b>{number}</b> ({lesson}) {format_html(question.ask)}</p>{choices}"
 

@@ -12,7 +12,7 @@ from hookviz.picture.scene import MAX_BOXES, Scene
 from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type
 
-_ERROR_DRAW_MOST = N_("most is how many nodes to draw at most, a whole number from 1 to 300, not {most}.")
+_WRONG_MOST = N_("most is how many nodes to draw at most, a whole number from 1 to 300, not {most}.")
 
 
 def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, names: Any = None) -> Figure:
@@ -51,9 +51,9 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, na
             )
         )
     if isinstance(most, bool) or not isinstance(most, int):
-        raise TypeError(_(_ERROR_DRAW_MOST).format(most=describe_type(most)))
+        raise TypeError(_(_WRONG_MOST).format(most=describe_type(most)))
     if most < 1:
-        raise ValueError(_(_ERROR_DRAW_MOST).format(most=most))
+        raise ValueError(_(_WRONG_MOST).format(most=most))
     given = variable_names.validate_names(names)
     for name, tensor in variable_names.tensor_variables(variable_names.caller_frame()).items():
         given.setdefault(name, tensor)

@@ -10,8 +10,8 @@ from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDi
 from hookviz.support.columns import wrap
 from hookviz.support.messages import N_, _
 
-_ERROR_RENDER_FORMAT = N_("There is no format {format!r} here: choose one of {formats}.")
-_ERROR_RENDER_FAILED = N_("Graphviz could not read this graph: {why}")
+_UNKNOWN_FORMAT = N_("There is no format {format!r} here: choose one of {formats}.")
+_UNREADABLE_GRAPH = N_("Graphviz could not read this graph: {why}")
 
 _GRAPHVIZ_FAULTS = {
     "start": N_(
@@ -43,7 +43,7 @@ class DrawingMethod(NamedTuple):
     """A method to draw a graph."""
 
     lost_message: str = ""
-    """The key of the text that says what the picture lacks."""
+    """What the picture lacks."""
     attributes: Mapping[str, str] = {}
     """Attributes of the whole graph that overrule its own."""
     drop_invisible_edges: bool = False
@@ -92,7 +92,7 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
         NoPictureError: Graphviz died of the source with every method, or cannot run here.
     """
     if format not in FORMATS:
-        raise ValueError(_(_ERROR_RENDER_FORMAT).format(format=format, formats=", ".join(FORMATS)))
+        raise ValueError(_(_UNKNOWN_FORMAT).format(format=format, formats=", ".join(FORMATS)))
     job = Job(source, format, engine)
     outcome = _outcomes.get(job) or _draw_by_any_method(job)
     if outcome.can_be_cached:
@@ -151,15 +151,15 @@ def _read_answer(job: Job, answer: Answer) -> _Outcome:
         case "":
             return _Outcome(answer.content)
         case "read":
-            return _Outcome(source_error=_(_ERROR_RENDER_FAILED).format(why=message))
+            return _Outcome(source_error=_(_UNREADABLE_GRAPH).format(why=message))
         case "engine":
             return _Outcome(
-                source_error=_(_ERROR_RENDER_FAILED).format(
+                source_error=_(_UNREADABLE_GRAPH).format(
                     why=_("there is no layout engine {engine}").format(engine=job.engine)
                 )
             )
         case "format":
-            return _Outcome(source_error=_(_ERROR_RENDER_FORMAT).format(format=job.format, formats=", ".join(FORMATS)))
+            return _Outcome(source_error=_(_UNKNOWN_FORMAT).format(format=job.format, formats=", ".join(FORMATS)))
         case _:
             return _Outcome(failure=_(_GRAPHVIZ_FAULTS[answer.error]).format(why=message), can_be_cached=False)
 

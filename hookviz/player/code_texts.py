@@ -60,5 +60,5 @@ def _title(source: SourceRow) -> str:
     if source.whole:
         return source.file or ""
     last = source.line + max(len(source.text.splitlines()) - 1, 0)
-    key = N_("{file}, lines {first}–{last}") if source.file else N_("lines {first}–{last}")
-    return _(key).format(file=source.file or "", first=source.line, last=last)
+    text = N_("{file}, lines {first}–{last}") if source.file else N_("lines {first}–{last}")
+    return _(text).format(file=source.file or "", first=source.line, last=last)

@@ -8,7 +8,7 @@ from hookviz.player.labels import screen_labels
 from hookviz.player.payload import Content, FiringRow, RunContent, UnfiredText
 from hookviz.support.messages import N_, _
 
-_PAGE_PICTURE = N_("The autograd graph at the end of the pass")
+_PICTURE_LABEL = N_("The autograd graph at the end of the pass")
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect_text")
 UNFIRED_COLUMNS = ("step", "hook", "kind", "on", "why", "advice")
 
@@ -47,12 +47,12 @@ def _figure_html(content: Content, packed: bool) -> str:
 
 
 def _add_label(svg: str) -> str:
-    return svg.replace("<svg", f'<svg role="img" aria-label="{_(_PAGE_PICTURE)}"', 1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{_(_PICTURE_LABEL)}"', 1)
 
 
 def _image_html(svg: str) -> str:
     data = base64.b64encode(svg.encode()).decode()
-    return f'<img alt="{_(_PAGE_PICTURE)}" src="data:image/svg+xml;base64,{data}">'
+    return f'<img alt="{_(_PICTURE_LABEL)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _firings_table(content: Content) -> str:

@@ -30,12 +30,12 @@ class UnfiredTexts:
         if self._listed:
             run["unfired"] = [_make_row(hook) for hook in self._listed]
         if self._left_out:
-            key = (
+            text = (
                 N_("{count} more hooks did not fire: trace.unfired lists all of them.")
                 if self._left_out > 1
                 else N_("1 more hook did not fire: trace.unfired lists all of them.")
             )
-            run["unfired_more"] = _(key).format(count=f"{self._left_out:,}")
+            run["unfired_more"] = _(text).format(count=f"{self._left_out:,}")
 
 
 def _say_why(hook: UnfiredHook) -> str:

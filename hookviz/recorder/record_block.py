@@ -17,7 +17,7 @@ from hookviz.support.warning import HookvizWarning
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
-_RECORD_UNUSED = N_(
+_UNUSED_BLOCK = N_(
     "Nothing is recorded: record() only records in a with block. Write: with hv.record(net) as "
     "trace: and call the model in the block."
 )
@@ -109,10 +109,10 @@ class RecordBlock:
                 "hv.record(net) as trace:"
             )
             if self._entered
-            else _(_RECORD_UNUSED)
+            else _(_UNUSED_BLOCK)
         )
 
 
 def _warn_unused(file: str, line: int) -> None:
     """Warn that a block was never entered. ``weakref.finalize`` calls this, also when a script ends."""
-    warnings.warn_explicit(_(_RECORD_UNUSED), HookvizWarning, file, line)
+    warnings.warn_explicit(_(_UNUSED_BLOCK), HookvizWarning, file, line)

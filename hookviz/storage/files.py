@@ -16,7 +16,7 @@ from hookviz.support.progress import progress_if_long
 from hookviz.trace import TraceData
 from hookviz.trace.cells import declared_columns, declared_tables, is_long, row_type_of
 
-_ERROR_LOAD_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that trace.save(...) wrote.")
+_NOT_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that trace.save(...) wrote.")
 
 
 @gc_paused()
@@ -136,9 +136,9 @@ def _parse_json(content: bytes, name: str) -> Any:
     try:
         data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (UnicodeDecodeError, json.JSONDecodeError, _ConstantError, RecursionError) as error:
-        raise ValueError(_(_ERROR_LOAD_JSON).format(path=name, why=error)) from None
+        raise ValueError(_(_NOT_JSON).format(path=name, why=error)) from None
     except ValueError:  # Python refuses whole numbers of more than 4,300 digits
-        raise ValueError(_(_ERROR_LOAD_JSON).format(path=name, why=_("a number has too many digits"))) from None
+        raise ValueError(_(_NOT_JSON).format(path=name, why=_("a number has too many digits"))) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
         raise ValueError(
             _("{path} is not a trace: it is JSON, but trace.save(...) did not write it.").format(path=name)

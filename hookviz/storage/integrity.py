@@ -25,7 +25,7 @@ from hookviz.trace.cells import find_broken_references
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import flatten_numbers
 
-_DAMAGED_ROW = N_("row {index} of {table} points to something that is not in the file")
+_DANGLING_ROW = N_("row {index} of {table} points to something that is not in the file")
 
 
 MAX_CALL_DEPTH = 300
@@ -61,7 +61,7 @@ def find_fault(trace: TraceData) -> str:
 
 
 def _check_references(trace: TraceData) -> Iterator[str]:
-    return (_(_DAMAGED_ROW).format(table=table, index=index) for table, index in find_broken_references(trace))
+    return (_(_DANGLING_ROW).format(table=table, index=index) for table, index in find_broken_references(trace))
 
 
 # -- the passes and their graph
@@ -127,7 +127,7 @@ def _check_updates(trace: TraceData) -> Iterator[str]:
     for index, update in enumerate(trace.updates):
         is_real = not any(isinstance(rate, complex) for rate in update.rates)
         if not (is_real and trace.rows[update.step].kind == "optimizer_step"):
-            yield _(_DAMAGED_ROW).format(table="updates", index=index)
+            yield _(_DANGLING_ROW).format(table="updates", index=index)
 
 
 # -- modules and hooks
@@ -137,7 +137,7 @@ def _check_calls(trace: TraceData) -> Iterator[str]:
     depths: list[int] = []
     for index, row in enumerate(trace.calls):
         if row.parent is not None and row.parent >= index:
-            yield _(_DAMAGED_ROW).format(table="calls", index=index)
+            yield _(_DANGLING_ROW).format(table="calls", index=index)
             return
         depths.append(1 if row.parent is None else 1 + depths[row.parent])
         if depths[-1] > MAX_CALL_DEPTH:
@@ -147,7 +147,7 @@ def _check_calls(trace: TraceData) -> Iterator[str]:
 def _check_hooks(trace: TraceData) -> Iterator[str]:
     for index, row in enumerate(trace.hook_rows):
         if not _has_valid_holder(row):
-            yield _(_DAMAGED_ROW).format(table="hook_rows", index=index)
+            yield _(_DANGLING_ROW).format(table="hook_rows", index=index)
 
 
 def _has_valid_holder(row: HookRow) -> bool:

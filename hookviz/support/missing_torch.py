@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from hookviz.support.messages import N_, _
 
-_ERROR_TORCH = N_('hookviz.{name} needs PyTorch, which is not installed: install it with "pip install torch".')
+_TORCH_IS_MISSING = N_('hookviz.{name} needs PyTorch, which is not installed: install it with "pip install torch".')
 
 
 def is_torch_installed() -> bool:
@@ -24,6 +24,8 @@ def make_stand_in(name: str) -> type:
     """
 
     def refuse(*_ignored: Any, **__: Any) -> NoReturn:
-        raise ImportError(_(_ERROR_TORCH).format(name=name), name="torch")
+        raise ImportError(_(_TORCH_IS_MISSING).format(name=name), name="torch")
 
-    return type(name, (), {"__new__": refuse, "__doc__": _(_ERROR_TORCH).format(name=name), "__module__": "hookviz"})
+    return type(
+        name, (), {"__new__": refuse, "__doc__": _(_TORCH_IS_MISSING).format(name=name), "__module__": "hookviz"}
+    )

@@ -18,7 +18,7 @@ from hookviz.support.printable import describe_type
 from hookviz.trace import HOOK_KINDS, Hook
 from hookviz.trace.hooks import name_of_kind
 
-_ERROR_ASSERT_MODEL = N_("The model must be a torch.nn.Module; this is {kind}.")
+_NOT_A_MODEL = N_("The model must be a torch.nn.Module; this is {kind}.")
 
 
 def assert_gradients_reach(model: Module, loss: torch.Tensor, *, except_: str | Iterable[str] = ()) -> None:
@@ -106,7 +106,7 @@ def assert_hooks_fire(model: Module, run: Callable[[], object], *, except_: str 
     """
     __tracebackhide__ = True
     if not isinstance(model, Module):
-        raise TypeError(_(_ERROR_ASSERT_MODEL).format(kind=describe_type(model)))
+        raise TypeError(_(_NOT_A_MODEL).format(kind=describe_type(model)))
     if not callable(run):
         raise TypeError(
             _("run must be a function without arguments that runs the model; this is {kind}.").format(
@@ -127,7 +127,7 @@ def assert_hooks_fire(model: Module, run: Callable[[], object], *, except_: str 
 
 def _check_types(model: object, loss: object) -> None:
     if not isinstance(model, Module):
-        raise TypeError(_(_ERROR_ASSERT_MODEL).format(kind=describe_type(model)))
+        raise TypeError(_(_NOT_A_MODEL).format(kind=describe_type(model)))
     if not isinstance(loss, torch.Tensor):
         raise TypeError(_("The loss must be a tensor; this is {kind}.").format(kind=describe_type(loss)))
 

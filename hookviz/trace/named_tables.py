@@ -175,14 +175,14 @@ class NamedTables(TraceTables):
         if isinstance(step, bool) or not isinstance(step, int):
             raise TypeError(_("A step is a whole number counted from 0, not {kind}.").format(kind=type(step).__name__))
         if not -len(self.rows) <= step < len(self.rows):
-            key = (
+            text = (
                 N_("There is no step {step}: this trace has the steps 0 to {last}.")
                 if self.rows
                 else N_(
                     "There is no step {step}: this trace holds no steps, because no backward pass ran inside record()."
                 )
             )
-            raise IndexError(_(key).format(step=step, last=len(self.rows) - 1))
+            raise IndexError(_(text).format(step=step, last=len(self.rows) - 1))
         return step % len(self.rows)
 
 

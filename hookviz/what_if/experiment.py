@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hookviz.player.payload import Content
     from hookviz.player.several_runs import Variant
 
-_ERROR_WHATIF_NAME = N_("The function has no argument {name}. It has: {names}.")
-_PLAYER_OFF = N_("off")
+_UNKNOWN_ARGUMENT = N_("The function has no argument {name}. It has: {names}.")
+_SWITCHED_OFF = N_("off")
 
 _VARIANTS = {
     "all": N_("With every hook on"),
@@ -72,7 +72,7 @@ class WhatIf(Displayable):
         values = {name: float(value) for name, value in values.items()}
         for name in values:
             if name not in self.values:
-                raise TypeError(_(_ERROR_WHATIF_NAME).format(name=name, names=", ".join(self.values) or "None"))
+                raise TypeError(_(_UNKNOWN_ARGUMENT).format(name=name, names=", ".join(self.values) or "None"))
         values = {**self.values, **values}
         recorded = self._record_restoring_rng(values)
         # No call between these lines, so that an interrupt cannot leave them half done.
@@ -197,7 +197,7 @@ class WhatIf(Displayable):
             texts, labels = self._variant_texts(off), self._labels(off)
             yield Variant(run.trace, *texts, compared_with, run.hooks, off_hooks=labels)
         for run in self.before.values() if shows_earlier else ():
-            yield Variant(run.trace, _("Before the change"), "", _(_PLAYER_OFF), None, run.hooks, is_shown=False)
+            yield Variant(run.trace, _("Before the change"), "", _(_SWITCHED_OFF), None, run.hooks, is_shown=False)
 
     def _labels(self, off: OffHooks) -> list[str]:
         """Names of the hooks that are off: with their tensor or module where two hooks have the same name."""
@@ -213,11 +213,11 @@ class WhatIf(Displayable):
         labels = join_list(self._labels(off))
         if not off:
             key = "all" if self.hooks else "now"
-            return _(_VARIANTS[key]), _(_ABSENT_STEPS[key]), _(_PLAYER_OFF)
+            return _(_VARIANTS[key]), _(_ABSENT_STEPS[key]), _(_SWITCHED_OFF)
         return (
             _("Without {hooks}").format(hooks=labels),
             _("This step does not happen without {hooks}.").format(hooks=labels),
-            _(_PLAYER_OFF),
+            _(_SWITCHED_OFF),
         )
 
     def __repr__(self) -> str:
@@ -345,7 +345,7 @@ def _start_values(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[
     values: dict[str, float] = {}
     for name in ranges:
         if name not in parameters:
-            raise TypeError(_(_ERROR_WHATIF_NAME).format(name=name, names=names))
+            raise TypeError(_(_UNKNOWN_ARGUMENT).format(name=name, names=names))
     for name, parameter in parameters.items():
         default = parameter.default
         if name in ranges:

@@ -14,8 +14,8 @@ from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.rows import renumber
 from hookviz.trace.values import Value, flatten_numbers, is_same_value
 
-_DIFF_THIS = N_("this trace")
-_DIFF_OTHER = N_("the other trace")
+_THIS_TRACE = N_("this trace")
+_OTHER_TRACE = N_("the other trace")
 
 
 GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
@@ -117,7 +117,7 @@ def _summarise(
     if not rows:
         return _("No gradient differs between the two traces.")
     if first is not None and first.hook is not None:
-        which = _(_DIFF_THIS) if first.trace is this else _(_DIFF_OTHER)
+        which = _(_THIS_TRACE) if first.trace is this else _(_OTHER_TRACE)
         arguments = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
         return (
             _("Gradients that differ: {count}. The difference begins with {hook} on {on}, step {step} of {which}.")
@@ -135,7 +135,7 @@ def _summarise(
             "same, and hooks in only one of them changed nothing."
         ).format(count=len(rows))
     earliest = min(rows, key=_step_index)
-    which = _(_DIFF_OTHER) if earliest.steps[0] is None else _(_DIFF_THIS)
+    which = _(_OTHER_TRACE) if earliest.steps[0] is None else _(_THIS_TRACE)
     return _(
         "Gradients that differ: {count}. No hook ran in either trace, so the programs themselves "
         "differ, in their numbers or in the gradient that they begin with. The first gradient that "
@@ -146,8 +146,8 @@ def _summarise(
 def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
     """A sentence on hooks that may have made the difference and are not in the traces; empty if all were observed."""
     for steps, counterparts, which in (
-        (this_steps, other_steps, _(_DIFF_THIS)),
-        (other_steps, this_steps, _(_DIFF_OTHER)),
+        (this_steps, other_steps, _(_THIS_TRACE)),
+        (other_steps, this_steps, _(_OTHER_TRACE)),
     ):
         for key, step in steps.unknown_hooks.items():
             match = counterparts.unknown_hooks.get(key)

@@ -152,7 +152,7 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
     if len(last_steps) > 1:  # a step row does not hold which parameters the optimizer changed
         return _explain_several_steps(statistics, row, last_steps, is_spoiled)
     arguments = {"on": row.name, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
-    key = (
+    text = (
         N_(
             "its parameter {on} held it before backward began, but not when the previous recorded pass "
             "began. In between, {optimizer} took its step ({step}), and the gradient of {on} held NaN or "
@@ -165,7 +165,7 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
             "may have changed it, too."
         )
     )
-    return _(key).format(**arguments)
+    return _(text).format(**arguments)
 
 
 def _explain_several_steps(

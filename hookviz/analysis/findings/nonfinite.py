@@ -13,7 +13,7 @@ from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
 
-_TROUBLE_HERE = N_("{what} begins here: {sentence}")
+_BEGINS_HERE = N_("{what} begins here: {sentence}")
 
 
 _FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
@@ -104,14 +104,14 @@ def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
             kind = statistics.find_new_kind(None, values) or "nan"
             what, step = name_of_finding(kind), statistics.trace.steps[index]
             is_old_grad = row.kind == "accumulate" and statistics.is_nonfinite(row.before)
-            key = (
+            text = (
                 N_("{on}.grad held {what} before this pass, which adds a finite gradient to it.")
                 if is_old_grad
                 else N_(
                     "{what} appears in a step but reaches no gradient of a leaf and no output of a model: {sentence}"
                 )
             )
-            return PassFinding(index, kind, _(key).format(what=what, on=step.on, sentence=step.sentence), "remark")
+            return PassFinding(index, kind, _(text).format(what=what, on=step.on, sentence=step.sentence), "remark")
     return None
 
 
@@ -144,7 +144,7 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
         return PassFinding(index, kind, join_sentences([called, more]))
     if row.kind != "forward":
         return PassFinding(
-            index, kind, _(_TROUBLE_HERE).format(what=what, sentence=statistics.trace.steps[index].sentence)
+            index, kind, _(_BEGINS_HERE).format(what=what, sentence=statistics.trace.steps[index].sentence)
         )
     cause, seen = explain_cause(statistics, index, before, kind)
     return PassFinding(
@@ -197,7 +197,7 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
     """The sentence on a step that adds NaN or Inf to a gradient."""
     step = statistics.trace.steps[index]
     if row.kind != "compute":
-        return _(_TROUBLE_HERE).format(what=what, sentence=step.sentence)
+        return _(_BEGINS_HERE).format(what=what, sentence=step.sentence)
     sent = row.after if isinstance(row.after, tuple) else (row.after,)
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
     place = statistics.trace.edges.get((row.own_node, slot))

@@ -10,8 +10,8 @@ from hookviz.support.messages import N_, _
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
-_TROUBLE_CAUSE_DIVISION_ZERO = N_("divides by 0")
-_TROUBLE_CAUSE_PRODUCT = N_("multiplies 0 by {infinite}")
+_DIVIDES_BY_ZERO = N_("divides by 0")
+_ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
 
 _DIVISIONS = {
     "zero": N_("divides by 0"),
@@ -89,13 +89,13 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     op = ops.op_name(node)
     if op == "Div" and other is not None and other.zero:
-        return Cause(kind, (_("divides 0 by 0") if kind == "nan" else _(_TROUBLE_CAUSE_DIVISION_ZERO)))
+        return Cause(kind, (_("divides 0 by 0") if kind == "nan" else _(_DIVIDES_BY_ZERO)))
     infinite = next((value for value in (one, other) if value is not None and holds_inf(value)), None)
     if infinite is None or kind != "nan":
         return None
     if op == "Mul":
         largest = minimum(infinite) if minimum(infinite) == -math.inf else math.inf
-        return Cause("nan", _(_TROUBLE_CAUSE_PRODUCT).format(infinite=_format_inf(largest)), needs_inf=True)
+        return Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
     return Cause("nan", _("divides Inf by Inf"), needs_inf=True) if op == "Div" else None
 
 
@@ -130,13 +130,13 @@ def _check_root(ops: ForwardOps, node: int) -> Iterator[Cause]:
             ),
         )
     if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
-        yield Cause("inf", _(_TROUBLE_CAUSE_DIVISION_ZERO))
+        yield Cause("inf", _(_DIVIDES_BY_ZERO))
 
 
 def _check_reciprocal(ops: ForwardOps, node: int) -> Iterator[Cause]:
     value = ops.input_value(node, 0, "self")
     if value is not None and value.zero:
-        yield Cause("inf", _(_TROUBLE_CAUSE_DIVISION_ZERO))
+        yield Cause("inf", _(_DIVIDES_BY_ZERO))
 
 
 def _check_exponential(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -159,14 +159,14 @@ def _check_division(ops: ForwardOps, node: int) -> Iterator[Cause]:
             key = "infinite" if y else "zeros" if is_nan else "zero"
             yield Cause("nan" if is_nan else "inf", _(_DIVISIONS[key]), needs_inf=y != 0)
     if numerator is None and denominator is not None and denominator.zero == math.prod(denominator.shape):
-        yield Cause("inf", _(_TROUBLE_CAUSE_DIVISION_ZERO))
+        yield Cause("inf", _(_DIVIDES_BY_ZERO))
 
 
 def _check_product(ops: ForwardOps, node: int) -> Iterator[Cause]:
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     for x, y in broadcast_pairs(one, other):
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
-            yield Cause("nan", _(_TROUBLE_CAUSE_PRODUCT).format(infinite=_format_inf(x if x else y)), needs_inf=True)
+            yield Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(x if x else y)), needs_inf=True)
         elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
             limit = format_largest(one.dtype)
             factors = {"x": format_number(x, 4), "y": format_number(y, 4)}

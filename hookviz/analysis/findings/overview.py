@@ -15,7 +15,7 @@ from hookviz.support.table import Table
 from hookviz.trace import TraceData
 from hookviz.trace.values import get_norm_nan_inf
 
-_TROUBLE_NONE_EMPTY = N_("This trace holds no gradients to check.")
+_NO_GRADIENTS = N_("This trace holds no gradients to check.")
 
 
 _LISTS: tuple[Callable[[TraceData], list[Finding]], ...] = (
@@ -76,7 +76,7 @@ def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
 def describe_no_findings(trace: TraceData) -> str:
     """The sentences for a trace without findings: what was examined, and what was not."""
     if not _has_gradients(trace):
-        return join_sentences([_(_TROUBLE_NONE_EMPTY), *_list_unknown_nonfinite(trace)])
+        return join_sentences([_(_NO_GRADIENTS), *_list_unknown_nonfinite(trace)])
     looked = _(
         "Nothing was found. Checked: the gradients of {passes} passes for NaN, Inf, zeros, vanishing "
         "and exploding; whether the hooks fired that hookviz knows of (trace.unfired says where it "
@@ -114,7 +114,7 @@ def describe_no_findings(trace: TraceData) -> str:
 def _describe_no_troubles(trace: TraceData) -> str:
     """The sentences for a trace without findings about the values of gradients; it also lists what was not examined."""
     if not _has_gradients(trace):
-        return join_sentences([_(_TROUBLE_NONE_EMPTY), *_list_unknown_nonfinite(trace)])
+        return join_sentences([_(_NO_GRADIENTS), *_list_unknown_nonfinite(trace)])
     others = sum(len(list_findings(trace)) for list_findings in _LISTS if list_findings is not list_troubles)
     unknown = _list_unknown_nonfinite(trace)
     clean = (

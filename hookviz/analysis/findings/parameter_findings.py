@@ -64,7 +64,7 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
         for number, row in enumerate(facts.parameters)
         if row.held and row.requires_grad and facts.never_had_grad(number)
     ]
-    for is_called, key, severity in (
+    for is_called, text, severity in (
         (
             True,
             N_(
@@ -77,7 +77,7 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     ):
         numbers = [number for number in unreached if facts.parameters[number].called == is_called]
         if numbers and not (is_called and _are_explained(facts, numbers)):
-            yield _make_update_finding(facts, numbers, "unreached", key, severity)
+            yield _make_update_finding(facts, numbers, "unreached", text, severity)
 
 
 def _are_explained(facts: TrainingFacts, numbers: list[int]) -> bool:
@@ -125,11 +125,11 @@ def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
         yield Finding(facts.accumulations(numbers[0])[0].step, "shared", sentence, "remark")
 
 
-def _make_update_finding(facts: TrainingFacts, numbers: list[int], kind: str, key: str, severity: str) -> Finding:
+def _make_update_finding(facts: TrainingFacts, numbers: list[int], kind: str, text: str, severity: str) -> Finding:
     """A finding about parameters that hold at every step of their optimizers."""
     optimizers = sorted({optimizer for number in numbers for optimizer in facts.parameters[number].optimizers})
     names = {"optimizer": facts.describe_optimizers(optimizers), "on": facts.describe(numbers)}
-    return Finding(facts.first_update(optimizers), kind, _(key).format(**names), severity)
+    return Finding(facts.first_update(optimizers), kind, _(text).format(**names), severity)
 
 
 def _list_untrained(facts: TrainingFacts) -> list[int]:

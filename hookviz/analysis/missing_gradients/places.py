@@ -37,7 +37,7 @@ class Place(NamedTuple):
     """Where the graph is cut."""
 
     key: str
-    """``missing.<key>`` is the key of its sentence."""
+    """What kind of place it is, such as ``between``, between two calls."""
     sentence: str
     step: int | None
     """The step to look at."""

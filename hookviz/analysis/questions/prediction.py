@@ -11,7 +11,7 @@ from hookviz.trace.hooks import name_of_kind
 from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients
 from hookviz.trace.values import flatten_numbers, format_number
 
-_ASK_LATER = N_("That hook runs later.")
+_RUNS_LATER = N_("That hook runs later.")
 
 _OTHER_VALUES = {
     "call": N_("{value} is the input of {on}."),
@@ -52,7 +52,7 @@ MAX_NUMBERS = 4
 _MAX_CHOICES, _MAX_MISTAKES, _MAX_STEPS_BACK = 6, 5, 40
 """Per question: hooks to choose from, wrong answers with a reason, and steps before it that are searched for those."""
 
-_QUESTION_KEYS = {
+_NUMBER_QUESTIONS = {
     "forward_pre_hook": N_(
         "{hook} is about to run; {on} is called with {before}. What does forward get in the end, input by input?"
     ),
@@ -69,7 +69,7 @@ _QUESTION_KEYS = {
     "node_post_hook": N_("{hook} is about to run on {on}, which has computed {before}. What does the node send on?"),
     "post_accumulate_hook": N_("{hook} is about to run on {on}; {on}.grad is {before}. What is it afterwards?"),
 }
-"""Kind of hook → the key of the question for the numbers that come out; ``ask.gradient`` for other kinds."""
+"""Kind of hook → the question for the numbers that come out; other kinds have a question about the gradient."""
 _EFFECTS = ("kept", "edited", "replaced")
 
 Question = dict[str, Any]
@@ -148,8 +148,10 @@ def choose_mistakes(answer: Numbers, mistakes: Iterable[tuple[Numbers, str]], mo
 def _write_question(step: Step) -> str:
     """The text of a question for numbers, in the words of this kind of hook."""
     before = format_labelled_values(step.before, step.row.labels[0])
-    key = _QUESTION_KEYS.get(step.kind, N_("{hook} is about to run on {on}; the gradient is {before}. What comes out?"))
-    return _(key).format(hook=_label_hook(step), on=step.on, before=before)
+    text = _NUMBER_QUESTIONS.get(
+        step.kind, N_("{hook} is about to run on {on}; the gradient is {before}. What comes out?")
+    )
+    return _(text).format(hook=_label_hook(step), on=step.on, before=before)
 
 
 def _list_mistakes(
@@ -159,8 +161,8 @@ def _list_mistakes(
     is_forward = step.kind in FORWARD_HOOK_KINDS
     if step.effect == "kept" and None not in outputs:
         yield [None] * len(outputs), _("A hook that returns None leaves the value as it was. So which value goes on?")
-    key = N_("{value} is the value before {hook}.") if is_forward else N_("{value} is the gradient before {hook}.")
-    yield inputs, _(key).format(value=format_values(step.before), hook=_label_hook(step))
+    text = N_("{value} is the value before {hook}.") if is_forward else N_("{value} is the gradient before {hook}.")
+    yield inputs, _(text).format(value=format_values(step.before), hook=_label_hook(step))
     previous = steps[max(0, step.index - _MAX_STEPS_BACK) : step.index]
     past = [other for other in previous if other.pass_id == step.pass_id]
     yield from _list_stale_results(step, past, inputs, outputs)
@@ -313,7 +315,7 @@ def _explain_later(other: Step, step: Step) -> str:
     if other.kind in FORWARD_HOOK_KINDS or other.kind == "full_backward_hook":
         return _(_LATER_HOOKS[other.kind]).format(on=other.on)
     if other.node is None or other.kind in STEP_HOOK_KINDS:
-        return _(_ASK_LATER)
+        return _(_RUNS_LATER)
     if step.node is not None and step.trace.ops[step.node] == "AccumulateGrad" and step.node != other.node:
         return _("That hook runs later: {on} is a leaf, so its hook runs as soon as its gradient is ready.").format(
             on=step.on
@@ -321,7 +323,7 @@ def _explain_later(other: Step, step: Step) -> str:
     if not _is_ready(other, step):
         return _("That hook runs later: its gradient has not arrived at {on} yet.").format(on=other.on)
     return (
-        _(_ASK_LATER)
+        _(_RUNS_LATER)
         if step.node in (other.node, None)
         else _(
             "That hook runs later: among the nodes that are ready, the node that the forward pass "

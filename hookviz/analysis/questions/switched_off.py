@@ -80,5 +80,5 @@ def _list_mistakes(
         for leaf in leaves:
             numbers = list_numbers(run[leaf].after)
             if numbers is not None:
-                key = N_("{value} is {on}.grad with {hooks} on.") if run is on else N_("{value} is {on}.grad.")
-                yield numbers, _(key).format(value=format_values(run[leaf].after), on=leaf, hooks=join_list(labels))
+                text = N_("{value} is {on}.grad with {hooks} on.") if run is on else N_("{value} is {on}.grad.")
+                yield numbers, _(text).format(value=format_values(run[leaf].after), on=leaf, hooks=join_list(labels))

@@ -108,12 +108,12 @@ class StepLines:
             )
         )
 
-    def _call_line(self, call: int, key: str) -> CodeLine | None:
+    def _call_line(self, call: int, text: str) -> CodeLine | None:
         """Return the line that made a module call, else that of the innermost call around it which has one."""
         for outer in iter_enclosing_calls(self._trace, call):
             row = self._calls.get(outer)
             if row is not None:
-                return _say_line(row.source, row.line, key, name=self._trace.call(outer))
+                return _say_line(row.source, row.line, text, name=self._trace.call(outer))
         return None
 
     def _assignment(self, start: LineRow, row: TensorRow) -> tuple[int, int] | None:
@@ -149,8 +149,8 @@ class StepLines:
         return self._programs[source]
 
 
-def _say_line(source: int, line: int, key: str, **arguments: str) -> CodeLine:
-    return CodeLine(source, line, _(key).format(line=line, **arguments))
+def _say_line(source: int, line: int, text: str, **arguments: str) -> CodeLine:
+    return CodeLine(source, line, _(text).format(line=line, **arguments))
 
 
 def _contains(source: SourceRow, line: int, text: str) -> bool:

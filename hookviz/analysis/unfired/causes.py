@@ -18,7 +18,7 @@ class Cause(NamedTuple):
     """Why a hook did not fire."""
 
     key: str
-    """Its name, and the end of the key of its texts: ``unfired.<key>`` says why, ``unfired.<key>.do`` what to do."""
+    """Its name; ``cause_texts.py`` has why the hook did not fire, and what to do."""
     arguments: dict[str, str] = {}  # noqa: RUF012 - a default of a named tuple, which nobody changes
     step: int | None = None
     """The step to look at."""

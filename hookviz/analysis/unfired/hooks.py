@@ -14,7 +14,7 @@ from hookviz.support.table import Table
 from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
 from hookviz.trace.hooks import name_of_kind
 
-_UNFIRED_NONE_IDLE = N_(
+_IDLE_MODELS = N_(
     "A hook on a model that did not run is listed only if it was registered during the "
     "recording, or if you pass the model: hv.record(model)."
 )
@@ -127,7 +127,7 @@ def _describe_none(trace: TraceData, fired: int) -> str:
         return describe_no_hooks()
     limits = [_("Only a part of what ran was recorded.")] if is_limited(trace) else []
     return join_sentences(
-        [_("Every hook that hookviz knows of fired ({count}).").format(count=fired), *limits, _(_UNFIRED_NONE_IDLE)]
+        [_("Every hook that hookviz knows of fired ({count}).").format(count=fired), *limits, _(_IDLE_MODELS)]
     )
 
 
@@ -139,6 +139,6 @@ def describe_no_hooks() -> str:
                 "No hook was registered on what hookviz looked at: the models that were given, what was "
                 "called, and the tensors and optimizers in your variables."
             ),
-            _(_UNFIRED_NONE_IDLE),
+            _(_IDLE_MODELS),
         ]
     )
