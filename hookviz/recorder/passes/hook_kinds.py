@@ -44,7 +44,7 @@ class GraphHooks:
     def leave(self, flow: GradientFlow, on: HookDictObserver, last: Fingerprints) -> None:
         """Pass on what came out of the last hook of a dict."""
 
-    def judge(self, change: Change) -> Change:
+    def judge(self, flow: GradientFlow, on: HookDictObserver, change: Change) -> Change:
         """Return what a hook did, from what the observers before and after it saw."""
         return change
 
@@ -84,7 +84,7 @@ class PostAccumulateHooks(GraphHooks):
         flow.log_accumulate(on.node)
         return super().enter(flow, on, arguments)
 
-    def judge(self, change: Change) -> Change:
+    def judge(self, flow: GradientFlow, on: HookDictObserver, change: Change) -> Change:
         """A hook that left ``.grad`` alone changed the leaf itself."""
         before, after = change.before, change.after
         is_data = before[:1] == after[:1] and before != after

@@ -69,7 +69,7 @@ class PassObserver(GradientFlow):
         hook = self.hooks.hook_number(dict_observer, entry)
         if self._refused_hook is None and kind.is_refused(self, dict_observer, arguments):
             self._refused_hook = hook
-        change = kind.judge(Change(_values_of(last[:count]), _values_of(now), effect))
+        change = kind.judge(self, dict_observer, Change(_values_of(last[:count]), _values_of(now), effect))
         if (effect, output_effect) == ("kept", "edited"):
             change = Change(_values_of(last[count:]), _values_of(outputs), output_effect, "grad_output")
         if self._multi_grad_inputs is not None and self.trace.hook_rows[hook].kind == "multi_grad_hook":
