@@ -303,3 +303,20 @@ def test_modules_of_the_same_name_are_numbered_in_call_order() -> None:
         for number in range(3):
             layers[number](torch.ones(1))
     assert [row.name for row in trace._data.modules] == ["Identity", "Identity 2", "Identity 3"]
+
+
+def test_the_parameters_of_a_new_model_belong_to_its_own_call() -> None:
+    """A model of a function is gone when the next one is made, whose parameters may get the addresses of its own."""
+
+    def train() -> None:
+        net = nn.Linear(2, 2)
+        net(torch.ones(1, 2)).sum().backward()
+
+    with hv.record() as trace:
+        for _ in range(6):
+            train()
+    data = trace._data
+    owners = [
+        {data.owners[row.node] for row in data.tensors if row.pass_id == number and row.name} for number in range(6)
+    ]
+    assert owners == [{number} for number in range(6)]

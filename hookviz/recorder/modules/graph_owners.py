@@ -30,7 +30,10 @@ class GraphOwners:
     def add_parameters(self, parameters: Iterable[torch.Tensor], call: int) -> None:
         """Assign the ``parameters`` of a module to ``call``, unless an earlier call of it has them."""
         for parameter in parameters:
-            self._parameter_owners.setdefault(id(parameter), call)
+            known = self._parameter_owners.get(id(parameter))
+            # A new parameter may have the id of one that went with its module.
+            if known is None or not self.modules.is_alive(self.trace.calls[known].module):
+                self._parameter_owners[id(parameter)] = call
 
     def add_stand_in(self, module: Module, leaf: torch.Tensor) -> None:
         """Assign ``leaf``, which stands for a parameter of ``module`` during a pass, to the module's first call."""

@@ -64,6 +64,10 @@ class ModuleRegistry:
         reference, number = self._numbers.get(id(module), (None, 0))
         return number if reference is not None and reference() is module else None
 
+    def is_alive(self, number: int) -> bool:
+        """Return whether the module with this number still exists."""
+        return self._holders[number]() is not None
+
     def find_number_of(self, reference: "weakref.ref[Module]") -> int | None:
         """Return the number of a module that was called and no longer exists: Python makes one reference to each."""
         return next((number for number, holder in enumerate(self._holders) if holder is reference), None)
