@@ -268,7 +268,7 @@ class _Writer:
             return _("{hook} on {on}").format(hook=step.hook.label, on=step.on)
         if owner is None or step.row.call is not None:
             return step.on
-        module = self._trace.module(self._trace.calls[owner].module)
+        module = self._trace.plain_call(owner)
         return step.on if step.on.startswith(module) else _("{on} in {module}").format(on=step.on, module=module)
 
     # -- columns
@@ -320,9 +320,8 @@ def _format_change(step: Step) -> str:
     change = " → ".join(filter(None, [before, after])) if is_change else before or after
     if step.kind in _CHANGE_TEXTS:
         return _(_CHANGE_TEXTS[step.kind]).format(change=change)
-    effect = "" if step.effect is None else name_of_effect(step.effect)
     scaled = "" if step.scale is None else _("scaled by {scale}").format(scale=format_scale(step.scale))
-    return join_list([change, effect, scaled])
+    return join_list([change, name_of_effect(step.effect), scaled])
 
 
 _KINDS_WITH_NONE = ("compute", "tensor_hook", "full_backward_pre_hook", "full_backward_hook")

@@ -9,6 +9,7 @@ import torch
 from torch.autograd.graph import GradientEdge, Node
 
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
+from hookviz.support.messages import _
 
 MAX_DEPTH = 20_000
 """Deeper graphs run unobserved: freeing a longer chain of nodes that were held can overflow the C stack."""
@@ -16,6 +17,14 @@ MAX_DEPTH = 20_000
 
 class TooDeep(Exception):
     """The graph has more than ``MAX_DEPTH`` nodes in a row."""
+
+    @property
+    def advice(self) -> str:
+        """What is wrong and what to do, for a function that was given a tensor of the graph."""
+        return _(
+            "This graph has more than {deepest} nodes in a row, too many to hold safely. Take a tensor nearer to the "
+            "leaves."
+        ).format(deepest=f"{MAX_DEPTH:,}")
 
 
 def edge_of(root: torch.Tensor | GradientEdge) -> tuple[Node | None, int]:

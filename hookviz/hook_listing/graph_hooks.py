@@ -90,13 +90,8 @@ def capture_with_hook_dicts(
                     row = add_hook_row(trace, 0, *_unwrap_multi_grad(kind, node, output, key, hook))
                     graph_hooks.append(GraphHook(row, hooks, key))
             fetch_pending(trace.values, 0)
-    except graph.TooDeep:
-        raise ValueError(
-            _(
-                "This graph has more than {deepest} nodes in a row, too many to hold safely. Take a tensor "
-                "nearer to the leaves."
-            ).format(deepest=f"{graph.MAX_DEPTH:,}")
-        ) from None
+    except graph.TooDeep as error:
+        raise ValueError(error.advice) from None
     finally:
         snapshot.release()
     return trace, graph_hooks
@@ -134,9 +129,7 @@ def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: list[UnplacedHook]) -> It
 
 def _describe_unplaced(hook: Any) -> UnplacedHook:
     source = describe_function(user_function(hook))
-    return UnplacedHook(
-        source.label, _("{file}, line {line}").format(file=source.file, line=source.line) if source.file else ""
-    )
+    return UnplacedHook(source.label, source.where)
 
 
 def _unwrap_multi_grad(

@@ -14,18 +14,10 @@ _UNKNOWN_FORMAT = N_("There is no format {format!r} here: choose one of {formats
 _UNREADABLE_GRAPH = N_("Graphviz could not read this graph: {why}")
 
 _GRAPHVIZ_FAULTS = {
-    "start": N_(
-        "There is no picture: hookviz runs Graphviz in a separate process, and that process could "
-        "not be started ({why})."
-    ),
     "system": N_("There is no picture: Graphviz could not be run on this graph ({why})."),
-    "frozen": N_(
-        "There is no picture: hookviz runs Graphviz in a separate Python process, and a frozen "
-        "program has no Python interpreter to start."
-    ),
-    "missing": N_('There is no picture: pygraphviz is not installed. Install it with: pip install "pygraphviz>=2.0"'),
     "import": N_("There is no picture: pygraphviz could not be loaded ({why})."),
 }
+"""Fault in the worker → the sentence; a worker that cannot start has sentences of its own."""
 
 
 FORMATS = ("svg", "png", "dot", "json", "plain", "xdot")

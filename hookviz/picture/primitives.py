@@ -93,7 +93,7 @@ def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
     if len(values) > max_chars:
         return _("{count} gradients").format(count=f"{len(values):,}")
     items = (format_values(value, max_chars // max(len(values), 1)) for value in values)
-    return "({items})".format(items=", ".join(items))
+    return f"({', '.join(items)})"
 
 
 def format_tensor_value(data: str) -> str:

@@ -241,7 +241,7 @@ class Scene:
         if not self.marks:
             return
         mark = self.marks.get(last_step, Mark())
-        written = {text_id for mark in self.marks.values() for text_id in mark.texts}
+        written = {text_id for other in self.marks.values() for text_id in other.texts}
         silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
         mark.texts |= dict.fromkeys(silent, _(SILENT))
         self._add_mark(last_step, mark)
@@ -368,7 +368,7 @@ def _format_gradient(scene: Scene, step: Step) -> str:
         )
     latest = scene.latest_gradients.setdefault(step.row.own_node, dict.fromkeys(outputs, "–"))
     latest[step.row.own_output] = value
-    return "({items})".format(items=", ".join(latest.values()))
+    return f"({', '.join(latest.values())})"
 
 
 def _mark_changed_arrow(scene: Scene, step: Step, mark: Mark) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from hookviz.picture import element_ids as ids
 from hookviz.picture.module_boxes import CALL_PIN_LABELS, MAX_CALL_LABEL, CallBox
 from hookviz.picture.primitives import MAX_LABEL, Box, Pin, fit_on_line
-from hookviz.picture.scene import NODE_PIN_KINDS, Scene, label_of_hook
+from hookviz.picture.scene import NODE_PIN_KINDS, SILENT, Scene, label_of_hook
 from hookviz.support.messages import _
 from hookviz.support.source_code import Source
 from hookviz.trace import MODULE_HOOK_KINDS, UnfiredRow
@@ -37,7 +37,7 @@ def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
                 box.pins.append(pin)
                 added.append(pin)
     last_step = max(scene.marks)
-    silent = _("did not fire")
+    silent = _(SILENT)
     for pin in added:
         pin.longest_text = silent
     texts = {ids.value_id(pin.id): silent for pin in added}

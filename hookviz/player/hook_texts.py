@@ -48,6 +48,6 @@ def _firing_row(step: Step) -> FiringRow:
         "kind": name_of_kind(hook.kind),
         "on": step.on,
         "change": change,
-        "effect": step.effect or "",
-        "effect_text": name_of_effect(step.effect),
+        "effect": name_of_effect(step.effect),
+        "effect_kind": step.effect or "",
     }

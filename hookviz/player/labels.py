@@ -143,10 +143,6 @@ _LABELS: dict[str, str] = {
     "unfired_step": N_("Go to step {step}"),
     "found_one": N_("1 finding"),
     "found_many": N_("{count} findings, the worst first"),
-    "found_elsewhere": N_(
-        "This player compares several recordings: open the player of one of them to see what is "
-        "wrong with its gradients."
-    ),
     "found_later": N_("The findings are shown when you stop predicting."),
     "keys_found": "W",
     "does_found": N_("what is wrong"),

@@ -186,8 +186,8 @@ class FiringRow(TypedDict):
     on: str
     change: str
     effect: str
+    effect_kind: str
     """What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``."""
-    effect_text: str
 
 
 class UnfiredText(TypedDict):

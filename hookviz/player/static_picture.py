@@ -4,12 +4,11 @@ import base64
 from collections.abc import Mapping, Sequence
 
 from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
-from hookviz.player.labels import screen_labels
 from hookviz.player.payload import Content, FiringRow, RunContent, UnfiredText
 from hookviz.support.messages import N_, _
 
 _PICTURE_LABEL = N_("The autograd graph at the end of the pass")
-COLUMNS = ("step", "hook", "kind", "on", "change", "effect_text")
+COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
 UNFIRED_COLUMNS = ("step", "hook", "kind", "on", "why", "advice")
 
 
@@ -20,7 +19,7 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     """
     run = initial_run(content)
     summary = _("The end of the recording: {steps} steps.").format(steps=f"{run['steps']:,}")
-    unfired = _unfired_table(run)
+    unfired = _unfired_table(run, content["labels"])
     # The table says the same of hooks that did not fire.
     findings = [finding["text"] for finding in content["findings"] if not (unfired and finding.get("unfired"))]
     notes = [f"<li>{escape_text(note)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
@@ -58,24 +57,25 @@ def _image_html(svg: str) -> str:
 def _firings_table(content: Content) -> str:
     run = initial_run(content)
     rows = [_firing_cells(firing) for firing in run["firings"]]
-    caption = " · ".join(filter(None, (_("Hooks, in the order in which they fire"), escape_text(run["label"]))))
-    return _table_html(COLUMNS, rows, caption) if rows else ""
+    labels = content["labels"]
+    caption = " · ".join(filter(None, (labels["firings"], escape_text(run["label"]))))
+    return _table_html(COLUMNS, rows, labels, caption) if rows else ""
 
 
-def _unfired_table(run: RunContent) -> str:
+def _unfired_table(run: RunContent, labels: Mapping[str, str]) -> str:
     """Return the table of the hooks that did not fire."""
     if not run.get("unfired"):
         return ""
     rows = [_unfired_cells(hook) for hook in run["unfired"]]
     more = f"<p>{escape_text(run['unfired_more'])}</p>" if "unfired_more" in run else ""
-    return _table_html(UNFIRED_COLUMNS, rows, _("Hooks that did not fire"), more)
+    return _table_html(UNFIRED_COLUMNS, rows, labels, labels["unfired"], more)
 
 
-def _table_html(columns: Sequence[str], rows: Sequence[str], caption: str, below: str = "") -> str:
+def _table_html(
+    columns: Sequence[str], rows: Sequence[str], labels: Mapping[str, str], caption: str, below: str = ""
+) -> str:
     """Return a table that scrolls on a narrow screen, with what stands below it."""
-    names = [column.removesuffix("_text") for column in columns]
-    labels = screen_labels()
-    head = "".join(f'<th scope="col">{labels[f"col_{name}"]}</th>' for name in names)
+    head = "".join(f'<th scope="col">{labels[f"col_{column}"]}</th>' for column in columns)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="hv-scroll">{table}{below}</div>'

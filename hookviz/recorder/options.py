@@ -11,7 +11,7 @@ from hookviz.api.trace import Trace
 from hookviz.autograd.variable_names import validate_names
 from hookviz.support.atomic_files import to_path
 from hookviz.support.messages import N_, _
-from hookviz.support.printable import describe_type
+from hookviz.support.printable import check_flag, describe_type
 from hookviz.trace.value_rows import StatisticsMode
 
 Until = Literal["nan"] | Callable[[Trace], object]
@@ -76,10 +76,7 @@ class RecordOptions:
                     "the rule; not {which}."
                 ).format(which=repr(self.statistics))
             )
-        if not isinstance(self.cuts, bool):
-            raise TypeError(
-                _("{name} is either True or False; this is {kind}.").format(name="cuts", kind=describe_type(self.cuts))
-            )
+        check_flag("cuts", self.cuts)
         self.find_trouble_file()
 
     def find_trouble_file(self) -> Path | None:

@@ -20,3 +20,15 @@ def describe_type(x: object) -> str:
     """
     kind = type(x).__name__
     return (_("an {kind}") if kind[0] in "aeiouAEIOU" else _("a {kind}")).format(kind=kind)
+
+
+def check_flag(name: str, flag: object) -> None:
+    """Check an argument of a public function that is either True or False.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(flag, bool):
+        raise TypeError(
+            _("{name} is either True or False; this is {kind}.").format(name=name, kind=describe_type(flag))
+        )

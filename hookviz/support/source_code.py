@@ -11,6 +11,8 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
+from hookviz.support.messages import _
+
 Definition = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -29,12 +31,26 @@ class Source(NamedTuple):
     """The line of its ``return``, if it has exactly one."""
 
     @property
+    def where(self) -> str:
+        """File and line as text; empty if unknown."""
+        return describe_place(self.file, self.line)
+
+    @property
     def label(self) -> str:
         """The short name: a lambda is shown as ``λ`` and its body."""
         if not self.name.startswith("lambda"):
             return self.name
-        _, _, body = self.name.partition(":")
+        _name, _colon, body = self.name.partition(":")
         return f"λ {body.strip()}" if body else "λ"
+
+
+def describe_place(file: str | None, line: int | None) -> str:
+    """Name a line of a file; empty if either is unknown.
+
+    >>> describe_place("train.py", 12), describe_place(None, 12)
+    ('train.py, line 12', '')
+    """
+    return _("{file}, line {line}").format(file=file, line=line) if file and line is not None else ""
 
 
 def describe_function(function: Callable[..., Any]) -> Source:
@@ -174,7 +190,7 @@ def _list_definitions(lines: tuple[str, ...]) -> tuple[Definition, ...]:
 
 def _parse_python(text: str) -> ast.Module | None:
     """Parse ``text``; None if it is not valid Python, such as a cell with magics or a file that has changed."""
-    for _ in range(_PARSE_ATTEMPTS):
+    for _attempt in range(_PARSE_ATTEMPTS):
         try:
             return ast.parse(text)
         except (SyntaxError, ValueError):

@@ -15,8 +15,8 @@ from hookviz.hook_listing import hooks
 from hookviz.recorder import record
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type
+from hookviz.testing.hook_leaks import describe_hook
 from hookviz.trace import HOOK_KINDS, Hook
-from hookviz.trace.hooks import name_of_kind
 
 _NOT_A_MODEL = N_("The model must be a torch.nn.Module; this is {kind}.")
 
@@ -173,13 +173,8 @@ def _reached_leaves(loss: torch.Tensor) -> set[int]:
     root, _ignored = graph.edge_of(loss)
     try:
         nodes = [] if root is None else graph.reachable_nodes([root])
-    except graph.TooDeep:
-        raise ValueError(
-            _(
-                "This graph has more than {deepest} nodes in a row, too many to hold safely. Take a tensor "
-                "nearer to the leaves."
-            ).format(deepest=f"{graph.MAX_DEPTH:,}")
-        ) from None
+    except graph.TooDeep as error:
+        raise ValueError(error.advice) from None
     leaves = {id(leaf) for node in nodes if (leaf := graph.leaf_of(node)) is not None}
     graph.release(nodes)
     return leaves
@@ -225,6 +220,4 @@ def _key_of(hook: Hook) -> tuple[Any, ...]:
 
 
 def _describe_hook(row: UnfiredHook) -> str:
-    text = _("{kind} {hook} on {on}").format(kind=name_of_kind(row.hook.kind), hook=row.hook.label, on=row.on)
-    place = _(" ({where})").format(where=row.hook.where) if row.hook.where else ""
-    return f"  {text}{place}\n    {row.sentence} {row.advice}"
+    return f"  {describe_hook(row.hook)}\n    {row.sentence} {row.advice}"

@@ -72,11 +72,7 @@ class LeakWatch:
         left = self.find(names)
         if not left:
             return ""
-        lines = [
-            _("{kind} {hook} on {on}").format(kind=_describe_kind(hook), hook=hook.label, on=hook.on) for hook in left
-        ]
-        places = [_(" ({where})").format(where=hook.where) if hook.where else "" for hook in left]
-        listed = [f"  {line}{place}" for line, place in zip(lines, places, strict=True)]
+        listed = [f"  {describe_hook(hook)}" for hook in left]
         head = (
             _("This test left a hook behind:")
             if len(left) == 1
@@ -128,8 +124,10 @@ class LeakWatch:
         return isinstance(number, int) and number >= self._first and not any(number in span for span in self._exempt)
 
 
-def _describe_kind(hook: Hook) -> str:
-    return name_of_kind(hook.kind)
+def describe_hook(hook: Hook) -> str:
+    """Describe a hook on one line: its kind, its name, its owner, and where its source is."""
+    place = _(" ({where})").format(where=hook.where) if hook.where else ""
+    return _("{kind} {hook} on {on}").format(kind=name_of_kind(hook.kind), hook=hook.label, on=hook.on) + place
 
 
 def _dicts_of(holder: Any, name: str) -> Iterator[HookDict]:

@@ -100,4 +100,4 @@ class Hook:
     @property
     def where(self) -> str:
         """File and line as text; empty if unknown."""
-        return _("{file}, line {line}").format(file=self.file, line=self.line) if self.file else ""
+        return self.source_.where

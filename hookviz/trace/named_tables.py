@@ -113,7 +113,7 @@ class NamedTables(TraceTables):
 
     def plain_call(self, index: int) -> str:
         """Return the name of a module call as it is in every language: that of its module."""
-        return self.modules[self.calls[index].module].name
+        return self.module(self.calls[index].module)
 
     def outputs(self, node: int) -> list[int]:
         """Return the outputs of ``node`` to which an edge leads, or at which a pass begins."""

@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hookviz.support.messages import _
-from hookviz.support.printable import describe_type
+from hookviz.support.printable import check_flag
 from hookviz.trace.cells import LOST, Change, change_tables, make_change, marks_of
 from hookviz.trace.columns import Secret, Shows
 from hookviz.trace.notes import Note
@@ -30,10 +29,7 @@ def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> Tra
         TypeError: ``source`` or ``values`` is not a boolean.
     """
     for name, flag in (("source", source), ("values", values)):
-        if not isinstance(flag, bool):
-            raise TypeError(
-                _("{name} is either True or False; this is {kind}.").format(name=name, kind=describe_type(flag))
-            )
+        check_flag(name, flag)
     if source and values:
         return trace
     remarks = [] if source else [Note.of("redacted.source")]

@@ -36,7 +36,7 @@ def format_values(values: Values, room: int = 24) -> str:
     items = [format_values(value, room) for value in values[:MAX_LISTED]]
     if len(values) > MAX_LISTED:
         items.append(_(_MANY_MORE).format(count=f"{len(values) - MAX_LISTED:,}"))
-    return "({items})".format(items=", ".join(items))
+    return f"({', '.join(items)})"
 
 
 def format_labelled_values(values: Values, labels: tuple[str, ...]) -> str:
@@ -109,6 +109,11 @@ def _say_scales(step: Step) -> Iterator[str]:
         )
     if step.scale is not None:
         yield _("Scaled by {scale}.").format(scale=format_scale(step.scale))
+
+
+def format_step_number(trace: NamedTables, step: int | None) -> str:
+    """Write the number of a step and how many there are, for a table; empty for None."""
+    return "" if step is None else _("{step} of {steps}").format(step=step + 1, steps=len(trace.rows))
 
 
 def format_scale(scale: float) -> str:
@@ -279,7 +284,7 @@ def format_firing(step: Step) -> tuple[str, ...]:
     """Return the cells of a step in the table of hook firings."""
     hook = step.hook
     assert hook is not None  # steps of hook kinds have a hook
-    count = _("{step} of {steps}").format(step=step.index + 1, steps=len(step.trace.rows))
+    count = format_step_number(step.trace, step.index)
     number = (format_pass_number(step.trace, step.pass_id),) if step.trace.lacks_passes else ()
     changes = format_values(step.before), format_values(step.after), name_of_effect(step.effect)
     return (*number, count, hook.label, step.on, *changes, hook.where)

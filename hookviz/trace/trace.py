@@ -3,6 +3,7 @@
 from hookviz.support.messages import _
 from hookviz.support.table import Table
 from hookviz.trace.named_tables import NamedTables
+from hookviz.trace.notes import Note
 from hookviz.trace.rows import HOOK_KINDS, StepRow
 from hookviz.trace.sentences import format_firing, format_pass_number
 from hookviz.trace.steps import Step, Steps, make_step
@@ -35,15 +36,7 @@ class TraceData(NamedTables):
 
     def __repr__(self) -> str:
         if not self.rows:
-            return " ".join(
-                self.notes
-                or [
-                    _(
-                        "Nothing was recorded: no backward pass ran inside record(). Call .backward() or "
-                        "torch.autograd.grad() in the with block."
-                    )
-                ]
-            )
+            return " ".join(self.notes or [Note.of("trace.empty").text])
         hooked = sum(map(involves_hook, self.rows))
         parts = {"steps": len(self.rows), "hooked": hooked, "passes": len(self.roots)}
         numbers = [_say_numbers(self)] if self.lacks_passes else []

@@ -99,6 +99,6 @@ def assign_nodes_to_calls(trace: TraceData, nodes: Iterable[int]) -> dict[int, i
 def _find_enclosing_call(trace: TraceData, call: int, parameter: str) -> int | None:
     """Return the innermost call, from ``call`` outward, of a module that contains the parameter with this name."""
     for outer in iter_enclosing_calls(trace, call):
-        if parameter.startswith(f"{trace.module(trace.calls[outer].module)}."):
+        if parameter.startswith(f"{trace.plain_call(outer)}."):
             return outer
     return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.table import Table
 from hookviz.trace import TraceData
-from hookviz.trace.sentences import format_pass_number
+from hookviz.trace.sentences import format_pass_number, format_step_number
 
 _LINE_ROLES = {
     "step": N_("line {line}"),
@@ -152,8 +152,8 @@ def make_table(
     head = [_(_COLUMNS[name]) for name in (*columns, "what")]
 
     def cells(row: Finding) -> tuple[str, ...]:
-        step = "" if row.step is None else _("{step} of {steps}").format(step=row.step + 1, steps=len(trace.rows))
         number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
+        step = format_step_number(trace, row.step)
         texts = {"pass": number, "step": step, "severity": name_of_severity(row.severity), "when": row.when}
         texts |= {"trouble": name_of_finding(row.kind), "line": describe_line(row)}
         return (*(texts[name] for name in columns), row.sentence)

@@ -11,13 +11,9 @@ from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
 _DIVIDES_BY_ZERO = N_("divides by 0")
+_ZERO_BY_ZERO = N_("divides 0 by 0")
+_INF_BY_INF = N_("divides Inf by Inf")
 _ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
-
-_DIVISIONS = {
-    "zero": N_("divides by 0"),
-    "zeros": N_("divides 0 by 0"),
-    "infinite": N_("divides Inf by Inf"),
-}
 
 
 class Cause(NamedTuple):
@@ -89,14 +85,15 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     op = ops.op_name(node)
     if op == "Div" and other is not None and other.zero:
-        return Cause(kind, (_("divides 0 by 0") if kind == "nan" else _(_DIVIDES_BY_ZERO)))
+        text = _ZERO_BY_ZERO if kind == "nan" else _DIVIDES_BY_ZERO
+        return Cause(kind, _(text))
     infinite = next((value for value in (one, other) if value is not None and holds_inf(value)), None)
     if infinite is None or kind != "nan":
         return None
     if op == "Mul":
         largest = minimum(infinite) if minimum(infinite) == -math.inf else math.inf
         return Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
-    return Cause("nan", _("divides Inf by Inf"), needs_inf=True) if op == "Div" else None
+    return Cause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" else None
 
 
 def _check_log(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -156,8 +153,8 @@ def _check_division(ops: ForwardOps, node: int) -> Iterator[Cause]:
     for x, y in broadcast_pairs(numerator, denominator):
         if y == 0 or (math.isinf(x) and math.isinf(y)):
             is_nan = x == 0 or y != 0
-            key = "infinite" if y else "zeros" if is_nan else "zero"
-            yield Cause("nan" if is_nan else "inf", _(_DIVISIONS[key]), needs_inf=y != 0)
+            text = _INF_BY_INF if y else _ZERO_BY_ZERO if is_nan else _DIVIDES_BY_ZERO
+            yield Cause("nan" if is_nan else "inf", _(text), needs_inf=y != 0)
     if numerator is None and denominator is not None and denominator.zero == math.prod(denominator.shape):
         yield Cause("inf", _(_DIVIDES_BY_ZERO))
 

@@ -16,6 +16,7 @@ from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value
 
+_UNSEEN = N_("The step that computed it was not seen.")
 _MISSING_VALUES = {
     "many": N_(
         "No values: hookviz keeps them only in graphs of at most 256 nodes, and at most 1,024 numbers in one recording."
@@ -27,7 +28,7 @@ _MISSING_VALUES = {
     "torch": N_("No values: they need PyTorch 2.10 or newer, which shows what a node has saved without unpacking it."),
     "none": N_("No values: this torch does not save the values that the formula needs."),
     "no_grad": N_("No values: no gradient arrived for this output."),
-    "unseen": N_("The step that computed it was not seen."),
+    "unseen": _UNSEEN,
     "part": N_("No values: the lengths of the parts before this one are not known."),
 }
 
@@ -201,7 +202,7 @@ class Explainer:
         computed_at = None if node is None else self.trace.lookup.compute_steps.get((step.pass_id, node))
         reason = None if computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
-            note = _("the seed") if node is None else _("The step that computed it was not seen.")
+            note = _("the seed") if node is None else _(_UNSEEN)
             return Reason(
                 step.on, "", format_values(value), value, None, EXPLAINED if node is None else UNEXPLAINED, note
             )

@@ -2,10 +2,10 @@
 
 from hookviz.analysis.missing_gradients.places import Place
 from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.source_code import describe_place
 from hookviz.trace import CutKind, CutRow, TraceData
 
 _CUTS = {
-    "at": N_("{code} in {where},"),
     "graph": N_("{op} returns a tensor without a graph: no gradient goes back through it."),
     "numbers": N_("{op} returns plain numbers, which have no graph: no gradient goes back through them."),
     "frozen": N_("{op} switches requires_grad off: what is computed afterwards has no graph that leads back."),
@@ -21,7 +21,6 @@ _CUTS = {
         "{op} runs in a reentrant checkpoint none of whose inputs requires grad, so PyTorch records "
         "no graph: no gradient goes back through it."
     ),
-    "more": N_("{count} more ops cut the graph."),
 }
 
 
@@ -56,8 +55,6 @@ def _find_key(kinds: set[CutKind]) -> str:
 
 def _explain_cut(row: CutRow) -> str:
     code = row.text or row.op
-    where = (
-        None if row.file is None or row.line is None else _("{file}, line {line}").format(file=row.file, line=row.line)
-    )
-    op = code if where is None else _("{code} in {where},").format(code=code, where=where)
+    where = describe_place(row.file, row.line)
+    op = _("{code} in {where},").format(code=code, where=where) if where else code
     return _(_CUTS[row.kind]).format(op=op)

@@ -142,7 +142,7 @@ class PlaceFinder:
 
     def _name(self, call: int) -> str:
         """Return the name of the module of a call: what is said holds for all its calls."""
-        return self.trace.module(self.trace.calls[call].module)
+        return self.trace.plain_call(call)
 
     def _call_with_the_same_numbers(self, call: int) -> int | None:
         """Return the first later call that recorded a graph and was given what ``call`` returned."""

@@ -10,6 +10,7 @@ from hookviz.support.messages import _, join_list
 from hookviz.support.table import Table
 from hookviz.trace import MissingRow, TraceData
 from hookviz.trace.notes import PART_NOTES
+from hookviz.trace.sentences import format_step_number
 
 MAX_NAMED = 4
 """How many parameters, or modules that hold some, a sentence names."""
@@ -112,8 +113,7 @@ def _describe_holder(names: tuple[str, ...], prefix: str, count: int) -> str:
 
 
 def _cells(trace: TraceData, row: MissingGradient) -> tuple[str, ...]:
-    step = "" if row.step is None else _("{step} of {steps}").format(step=row.step + 1, steps=len(trace.rows))
-    return (join_names(row.parameters), row.sentence, step)
+    return (join_names(row.parameters), row.sentence, format_step_number(trace, row.step))
 
 
 def _describe_none(trace: TraceData, gradients: NoneGradients) -> str:

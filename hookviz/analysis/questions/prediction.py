@@ -19,12 +19,6 @@ _OTHER_VALUES = {
 }
 
 _LATER_HOOKS = {
-    "order": N_("That hook runs later: the hooks of {on} run in the order of their numbers."),
-    "leaf": N_("That hook runs later: {on} is a leaf, so its hook runs as soon as its gradient is ready."),
-    "not_yet": N_("That hook runs later: its gradient has not arrived at {on} yet."),
-    "sequence": N_(
-        "That hook runs later: among the nodes that are ready, the node that the forward pass created last runs first."
-    ),
     "forward_pre_hook": N_("That hook runs later: it waits for the call of {on}."),
     "forward_hook": N_("That hook runs later: it waits for the output of {on}."),
     "full_backward_hook": N_("That hook runs later: it waits for the gradients of the inputs of {on}."),

@@ -114,7 +114,7 @@ class Timeline:
     def fast_paths(self) -> list[str]:
         """The names of the modules that ran as one kernel."""
         rows = self.trace.rows
-        return [self.trace.module(self.trace.calls[row.own_call].module) for row in rows if row.kind == "fast_path"]
+        return [self.trace.plain_call(row.own_call) for row in rows if row.kind == "fast_path"]
 
     @cached_property
     def has_compiled(self) -> bool:

@@ -27,7 +27,7 @@ export function makeFiringsTable({ say, run, baseline, driver, signal }) {
   }, signal);
   /** @param {number} step */
   const paint = (step) => rows.forEach((row, i) => {
-    const { isMissing, effect_text: effect } = firings[i];
+    const { isMissing, effect } = firings[i];
     const ahead = firings[i].step - step;
     const shown = isMissing ? say("missing") : effect;
     if (paintRow(pane, row, ahead, ahead > 0 ? say("to_come") : shown)) fillChange(row, firings[i], ahead);

@@ -187,7 +187,7 @@ export class Motion {
   #start(picture, step) {
     const { root, driver } = this.context;
     const { view, elements } = picture;
-    const effect = this.run.firings.find((firing) => firing.step === step)?.effect ?? "";
+    const effect = this.run.firings.find((firing) => firing.step === step)?.effect_kind ?? "";
     /** @param {string} id */
     const textOf = (id) => elements.get(id)?.closest(".hv-edge, .hv-node")?.querySelector(GRADIENT_TEXTS)?.getAttribute("data-id") ?? "";
     /** @type {Omit<Moment, "textOf">} */

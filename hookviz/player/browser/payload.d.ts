@@ -145,9 +145,9 @@ export interface FiringRow {
   kind: string;
   on: string;
   change: string;
-  /** What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``. */
   effect: string;
-  effect_text: string;
+  /** What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``. */
+  effect_kind: string;
 }
 
 /** A row of the list of hooks that did not fire. */
