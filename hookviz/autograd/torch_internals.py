@@ -192,18 +192,19 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "course/lesson02.py", "picture/tensor_layer.py", "recorder/followers/hooked_objects.py",
-    "recorder/torch_patches.py",
+    "course/lesson02.py", "picture/tensor_layer.py", "recorder/followers/hook_ledger.py",
+    "recorder/followers/older_hooks.py", "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute(
     "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
-    "autograd/graph_snapshot.py", "recorder/followers/hooked_objects.py", "recorder/torch_patches.py",
+    "autograd/graph_snapshot.py", "recorder/followers/hook_ledger.py", "recorder/followers/older_hooks.py",
+    "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/op_arguments.py")
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
-           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/hook_log.py",
+           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/hook_ledger.py",
            "recorder/passes/parameter_values.py")  # fmt: skip
 
 # -- hooks that torch registers on behalf of the user

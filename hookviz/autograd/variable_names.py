@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -16,6 +16,11 @@ from hookviz.support.printable import describe_type
 _LIBRARY_FOLDERS = tuple(
     os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 )
+_STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+"""The folders in which packages are installed."""
+MAX_FRAMES = 100
+"""Names are looked for in the variables of up to this many functions that are running."""
 MAX_NAME_LENGTH = 200
 """Names passed by the user may have up to this many characters."""
 _IGNORED_NAMES = frozenset({"In", "Out", "exit", "quit"})
@@ -36,6 +41,28 @@ def caller_frame(depth: int = 1) -> FrameType:
 def is_library_file(file: str) -> bool:
     """Whether a file belongs to this package, to torch, or to what runs a ``with`` statement."""
     return file.startswith(_LIBRARY_FOLDERS) or file == contextlib.__file__
+
+
+def user_frames() -> list[FrameType]:
+    """Return the frames of the user's own code, the innermost first: of no installed package.
+
+    A library may run between them, such as one that trains the user's model. If there are none, only that of the code
+    that ``caller_frame`` returns.
+    """
+    innermost = frame = caller_frame(2)
+    found: list[FrameType] = []
+    outer: FrameType | None = frame
+    while outer is not None and len(found) < MAX_FRAMES:
+        file = outer.f_code.co_filename
+        if not (is_library_file(file) or _is_installed(file)):
+            found.append(outer)
+        outer = outer.f_back
+    return found or [innermost]
+
+
+def _is_installed(file: str) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return file.startswith((_STANDARD_LIBRARY, "<frozen ")) or any(folder in file for folder in _INSTALLED)
 
 
 def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
@@ -104,14 +131,72 @@ def variable_name(value: object, frame: FrameType) -> str | None:
     return found
 
 
-def module_path(module: torch.nn.Module, frame: FrameType) -> str | None:
-    """Find the path of ``module`` in a model that a variable holds, such as ``net.layers.3``."""
-    for name, value in interesting_variables(frame).items():
-        if issubclass(type(value), torch.nn.Module):
-            path = next((path for path, inner in named_modules(value) if inner is module), None)
-            if path is not None:
-                return f"{name}.{path}" if path else name
+class Holder(NamedTuple):
+    """A model that a variable holds, and the expression that reaches it."""
+
+    name: str
+    root: torch.nn.Module
+
+
+def find_holder(module: torch.nn.Module, frame: FrameType, visited: set[int]) -> Holder | None:
+    """Find the model that holds ``module`` and that a variable of a frame, or an attribute of ``self``, holds.
+
+    ``visited`` has the ``id`` of models that are known not to hold it; those that were looked at are added.
+    """
+    name = variable_name(module, frame)
+    if name is not None and name not in _SELVES:
+        return Holder(name, module)
+    for holder in list_models(frame):
+        if id(holder.root) not in visited and any(inner is module for _, inner in named_modules(holder.root)):
+            return holder
+        visited.add(id(holder.root))
     return None
+
+
+def list_models(frame: FrameType) -> list[Holder]:
+    """List the models that variables of a frame hold, and then those in attributes of other variables.
+
+    The latter are objects such as ``self``, and classes that the file of the frame defines.
+    """
+    variables = interesting_variables(frame)
+    models = [Holder(name, value) for name, value in variables.items() if _is_module(value) and name not in _SELVES]
+    local = {name: value for name, value in copy_locals(frame).items() if name in variables}
+    others = [(name, value) for name, value in local.items() if not issubclass(type(value), _CONTAINERS)]
+    others += _own_classes(frame)
+    return [*models, *(held for name, value in others for held in _models_in_attributes(name, value))]
+
+
+_SELVES = ("self", "cls")
+"""What methods call their own object: this names no model."""
+_CONTAINERS = (torch.nn.Module, torch.Tensor, torch.optim.Optimizer, dict, list, tuple, set)
+"""What is not looked at for attributes that are models."""
+MAX_ATTRIBUTES = 200
+"""An object with more attributes is not looked at."""
+
+
+def _is_module(value: Any) -> bool:
+    return issubclass(type(value), torch.nn.Module)
+
+
+def _own_classes(frame: FrameType) -> list[tuple[str, type]]:
+    names = frame.f_globals
+    classes = [(name, value) for name, value in list(names.items()) if type(value) is type]
+    return [(name, value) for name, value in classes if value.__module__ == names.get("__name__")]
+
+
+def _models_in_attributes(name: str, owner: Any) -> Iterator[Holder]:
+    for namespace in (_own_attributes(owner), _own_attributes(type(owner))):
+        for attribute, value in list(namespace.items()) if len(namespace) <= MAX_ATTRIBUTES else ():
+            if _is_module(value):
+                yield Holder(f"{name}.{attribute}", value)
+
+
+def _own_attributes(owner: Any) -> Mapping[str, Any]:
+    """Return the attributes that an object or a class has itself; no code of the user's runs for this."""
+    with contextlib.suppress(AttributeError, TypeError):
+        read = type if isinstance(owner, type) else object
+        return read.__getattribute__(owner, "__dict__")  # type: ignore[no-any-return]
+    return {}
 
 
 def _find_name(namespace: Mapping[str, Any], value: object) -> str | None:

@@ -50,8 +50,8 @@ class Follower:
     def call_begins(self) -> None:
         """A module is called."""
 
-    def call_written(self, call: int) -> None:
-        """A call of a module has its row, an index of ``calls``."""
+    def call_written(self, call: int, module: torch.nn.Module) -> None:
+        """A call of ``module`` has its row, an index of ``calls``."""
 
     def call_ended(self, depth: int) -> None:
         """A call of a module has ended, with ``depth`` calls around it."""

@@ -12,13 +12,13 @@ from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.followers.grad_scaler import ScaleTracker
-from hookviz.recorder.followers.hook_log import HookLog
-from hookviz.recorder.followers.missing_parameters import MissingParameters
+from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
+from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
+from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.stop_condition import StopCondition
 from hookviz.recorder.followers.training_tracker import TrainingTracker
-from hookviz.recorder.followers.unfired_hooks import UnfiredHookWriter
 from hookviz.recorder.followers.unobserved_hooks import UnobservedHooks
 from hookviz.recorder.followers.user_code import UserCode
 from hookviz.recorder.modules.call_tracker import CallTracker
@@ -51,16 +51,16 @@ class Recording:
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)
-        self.hook_log = followers.add(HookLog(self.session, self.calls))
         cuts = followers.add(CutTracker(self.session)) if options.cuts else None
+        parameters = followers.add(ParameterLedger(trace, self.calls, cuts, names))
+        self.hook_ledger = followers.add(HookLedger(self.session, self.calls, parameters))
         followers.add(UserCode(trace, names))
         self.scales = followers.add(ScaleTracker(self.session, self.optimizers))
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options.until))
         self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
         followers.add(UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers))
-        followers.add(MissingParameters(trace, self.calls, self.hook_log.modules, cuts, names))
-        followers.add(UnfiredHookWriter(self.passes, self.hook_log, self.optimizers))
+        followers.add(SilentHooks(self.passes, self.hook_ledger, self.optimizers))
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions, and report its exceptions instead of raising them to the user."""

@@ -150,12 +150,12 @@ def _note_missed_call(module: Module) -> None:
     recording = recording_here()
     if recording is not None:
         recording.calls.followed.other_called(module)
-        recording.hook_log.unfollowed_call(module)
+        recording.hook_ledger.unfollowed_call(module)
     elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
         for other in tuple(_open_recordings):
             other.missed_calls |= module in other.calls.followed
-            if other.hook_log.on_modules:
-                other.guard(other.hook_log.unfollowed_call, module)
+            if other.hook_ledger.entries:
+                other.guard(other.hook_ledger.unfollowed_call, module)
 
 
 class _CallWatcher:
@@ -259,7 +259,7 @@ class _RemovalWatcher(_PassiveWatcher):
     def enter(self, handle: RemovableHandle) -> Any:
         """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
         for recording in tuple(_open_recordings):
-            recording.guard(recording.hook_log.removed, handle)
+            recording.guard(recording.hook_ledger.removed, handle)
         return handle.hooks_dict_ref()
 
     def leave(self, hooks: Any) -> None:
@@ -306,18 +306,18 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
         make(self, *arguments, **options)
         recording = recording_here() if active.on else None
         if recording is not None:
-            recording.hook_log.registered(self, sys._getframe(1))
+            recording.hook_ledger.registered(self, sys._getframe(1))
 
     return make_handle
 
 
 def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.hook_log.tensor_hook_added("tensor_hook", tensor, tensor._backward_hooks)
+    recording.hook_ledger.tensor_hook_added("tensor_hook", tensor, tensor._backward_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
 
 
 def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.hook_log.tensor_hook_added("post_accumulate_hook", tensor, tensor._post_accumulate_grad_hooks)
+    recording.hook_ledger.tensor_hook_added("post_accumulate_hook", tensor, tensor._post_accumulate_grad_hooks)
     recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
 
 

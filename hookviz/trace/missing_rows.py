@@ -37,3 +37,5 @@ class MissingRow(NamedTuple):
     """That module; None if it was not called."""
     cuts: tuple[CutIndex, ...] = ()
     """The ops that cut it off; empty if the recording did not follow ops, or found none."""
+    frozen: bool = False
+    """Whether it did not require grad at any call of its module, and does now."""

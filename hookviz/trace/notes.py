@@ -102,15 +102,11 @@ _TEXTS: dict[str, str] = {
     "dropped": N_(
         "record(keep=...) kept the last {kept} passes and dropped the {dropped} before them, with their forward steps."
     ),
-    "module_hooks": N_(
-        "hookviz remembers {most} hooks on modules that were not called, and {count} more were "
-        "registered: the trace may not list them."
+    "hooks": N_(
+        "hookviz follows {most} hooks of modules and optimizers, and {count} more were registered or "
+        "removed: the trace does not show which of them never fired."
     ),
     "unfired": N_("{count} hooks did not fire; the trace lists {most} of them."),
-    "removals": N_(
-        "hookviz remembers {most} removed hooks, and {count} more were removed: the trace does not "
-        "show which of them never fired."
-    ),
     "redacted.source": N_("The source of the hooks and the names of their files are left out of this page."),
     "redacted.values": N_(
         "The numbers are left out of this page: you see the shapes, the order of steps, and which "

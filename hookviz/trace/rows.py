@@ -182,6 +182,8 @@ class CallRow(NamedTuple):
     """Whether one of the tensors that it returned requires grad; None if it returned none."""
     returned: str | None = None
     """The class of what it returned, if that is neither a tensor nor a tuple: there torch runs no backward hooks."""
+    frozen: bool = False
+    """Whether no input and no parameter of the module, nor of the modules in it, required grad when it returned."""
 
 
 class HookRow(NamedTuple):

@@ -1,35 +1,18 @@
 """The rows about hooks that did not fire: when each was registered and removed, and what explains its silence."""
 
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from hookviz.trace.columns import HookKey, ModuleIndex, NodeIndex, OneOf, SourceLine, SourcePlace, SourceText, StepCount
-from hookviz.trace.rows import MODULE_HOOK_KINDS, HookFlag, HookRow, KindOfHook
-
-EVIDENCE = (
-    "class",  # the class of the module or optimizer that owns the hook
-    "called",  # the number of calls of the module
-    "no_forward",  # the module is a container without a forward, such as ModuleList
-    "inner",  # the name of an inner module that was called, though the module was not
-    "caller",  # the name of the module around it that was called
-    "caller_class",  # the class of that module
-    "compiled",  # the module, or one around it, runs compiled
-    "used",  # in how many passes a parameter of the module, which was not called, belonged to the graph
-    "older",  # in how many passes it belonged to a graph of which a part was made before the recording
-    "passes",  # the number of passes that began while the hook was registered
-    "in_graph",  # in how many of them its tensor belonged to the graph
-    "partial",  # in how many of these the pass was limited to some tensors: autograd.grad, backward(inputs=...)
-    "leaf",  # its tensor is a leaf
-    "parameter",  # its tensor is a parameter, but not of any module that the recording knows
-    "frozen",  # its tensor does not require grad any more; no parameter of its module does
-    "detour",  # the op that made its tensor from a tensor of the graph; the graph does not use the tensor itself
-    "gone",  # its tensor, or the module that owns it, no longer exists
-    "weight_norm",  # the parameter of which weight_norm computed its tensor
-    "steps",  # the number of steps of the optimizer
+from hookviz.trace.columns import (
+    CallIndex,
+    HookKey,
+    ModuleIndex,
+    NodeIndex,
+    SourceLine,
+    SourcePlace,
+    SourceText,
+    StepCount,
 )
-"""Every name of an evidence."""
-
-Evidence = tuple[tuple[Annotated[str, OneOf(EVIDENCE)], str], ...]
-"""(name, value) of what the recorder saw of the owner of a hook."""
+from hookviz.trace.rows import MODULE_HOOK_KINDS, HookFlag, HookRow, KindOfHook
 
 
 class UnfiredRow(NamedTuple):
@@ -57,17 +40,45 @@ class UnfiredRow(NamedTuple):
     """File and line of the code that registered it, if it did so during the recording."""
     module: ModuleIndex | None = None
     """The module that owns it, if it was called."""
-    evidence: Evidence = ()
     node: NodeIndex | None = None
     """The node at which the gradient of its tensor arrives, if that node belonged to the graph of a pass."""
-
-    def evidence_of(self, name: str) -> str:
-        """Return the value of an evidence; empty if there is none."""
-        return dict(self.evidence).get(name, "")
-
-    def count(self, name: str) -> int:
-        """Return the value of an evidence that is a number; 0 if there is none."""
-        return int(self.evidence_of(name) or 0)
+    call: CallIndex | None = None
+    """The module call that made its tensor, if one did."""
+    owner: str = ""
+    """The class of the module or optimizer that owns it."""
+    has_forward: bool = True
+    """Whether that module has a forward of its own, which a container such as ModuleList has not."""
+    called: int = 0
+    """How often that module was called."""
+    inner: str = ""
+    """The name of a module inside that module that was called."""
+    compiled: bool = False
+    """Whether that module, or one around it, ran compiled."""
+    used: int = 0
+    """In how many passes a parameter in that module belonged to the graph."""
+    older: bool = False
+    """Whether such a graph was partly made before the recording."""
+    steps: int = 0
+    """How many steps its optimizer took."""
+    passes: int = 0
+    """How many passes began while it was registered and its tensor existed."""
+    in_graph: int = 0
+    """To the graph of how many of them its tensor belonged."""
+    partial: int = 0
+    """How many of the passes of its tensor's graph, or of all for a module, were limited to some tensors:
+    ``autograd.grad``, ``backward(inputs=...)``."""
+    leaf: bool = False
+    """Whether its tensor is a leaf."""
+    frozen: bool = False
+    """Whether its tensor did not require grad at any of these passes."""
+    frozen_at_call: bool = False
+    """Whether its tensor, a parameter, did not require grad when its module was called last before these passes."""
+    stray: bool = False
+    """Whether its tensor is a parameter, and no module that the recording knows holds it."""
+    detour: str = ""
+    """The op that made its tensor from a tensor of the graph, if the graph does not use the tensor itself."""
+    weight_norm: str = ""
+    """The parameter of which weight_norm computed its tensor."""
 
 
 HookIdentity: TypeAlias = tuple[Any, int | None]

@@ -35,8 +35,6 @@ class HookEntry:
     """The passes in which a gradient that it was called with was None."""
     since_pass: int = 0
     """The number of passes that had begun when it was added."""
-    is_gone: bool = False
-    """Whether a tensor of it no longer existed at the end."""
 
 
 @dataclass
@@ -46,8 +44,8 @@ class PassEntry:
     is_partial: bool
     reached: frozenset[str]
     """The names of the tensors in variables that belonged to its graph."""
-    outside: tuple[weakref.ref[Tensor], ...] | None
-    """Its inputs that did not; None for a pass inside another one, whose inputs are not known here."""
+    hooked: frozenset[str]
+    """The hooks whose tensor belonged to its graph."""
     raised: bool = True
 
 
@@ -111,16 +109,13 @@ class HookLedger:
         yield
         self.failed.discard(name)
 
-    def pass_begins(
-        self, roots: Iterable[Tensor], inputs: Iterable[Tensor] | None, named: Mapping[str, Tensor], *, is_partial: bool
-    ) -> PassEntry:
-        """Note that a pass begins, and which of the named tensors and of the inputs belong to its graph."""
+    def pass_begins(self, roots: Iterable[Tensor], named: Mapping[str, Tensor], *, is_partial: bool) -> PassEntry:
+        """Note that a pass begins, and which of the named tensors and of those with hooks belong to its graph."""
         nodes = _reachable_nodes(roots)
         reached = frozenset(name for name, tensor in named.items() if _is_reached(tensor, nodes))
-        outside = None
-        if inputs is not None:
-            outside = tuple(weakref.ref(tensor) for tensor in inputs if not _is_reached(tensor, nodes))
-        self.passes.append(PassEntry(is_partial, reached, outside))
+        tensors = ((entry.name, tensor()) for entry in self.hooks for tensor in entry.tensors)
+        hooked = frozenset(name for name, tensor in tensors if tensor is not None and _is_reached(tensor, nodes))
+        self.passes.append(PassEntry(is_partial, reached, hooked))
         self.running.append(len(self.passes) - 1)
         return self.passes[-1]
 
@@ -138,11 +133,6 @@ class HookLedger:
 
     def _firings(self) -> Counter[str]:
         return Counter({entry.name: entry.fired for entry in self.hooks})
-
-    def close(self) -> None:
-        """Note which tensors no longer exist."""
-        for entry in self.hooks:
-            entry.is_gone = any(tensor() is None for tensor in entry.tensors)
 
 
 def _reachable_nodes(roots: Iterable[Tensor]) -> set[Node]:
@@ -237,21 +227,13 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield "raised.backward"
     if any(one.is_partial for one in passes):
         yield from ("partial", "partial.grad") if entry.place == "post_accumulate" else ("partial",)
-    if entry.is_gone:
-        yield "gone"
     if entry.kind == "frozen":
         yield "frozen"
     if entry.names and not any(one.reached.intersection(entry.names) for one in passes):
         yield from ("not_in_graph", "not_in_graph.cut")
         yield from ("detour",) if entry.kind not in ("detached", "frozen", "multi outside") else ()
-    if not entry.names and all(_is_outside(entry, one) for one in passes):
+    if not entry.names and not any(entry.name in one.hooked for one in passes):
         yield from ("not_in_graph", "detour")
-
-
-def _is_outside(entry: HookEntry, backward: PassEntry) -> bool:
-    if backward.outside is None:
-        return True
-    return all(any(tensor is outside for outside in backward.outside) for tensor in entry.tensors)
 
 
 def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> Iterator[str]:

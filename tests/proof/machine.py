@@ -44,7 +44,6 @@ def run_program(program: Program, watch: Watch = plain, whole: bool = False) -> 
             named, optimizer = machine.named, machine.optimizer  # hookviz looks at variables when a recording ends
             machine.run(program)
             optimizer = machine.optimizer
-            machine.ledger.close()
             if trace is not None:
                 machine.ledger.recording_ends()
         check_unfired(machine.ledger)
@@ -226,7 +225,7 @@ class Machine:
         self.counts[f"pass {step.kind}"] += 1
         named = self.named  # hookviz looks for tensors in the variables of this function
         is_partial = step.kind != "backward"
-        with self.watch(*self.models) as trace, self.noted_pass(trace, roots, inputs, is_partial=is_partial):
+        with self.watch(*self.models) as trace, self.noted_pass(trace, roots, is_partial=is_partial):
             if step.kind == "grad":
                 results = torch.autograd.grad(roots, inputs, seeds, allow_unused=True, **flags)
                 self.pool.extend(grad for grad in results if grad is not None)
@@ -236,12 +235,10 @@ class Machine:
         del named
 
     @contextmanager
-    def noted_pass(
-        self, trace: Any, roots: Sequence[Tensor], inputs: Sequence[Tensor] | None = None, *, is_partial: bool
-    ) -> Iterator[None]:
+    def noted_pass(self, trace: Any, roots: Sequence[Tensor], *, is_partial: bool) -> Iterator[None]:
         """Note a pass in the ledger, and the recording around it unless it is None."""
         self.ledger.recording_begins(trace, is_whole=False)
-        begun = self.ledger.pass_begins(roots, inputs, {**self.named, **self.tracked}, is_partial=is_partial)
+        begun = self.ledger.pass_begins(roots, {**self.named, **self.tracked}, is_partial=is_partial)
         try:
             yield
             begun.raised = False

@@ -145,7 +145,7 @@ def test_one_cut_is_one_finding_for_all_parameters_and_hooks_behind_it() -> None
     }  # fmt: skip
     [finding] = trace.findings
     assert (finding.kind, finding.line, finding.line_role) == ("cut", row.line, "cuts")
-    assert "3 hooks did not fire: lost on stack.blocks.0.norm, lost on stack.stem" in finding.sentence
+    assert "3 hooks did not fire: λ None on stack.stem.weight, lost on stack.stem, lost on stack" in finding.sentence
 
 
 def function_returns_none() -> Trace:

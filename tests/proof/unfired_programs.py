@@ -627,7 +627,7 @@ def hook_is_on_a_clone() -> Trace:
     return trace
 
 
-@because("gone", "a tensor without a name")
+@because("not_in_graph", "a tensor without a name")
 def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     a = ones(grad=True)
     with hv.record() as trace:
@@ -636,7 +636,7 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     return trace
 
 
-@because("gone.weight_norm", "a tensor without a name")
+@because("weight_norm", "a tensor without a name")
 def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
     net = Net()
     nn.utils.parametrizations.weight_norm(net.a)
@@ -646,7 +646,7 @@ def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
     return trace
 
 
-@because("gone.weight_norm", "a tensor without a name")
+@because("weight_norm", "a tensor without a name")
 def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
     net = Net()
     with warnings.catch_warnings():
@@ -996,7 +996,7 @@ class Trainer:
         self.net, self.given = copy.deepcopy(net), net
 
 
-@because("never_called", "Linear")
+@because("never_called", "trainer.given.a")
 def hook_is_registered_on_a_model_that_an_object_holds_unused() -> Trace:
     trainer = Trainer(Net())
     with hv.record() as trace:
@@ -1042,7 +1042,7 @@ def hook_of_a_model_that_is_not_used_is_removed() -> Trace:
     return trace
 
 
-@because("gone.module", "a Linear without a name")
+@because("never_called", "net")
 def model_with_the_hook_is_thrown_away() -> Trace:
     def prepare() -> nn.Module:
         net = nn.Linear(2, 2)

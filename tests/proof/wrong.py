@@ -12,7 +12,7 @@ from torch.autograd import graph as autograd_graph
 from torch.autograd.graph import Node, get_gradient_edge
 
 import hookviz as hv
-from hookviz.recorder.followers.hook_log import HookLog, Registration
+from hookviz.recorder.followers.hook_ledger import HookLedger
 
 Engine = Callable[..., Any]
 Register = Callable[[Node], Any]
@@ -234,15 +234,16 @@ def recording_with(owner: type, name: str, replacement: Any) -> Callable[..., Ab
     return watch
 
 
-def is_dict_gone(registration: Registration) -> bool:
-    """Take a tensor for gone as soon as its hooks are, which also happens when it is changed in place."""
-    return registration.hooks() is None
+def see_frozen_tensor(ledger: HookLedger, entry: Any, tensor: torch.Tensor, start: Any) -> None:
+    """Take every tensor with a hook for one that does not require grad."""
+    entry.seen += 1
+    entry.frozen += 1
 
 
 WRONG_ABOUT_SILENCE: dict[str, Callable[..., AbstractContextManager[hv.Trace]]] = {
-    "forgets removed hooks": recording_with(HookLog, "removed", do_nothing),
-    "forgets hooks on tensors without a name": recording_with(HookLog, "tensor_hook_added", do_nothing),
-    "calls hooks silent that fired": recording_with(HookLog, "note_firings", do_nothing),
-    "takes a changed tensor for gone": recording_with(Registration, "is_gone", property(is_dict_gone)),
+    "forgets removed hooks": recording_with(HookLedger, "removed", do_nothing),
+    "forgets hooks on tensors without a name": recording_with(HookLedger, "tensor_hook_added", do_nothing),
+    "calls hooks silent that fired": recording_with(HookLedger, "note_firings", do_nothing),
+    "takes every tensor for frozen": recording_with(HookLedger, "_see", see_frozen_tensor),
 }
 """Fault → a recorder with that fault, which must say something wrong about a hook that did not fire, or did."""

@@ -50,7 +50,7 @@ def test_a_recording_stops_after_the_pass_with_nan_and_keeps_the_last_passes() -
         training.run(100)
     assert trace.pass_numbers == [27, 28, 29, 30, 31] and len(trace._data.roots) == 5
     assert stop_notes(trace) == [
-        'record(until="nan") stopped the recording after pass 31: before it, Sequential.0 returned NaN or '
+        'record(until="nan") stopped the recording after pass 31: before it, training.net.0 returned NaN or '
         "Inf. What ran after it was not observed."
     ]
     assert any(trouble.kind == "nan" for trouble in trace.troubles)

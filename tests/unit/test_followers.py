@@ -8,7 +8,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.recorder.follower import EVENTS, Follower, Followers, PassStart
-from hookviz.recorder.followers.hook_log import HookLog
+from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.session import Session
 from hookviz.trace import TraceData
 
@@ -59,10 +59,10 @@ def test_a_training_step_tells_its_events_in_order(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_fault_of_a_follower_is_noted_and_the_next_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: HookLog, start: PassStart) -> None:
+    def fail(self: HookLedger, start: PassStart) -> None:
         raise ValueError("no")
 
-    monkeypatch.setattr(HookLog, "pass_begins", fail)
+    monkeypatch.setattr(HookLedger, "pass_begins", fail)
     x = torch.tensor(3.0, requires_grad=True)
     with pytest.warns(hv.HookvizWarning, match="no"), hv.record() as trace:
         (x * x).backward()

@@ -25,8 +25,8 @@ def test_every_third_pass_is_recorded_with_its_forward_pass_and_step() -> None:
     assert len(trace._data.roots) == 3
     for number in range(3):
         assert kinds(trace, number) == kinds(single_trace)
-    inputs = [plain(step.after) for step in steps_of(trace, "call", "Net")] + [
-        plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("Net (call")
+    inputs = [plain(step.after) for step in steps_of(trace, "call", "loop.net")] + [
+        plain(step.after) for step in steps_of(trace, "call") if step.on.startswith("loop.net (call")
     ]
     assert inputs == [1, 4, 7]
     assert find_fault(trace._data) == ""

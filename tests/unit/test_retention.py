@@ -74,12 +74,13 @@ def trace_facts(trace: hv.Trace) -> list[Any]:
 @pytest.mark.parametrize(("keep", "steps"), [(1, 4), (2, 3), (2, 10), (3, 9)])
 def test_a_trimmed_trace_equals_a_recording_begun_later(keep: int, steps: int) -> None:
     """An optimizer step after a dropped pass belongs to that pass and is dropped with it."""
-    full_loop, late_loop = TrainingLoop(), TrainingLoop()
-    with hv.record(full_loop.net, keep=keep) as trace:
-        full_loop.run(steps)
-    late_loop.run(steps - keep)
-    with hv.record(late_loop.net) as expected:
-        late_loop.run(keep)
+    loop = TrainingLoop()
+    with hv.record(loop.net, keep=keep) as trace:
+        loop.run(steps)
+    loop = TrainingLoop()
+    loop.run(steps - keep)
+    with hv.record(loop.net) as expected:
+        loop.run(keep)
     assert trace_facts(trace) == trace_facts(expected)
     assert trace.dropped == steps - keep and expected.dropped == 0
     assert find_fault(trace._data) == ""

@@ -10,7 +10,7 @@ from scenes import count_calls
 from torch import nn
 
 import hookviz as hv
-from hookviz.recorder.followers import hook_log, missing_parameters, unfired_hooks
+from hookviz.recorder.followers import hook_ledger, parameter_ledger, silent_hooks
 from hookviz.trace.redaction import redact
 
 
@@ -50,7 +50,7 @@ def test_a_loaded_trace_says_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "column", "cell"),
-    [("unfired_rows", "evidence", [["colour", "red"]]), ("unfired_rows", "module", 99), ("missing_rows", "module", 99)],
+    [("unfired_rows", "called", -1), ("unfired_rows", "module", 99), ("missing_rows", "module", 99)],
 )
 def test_a_damaged_table_is_refused(table: str, column: str, cell: object, tmp_path: Path) -> None:
     cut_trace().save(tmp_path / "cut.json")
@@ -96,7 +96,7 @@ def test_a_recording_of_a_part_does_not_claim_that_every_parameter_got_a_gradien
 
 
 def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfired_hooks, "MAX_HOOKS", 3)
+    monkeypatch.setattr(silent_hooks, "MAX_HOOKS", 3)
     net = nn.Linear(2, 2)
     for _ in range(5):
         net.register_full_backward_hook(never)
@@ -107,14 +107,14 @@ def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPat
 
 
 def test_removals_that_are_not_remembered_are_counted_in_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook_log, "MAX_REMOVALS", 3)
+    monkeypatch.setattr(hook_ledger, "MAX_ENTRIES", 3)
     net = nn.Linear(2, 2)
     with hv.record(net) as trace:
         for _ in range(5):
             net.register_forward_hook(never).remove()
         net(torch.ones(1, 2))
     assert len(trace.unfired) == 3
-    assert any("removed hooks, and 2 more were removed" in note for note in trace.notes)
+    assert any("and 2 more were registered or removed" in note for note in trace.notes)
 
 
 def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
@@ -137,7 +137,7 @@ def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
 
 
 def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing_parameters, "MAX_PARAMETERS", 1)
+    monkeypatch.setattr(parameter_ledger, "MAX_PARAMETERS", 1)
     assert len(cut_trace()._data.missing_rows) == 1
 
 
@@ -155,7 +155,7 @@ def test_empty_tables_say_what_was_looked_at() -> None:
 
 
 def test_modules_of_more_hooks_than_a_recording_remembers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook_log, "MAX_MODULE_HOOKS", 3)
+    monkeypatch.setattr(hook_ledger, "MAX_ENTRIES", 3)
     used = nn.Linear(1, 1)
     unused = [nn.Identity() for _ in range(4)]
     with hv.record() as trace:
@@ -164,8 +164,8 @@ def test_modules_of_more_hooks_than_a_recording_remembers_are_counted(monkeypatc
             module.register_forward_hook(never)
         for module in unused:
             module.register_forward_hook(never)
-    assert [row.cause for row in trace.unfired if row.on != "used"] == ["never_called"] * 3
-    assert len([note for note in trace._data.remarks if note.fact == "module_hooks"]) == 1
+    assert [row.cause for row in trace.unfired if row.on != "used"] == ["never_called"] * 2
+    assert len([note for note in trace._data.remarks if note.fact == "hooks"]) == 1
 
 
 def test_removed_hook_is_a_warning_if_it_was_registered_in_the_recording() -> None:

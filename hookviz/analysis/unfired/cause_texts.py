@@ -89,12 +89,10 @@ SENTENCES: dict[str, str] = {
     "partial.grad": N_(
         "torch.autograd.grad returns gradients, never writes {on}.grad, and calls no post-accumulate hook."
     ),
-    "gone": N_("The tensor of {hook} no longer exists, and no backward pass went through it."),
-    "gone.weight_norm": N_(
+    "weight_norm": N_(
         "weight_norm computes {weight} anew for each forward: the tensor that {hook} was registered "
-        "on no longer exists, and no backward pass went through it."
+        "on is not the one that the forward used."
     ),
-    "gone.module": N_("The module of {hook}, a {class}, no longer exists, and no call of it was recorded."),
     "frozen": N_("{on} does not require grad any more (requires_grad=False)."),
     "stray": N_(
         "No module that ran holds the parameter {on}: its module got another parameter "
@@ -205,11 +203,7 @@ ADVICE: dict[str, str] = {
     "outside.cut": N_("Remove the cut, unless it is there to stop gradients."),
     "partial": N_("Call backward() without inputs, or name {on} among them."),
     "partial.grad": N_("Call backward() instead of autograd.grad, or register a tensor hook: {on}.register_hook(...)."),
-    "gone": N_("Register the hook on the tensor that the loss is computed from."),
-    "gone.weight_norm": N_("Register the hook on {parameter}."),
-    "gone.module": N_(
-        "Call the module that has the hook. A copy of a module has the hooks that were there when it was copied."
-    ),
+    "weight_norm": N_("Register the hook on {parameter}."),
     "frozen": N_("Unfreeze it before the forward: {on}.requires_grad_()."),
     "stray": N_("Register the hook on the parameter that the module holds now."),
     "detour": N_("Register the hook on the tensor that {root} is computed from, or use {on} from there on."),

@@ -97,47 +97,39 @@ def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 # -- modules that were not called
 
 
-def _module_is_gone(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It no longer exists, and no call of it was recorded."""
-    if not hook.evidence_of("gone") or timeline.is_limited:
-        return None
-    names = {"on": hook.on, "class": hook.evidence_of("class")}
-    return Cause("gone.module", names, is_proven=not timeline.has_compiled)
-
-
 def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    if not hook.evidence_of("no_forward"):
-        return None
-    return Cause("no_forward", {"on": hook.on, "class": hook.evidence_of("class")})
+    return None if hook.has_forward else Cause("no_forward", {"on": hook.on, "class": hook.owner})
 
 
 def _compiled(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    is_compiled = hook.evidence_of("compiled") and timeline.has_compiled and not hook.count("called")
+    is_compiled = hook.compiled and timeline.has_compiled and not hook.called
     return Cause("compiled", {"on": hook.on}, is_proven=False) if is_compiled else None
 
 
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     layer = next((name for name in timeline.fast_paths if hook.on.startswith(f"{name}.")), None)
-    return None if layer is None or hook.count("called") else Cause("fast_path", {"on": hook.on, "layer": layer})
+    return None if layer is None or hook.called else Cause("fast_path", {"on": hook.on, "layer": layer})
 
 
-def _attention(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    is_projection = hook.evidence_of("caller_class") == "MultiheadAttention" and not hook.count("called")
-    return Cause("attention", {"on": hook.on, "caller": hook.evidence_of("caller")}) if is_projection else None
+def _attention(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    caller = None if hook.called else timeline.caller_of(hook)
+    if caller is None or caller.kind != "MultiheadAttention":
+        return None
+    return Cause("attention", {"on": hook.on, "caller": caller.name})
 
 
 def _bypassed(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """Its code or its weights were used without a call. Both leave the same traces, so that one cause names both."""
-    if hook.count("called"):
+    if hook.called:
         return None
-    if inner := hook.evidence_of("inner"):
-        return Cause("bypassed.inner", {"on": hook.on, "inner": inner})
-    return Cause("bypassed", {"on": hook.on}) if hook.count("used") else None
+    if hook.inner:
+        return Cause("bypassed.inner", {"on": hook.on, "inner": hook.inner})
+    return Cause("bypassed", {"on": hook.on}) if hook.used and not hook.older else None
 
 
 def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """Its weights belong to a graph from before the recording: it may have been called then."""
-    return Cause("before", {"on": hook.on}) if hook.count("older") and not hook.count("called") else None
+    return Cause("before", {"on": hook.on}) if hook.older and not hook.called else None
 
 
 def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -148,22 +140,24 @@ def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """An exception ended each call of the module around it."""
-    caller, trace = hook.evidence_of("caller"), timeline.trace
-    if not timeline.exceptions:
+    row, trace = timeline.caller_of(hook), timeline.trace
+    if not timeline.exceptions or row is None:
         return None
-    calls = {index for index, call in enumerate(trace.calls) if trace.module(call.module) == caller}
+    caller = row.name
+    calls = {index for index, call in enumerate(trace.calls) if trace.modules[call.module].name == caller}
     step = timeline.exception_in(calls)
-    if hook.count("called") or step is None:
+    if hook.called or step is None:
         return None
     return Cause("raised.caller", {"on": hook.on, "caller": caller, "step": str(step + 1)}, step)
 
 
 def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    if hook.count("called") or timeline.is_limited or "global" in hook.flags:
+    if hook.called or timeline.is_limited or "global" in hook.flags:
         return None
-    if caller := hook.evidence_of("caller"):
+    caller = timeline.caller_of(hook)
+    if caller is not None:
         key = "not_called.compiled" if timeline.has_compiled else "not_called"
-        return Cause(key, {"on": hook.on, "caller": caller}, is_proven=not timeline.has_compiled)
+        return Cause(key, {"on": hook.on, "caller": caller.name}, is_proven=not timeline.has_compiled)
     key = "never_called.compiled" if timeline.has_compiled else "never_called"
     return Cause(key, {"on": hook.on}, is_proven=not timeline.has_compiled)
 
@@ -203,7 +197,7 @@ def _no_gradient_needed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     calls = [timeline.call_at(step) for step in steps]
     if not calls or any(call.gives_grad is not False for call in calls):
         return None
-    is_frozen = hook.evidence_of("frozen") and not any(call.takes_grad for call in calls)
+    is_frozen = all(call.frozen for call in calls)
     return Cause("no_gradient.frozen" if is_frozen else "no_gradient.cut", {"on": hook.on}, steps[-1])
 
 
@@ -220,8 +214,8 @@ def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """The passes computed only the gradients that were asked for."""
-    passes = hook.count("in_graph") or len(timeline.seeds)
-    if not hook.count("partial") or hook.count("partial") < passes:
+    passes = hook.in_graph or len(timeline.seeds)
+    if not hook.partial or hook.partial < passes:
         return None
     passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
     is_unwritten = hook.kind == "post_accumulate_hook" and not passed.isdisjoint(timeline.returning_passes)
@@ -245,14 +239,12 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 # -- tensors
 
 
-def _gone(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    if not hook.evidence_of("gone"):
+def _weight_norm(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """It is a weight that weight_norm computed for one forward."""
+    weight = _WEIGHT_NORM_PATH.sub("", hook.weight_norm)
+    if hook.in_graph or weight == hook.weight_norm:
         return None
-    parameter = hook.evidence_of("weight_norm")
-    weight = _WEIGHT_NORM_PATH.sub("", parameter)
-    if weight == parameter:
-        return Cause("gone", {"on": hook.on})
-    return Cause("gone.weight_norm", {"on": hook.on, "weight": weight, "parameter": parameter})
+    return Cause("weight_norm", {"on": hook.on, "weight": weight, "parameter": hook.weight_norm})
 
 
 _WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.original\d$|_v$")
@@ -260,18 +252,18 @@ _WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.origin
 
 
 def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    return Cause("frozen", {"on": hook.on}) if hook.evidence_of("frozen") else None
+    return Cause("frozen", {"on": hook.on}) if hook.frozen else None
 
 
 def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    is_stray = hook.evidence_of("parameter") and not hook.count("in_graph")
+    is_stray = hook.stray and not hook.in_graph
     return Cause("stray", {"on": hook.on}) if is_stray else None
 
 
 def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a view or a copy of a tensor of the graph."""
-    op = hook.evidence_of("detour")
-    if op.partition("Backward")[0] not in _COPYING_OPS or hook.count("in_graph") or not hook.count("passes"):
+    op = hook.detour
+    if op.partition("Backward")[0] not in _COPYING_OPS or hook.in_graph or not hook.passes:
         return None
     return Cause("detour", {"on": hook.on, "op": op, "root": name_last_root(timeline.trace)})
 
@@ -280,17 +272,17 @@ def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a parameter of a module that was not called."""
     module = hook.on.rpartition(".")[0]
     names = {row.name for row in timeline.trace.modules}
-    is_parameter = hook.evidence_of("leaf") and module and not hook.count("in_graph") and hook.count("passes")
+    is_parameter = hook.leaf and module and not hook.in_graph and hook.passes
     if not is_parameter or module in names or not names or timeline.has_compiled:
         return None
     return Cause("owner_not_called", {"on": hook.on, "module": module})
 
 
 def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    if hook.count("in_graph") or not hook.count("passes"):
+    if hook.in_graph or not hook.passes:
         return None
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
-    place = timeline.find_cut_of_parameter(hook.on) if hook.evidence_of("leaf") else None
+    place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else None
     return Cause("not_in_graph" if place is None else "not_in_graph.cut", names, timeline.seeds[-1], place=place)
 
 
@@ -299,7 +291,7 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     module = hook.on.rpartition(".")[0]
     numbers = {index for index, row in enumerate(timeline.trace.modules) if row.name == module}
     calls = {call for call in timeline.owned_calls if timeline.trace.calls[call].module in numbers}
-    if not calls or not hook.evidence_of("leaf") or hook.count("in_graph") or not hook.count("passes"):
+    if not calls or not hook.leaf or hook.in_graph or not hook.passes:
         return None
     return Cause("substituted", {"on": hook.on, "module": module})
 
@@ -309,7 +301,9 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 def _unseen(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """No pass looked at its tensor: no variable holds it, or another tensor has its name."""
-    is_seen = hook.count("passes") or hook.kind not in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+    is_seen = (
+        hook.passes or hook.in_graph or hook.kind not in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+    )
     return None if is_seen else Cause("unseen", {"on": hook.on}, is_proven=False)
 
 
@@ -317,13 +311,13 @@ def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     trace, numbers = timeline.trace, timeline.optimizers_named(hook.on)
     skipped = (i for i, row in enumerate(trace.rows) if row.kind == "unscale" and row.found_inf)
     step = next((i for i in skipped if trace.rows[i].optimizer in numbers), None)
-    if hook.count("steps") or step is None:
+    if hook.steps or step is None:
         return None
     return Cause("scaler", {"on": hook.on, "step": str(step + 1)}, step)
 
 
 def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    if hook.count("steps") or timeline.is_limited:
+    if hook.steps or timeline.is_limited:
         return None
     return Cause("no_step", {"on": hook.on})
 
@@ -331,7 +325,7 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     numbers, later = timeline.optimizers_named(hook.on), timeline.trace.rows[hook.since or 0 :]
     has_stepped = any(row.kind == "optimizer_step" and row.optimizer in numbers for row in later)
-    is_late = hook.since is not None and hook.count("steps") and not has_stepped
+    is_late = hook.since is not None and hook.steps and not has_stepped
     return Cause("after_step", {"on": hook.on}) if is_late else None
 
 
@@ -342,7 +336,7 @@ _COPYING_OPS = {
 }  # fmt: skip
 """Ops that make a view or a copy of a tensor."""
 _UNCALLED: tuple[Rule, ...] = (
-    _nothing_called, _module_is_gone, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before,
+    _nothing_called, _no_forward, _compiled, _fast_path, _attention, _bypassed, _called_before,
     _caller_raised, _not_called,
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
@@ -352,7 +346,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         _no_gradient_needed, _no_pass, _outside_graph, _partial_pass, _raised_in_pass,
     ),
     "tensor": (
-        _removed, _gone, _frozen, _no_pass, _registered_after_passes, _stray, _detour, _owner_not_called,
+        _removed, _weight_norm, _frozen, _no_pass, _registered_after_passes, _stray, _detour, _owner_not_called,
         _substituted, _not_in_graph, _partial_pass, _raised_in_pass, _unseen,
     ),
     "step": (_removed, _skipped_by_scaler, _no_step, _after_step),

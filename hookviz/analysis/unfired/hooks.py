@@ -106,7 +106,7 @@ def _make_unfired(
 
 def _describe_nameless(row: UnfiredRow | HookRow) -> str:
     """Describe the owner of a hook that no name is known of."""
-    kind = row.evidence_of("class") if isinstance(row, UnfiredRow) else ""
+    kind = row.owner if isinstance(row, UnfiredRow) else ""
     return _("a {kind} without a name").format(kind=kind) if kind else _("a tensor without a name")
 
 

@@ -5,7 +5,7 @@ from hookviz.trace import TraceData
 
 _UNRELATED_CAUSES = frozenset({
     "never_called", "never_called.compiled", "nothing_called", "not_in_graph", "stray", "detour", "no_pass", "no_step",
-    "gone", "gone.module", "gone.weight_norm", "unseen",
+    "weight_norm", "unseen",
 })  # fmt: skip
 """Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
 should be: a notebook keeps the models and tensors of its earlier cells."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from hookviz.analysis.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.missing_gradients.places import CUTS, Place, PlaceFinder
-from hookviz.trace import CallRow, TraceData, UnfiredRow
+from hookviz.trace import CallRow, ModuleRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
 
@@ -65,6 +65,16 @@ class Timeline:
     def call_at(self, step: int) -> CallRow:
         """Return the call that begins at a step."""
         return self.trace.calls[self.trace.rows[step].own_call]
+
+    def caller_of(self, hook: UnfiredRow) -> ModuleRow | None:
+        """Return the innermost module around that of a hook that was called."""
+        ends = [index for index, letter in enumerate(hook.on) if letter == "."]
+        return next((row for end in reversed(ends) if (row := self._called.get(hook.on[:end]))), None)
+
+    @cached_property
+    def _called(self) -> dict[str, ModuleRow]:
+        """Name → each module that was called."""
+        return {row.name: row for row in self.trace.modules}
 
     @property
     def has_calls(self) -> bool:

@@ -4,6 +4,7 @@ An op cuts if it takes a tensor that requires grad and returns one that does not
 that is computed from it. At the root of a pass the marks say which cuts were on the way.
 """
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import CodeType
@@ -247,9 +248,9 @@ class CutTracker(Follower):
 
     # -- the end
 
-    def rows_of(self, leaf: torch.Tensor) -> tuple[int, ...]:
-        """Return the rows of the cuts that cut ``leaf`` off from the roots of the passes; new ones are written."""
-        number = self.leaves.find_number(leaf)
+    def rows_of(self, leaf: "weakref.ref[torch.Tensor]") -> tuple[int, ...]:
+        """Return the rows of the cuts that cut a leaf off from the roots of the passes; new ones are written."""
+        number = self.leaves.find_number_of(leaf)
         cuts = [cut for cut in self._guilty_cuts() if number in cut.parameters or number in cut.others]
         return tuple(dict.fromkeys(self._row_of(cut) for cut in cuts))
 

@@ -49,6 +49,8 @@ class LeafSearch:
         """Whether a graph was too large to be searched as a whole."""
         self._numbers: dict[int, _Numbered] = {}
         self._count = 0
+        self._parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        """``id`` of the reference to a parameter → it and the number, also after the parameter is freed."""
         self._marks: NodeMarks[Leaves] = NodeMarks()
         self._marked_sequences: set[int] = set()
         """The sequence numbers of the marked nodes: most nodes are not asked for their marks."""
@@ -66,6 +68,9 @@ class LeafSearch:
             self._count += 1
             numbered = self._numbers[id(leaf)] = _Numbered(leaf, self._remove)
             numbered.key, numbered.number = id(leaf), self._count
+            if isinstance(leaf, torch.nn.Parameter):
+                reference: weakref.ref[torch.Tensor] = weakref.ref(leaf)
+                self._parameters[id(reference)] = reference, self._count
         return numbered.number
 
     def find_number(self, leaf: torch.Tensor) -> int | None:
@@ -73,9 +78,15 @@ class LeafSearch:
         numbered = self._numbers.get(id(leaf))
         return None if numbered is None else numbered.number
 
+    def find_number_of(self, reference: "weakref.ref[torch.Tensor]") -> int | None:
+        """Return the number of a leaf, of a parameter also after it was freed: Python makes one reference to each."""
+        leaf = reference()
+        return self._parameters.get(id(reference), (None, None))[1] if leaf is None else self.find_number(leaf)
+
     def forget(self, leaf: torch.Tensor) -> None:
-        """Forget ``leaf``, and the weak reference to it."""
+        """Forget ``leaf``, and the weak references to it."""
         self._numbers.pop(id(leaf), None)
+        self._parameters = {key: entry for key, entry in self._parameters.items() if entry[0]() is not leaf}
 
     def find(self, tensors: Iterable[torch.Tensor]) -> Leaves:
         """Return the numbers of the leaves that the tensors were computed from, and of those that are leaves."""

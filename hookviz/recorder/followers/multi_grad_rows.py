@@ -40,14 +40,14 @@ def _may_have_fired_unseen(group: MultiGradGroup, parts: Sequence[UnfiredRow]) -
 
 
 def _merge(parts: Sequence[UnfiredRow]) -> UnfiredRow:
-    """Return the row of a hook, with the evidence that holds for all of its tensors, or for those in the graph."""
-    evidence = [dict(part.evidence) for part in parts]
-    relevant = [facts for facts in evidence if "in_graph" in facts] or evidence
-    common = {name: value for name, value in relevant[0].items() if all(name in facts for facts in relevant)}
-    for name in ("passes", "partial"):
-        if name in common:
-            common[name] = min((facts[name] for facts in relevant), key=int)
-    if "in_graph" in common:
-        common["in_graph"] = max((facts["in_graph"] for facts in relevant), key=int)
-    on = ", ".join(part.on for part in parts if part.on)
-    return parts[0]._replace(on=on, evidence=tuple(common.items()))
+    """Return the row of a hook, with the facts that hold for all of its tensors, or for those in the graph."""
+    relevant = [part for part in parts if part.in_graph] or list(parts)
+    return parts[0]._replace(
+        on=", ".join(part.on for part in parts if part.on),
+        passes=min(part.passes for part in relevant),
+        partial=min(part.partial for part in relevant),
+        in_graph=max(part.in_graph for part in relevant),
+        leaf=all(part.leaf for part in relevant),
+        frozen=all(part.frozen for part in relevant),
+        stray=all(part.stray for part in relevant),
+    )

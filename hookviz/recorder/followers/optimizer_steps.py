@@ -112,10 +112,13 @@ class OptimizerTracker:
             if optimizer is not None:
                 yield self.trace.optimizers[number].name, optimizer
 
-    def steps_of(self, optimizer: Optimizer) -> int:
-        """Return how many steps an optimizer took in the whole recording."""
-        reference, number = self._numbers.get(id(optimizer), (None, 0))
-        return self._counts[number] if reference is not None and reference() is optimizer else 0
+    def number_of(self, reference: "weakref.ref[Optimizer]") -> int | None:
+        """Return the number of an optimizer that may no longer exist; None if it took no step."""
+        return next((number for known, number in self._numbers.values() if known is reference), None)
+
+    def count_steps(self, number: int) -> int:
+        """Return how many steps the optimizer with this number took in the whole recording."""
+        return self._counts[number]
 
     def _hook(self, step: OptimizerStep) -> int:
         kind, shared, key, function, _ = step.entry or ()

@@ -9,6 +9,8 @@ from collections.abc import Container
 from functools import lru_cache
 from types import CodeType, FrameType
 
+import torch
+
 from hookviz.analysis.source_lines.assignments import read_program
 from hookviz.autograd.variable_names import is_library_file
 from hookviz.recorder.follower import Follower, PassStart
@@ -32,7 +34,7 @@ class UserCode(Follower):
         """``id`` of the code of a function → the code, so that no other gets its ``id``, and its source."""
         self._by_row: dict[SourceRow, int] = {}
 
-    def call_written(self, call: int) -> None:
+    def call_written(self, call: int, module: torch.nn.Module) -> None:
         """Note the line that calls a module, if the user's code calls it: not a module of torch, or another library."""
         frame = _calling_frame(sys._getframe(1))
         source = None if frame is None else self._source_of(frame)

@@ -1,7 +1,6 @@
 """Tracks the module calls of a recording: which ones run in each thread, their arguments and outputs."""
 
 import threading
-import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,8 +46,8 @@ class CallTracker:
         """The running calls of each thread, the innermost last."""
         self.ran_compiled = False
         """Whether compiled code has run; hookviz cannot observe the calls in it."""
-        self._compiled: dict[int, weakref.ref[Module]] = {}
-        """``id`` → each module whose compiled call has run: nothing in the module itself says so."""
+        self._compiled: set[str] = set()
+        """The names of the modules whose compiled call has run: nothing in the module itself says so."""
         self._models = [
             (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
             for model in models
@@ -91,7 +90,7 @@ class CallTracker:
         recomputed = call.in_backward and is_recomputing()
         takes_grad = requires_grad([item for _, item in labelled])
         self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad))
-        self.followers.tell("call_written", call.index)
+        self.followers.tell("call_written", call.index, call.module)
         stack.append(call)
         self.owners.node_owners.note_call(call.index)
 
@@ -111,19 +110,16 @@ class CallTracker:
                 self.session.attempt(self.nonfinite.check, call.module, call.index, call.inputs, outputs)
         call.finish_hooks(outputs)
         items = [item for _, item in labelled_leaves("output", result)]
-        self._note_result(call.index, result, items)
+        self._note_result(call, result, items)
         self.session.exceptions.leave(call.earlier_exception)
 
-    def _note_result(self, index: int, result: Any, items: Sequence[Any]) -> None:
+    def _note_result(self, call: ModuleCall, result: Any, items: Sequence[Any]) -> None:
         """Note whether what a call returned requires grad, and its class if torch runs no backward hooks there."""
         returned = None if isinstance(result, (torch.Tensor, tuple)) else type(result).__name__
-        row = self.trace.calls[index]
-        self.trace.calls[index] = row._replace(gives_grad=requires_grad(items), returned=returned)
-
-    def calls_of(self, module: Module) -> int:
-        """Return how often a module was called in the whole recording."""
-        number = self.modules.find_number(module)
-        return 0 if number is None else self._counts[number]
+        row, gives_grad = self.trace.calls[call.index], requires_grad(items)
+        is_without_graph = gives_grad is False and row.mode == "grad" and not row.takes_grad
+        frozen = is_without_graph and not requires_grad(module_tree.all_parameters(call.module))
+        self.trace.calls[call.index] = row._replace(gives_grad=gives_grad, returned=returned, frozen=frozen)
 
     def count_calls(self, number: int) -> int:
         """Return how often the module with this number was called in the whole recording."""
@@ -184,18 +180,21 @@ class CallTracker:
         call, module = self.innermost(), region.module
         name = region.name if module is None else self.modules.known_name(module) or region.name
         if module is not None:
-            self._compiled[id(module)] = weakref.ref(module)
+            self.modules.name_if_held(module)
+            self._compiled.add(self.modules.label(module))
         if call is not None and runs_compiled(call.module):
             name = self.trace.plain_call(call.index)
+            self._compiled.add(self.modules.label(call.module))
         self.log.add_step("compiled", None if call is None else call.index, region=name)
         self.observers.suspend_shared()
 
-    def ran_compiled_code_of(self, module: Module) -> bool:
-        """Return whether the call of ``module`` was compiled, and ran so in the recording."""
+    def ran_compiled_below(self, name: str, module: Module | None) -> bool:
+        """Return whether the call of a module, or of one around it, was compiled, and ran so in the recording."""
         if not self.ran_compiled:
             return False
-        reference = self._compiled.get(id(module))
-        return runs_compiled(module) or (reference is not None and reference() is module)
+        ends = [index for index, letter in enumerate(name) if letter == "."]
+        paths = {name, *(name[:end] for end in ends)}
+        return not paths.isdisjoint(self._compiled) or (module is not None and runs_compiled(module))
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
         """Renumber calls and hooks (old → new), and forget those that are not in the mappings."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.modules.module as torch_modules
 
-from hookviz.autograd import module_tree, variable_names
+from hookviz.autograd import module_tree
 from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import (
     ALWAYS_CALLED,
@@ -17,6 +17,7 @@ from hookviz.autograd.torch_internals import (
     MODULE_HOOKS,
     WITH_KWARGS,
 )
+from hookviz.autograd.variable_names import Holder, caller_frame, find_holder, user_frames
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import ModuleRow, TraceData
 
@@ -38,7 +39,11 @@ class ModuleRegistry:
         self._holders: list[weakref.ref[Module]] = []
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
         """``id`` of a module → the module and its name. A new module may reuse the ``id`` of a freed one."""
+        self._names_by_reference: dict[int, tuple[weakref.ref[Module], str]] = {}
+        """``id`` of the reference to a module → it and the name, also when the module is gone."""
         self._used_names: set[str] = set()
+        self._roots: set[str] = set()
+        """The names of models: a module may have been added to one of them since it was named."""
         self._next_number: dict[str, int] = {}
         """Name that several modules would have → the number to append for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
@@ -72,6 +77,10 @@ class ModuleRegistry:
         """Return the number of a module that was called and no longer exists: Python makes one reference to each."""
         return next((number for number, holder in enumerate(self._holders) if holder is reference), None)
 
+    def name_of(self, reference: "weakref.ref[Module]") -> str | None:
+        """Return the name of a module that may no longer exist, or None if it has none."""
+        return self._names_by_reference.get(id(reference), (None, None))[1]
+
     def had_dict(self, number: int, hooks: Any) -> bool:
         """Return whether a hook dict was that of the module with this number when it was first called."""
         return id(hooks) in self._dict_ids[number]
@@ -88,6 +97,10 @@ class ModuleRegistry:
         """Return the name of a module, or its class without one; this runs no code of the module's that could fail."""
         return self.known_name(module) or type(module).__name__
 
+    def holds(self, parameter: torch.Tensor) -> bool:
+        """Return whether a module that has a name holds ``parameter``."""
+        return any(one is parameter for one in module_tree.list_own_parameters([m for _, m in self.known_modules()]))
+
     def called_ids(self) -> set[int]:
         """Return the ``id`` of each module that was called."""
         return set(self._numbers)
@@ -96,23 +109,34 @@ class ModuleRegistry:
         """Return how many modules were called."""
         return len(self._holders)
 
-    def name_model(self, root: Module) -> str:
-        """Name a model and all modules in it by the expression that reaches them, such as ``net.layers.0``.
+    def name_model(self, module: Module) -> str:
+        """Name the model that holds ``module``, and all modules in it, by the expressions that reach them.
 
-        The model is named after the caller's variable, or after its path in a model that a variable holds, or after
-        its class.
+        The model is named after a variable of the user's code, such as ``net``, and a module in it ``net.layers.0``;
+        a model that no variable holds is named after its class. Returns the name of ``module``.
         """
-        root_name = self.known_name(root)
-        if root_name is None:
-            frame = variable_names.caller_frame()
-            found = variable_names.variable_name(root, frame) or variable_names.module_path(root, frame)
-            root_name = self._free_name(found or type(root).__name__)
-        for path, module in module_tree.named_modules(root):
-            if self.known_name(module) is None:
-                name = f"{root_name}.{path}" if path else root_name
-                self._used_names.add(name)
-                self._names[id(module)] = weakref.ref(module), name
-        return root_name
+        name = self.known_name(module)
+        if name is not None and name not in self._roots:
+            return name
+        holder = Holder(name, module) if name is not None else find_model(module)
+        self._name_all(holder or Holder(type(module).__name__, module))
+        return self.label(module)
+
+    def name_if_held(self, module: Module) -> None:
+        """Name the model that holds ``module``, if it has no name yet and a variable leads to it."""
+        holder = find_model(module) if self.known_name(module) is None else None
+        if holder is not None:
+            self._name_all(holder)
+
+    def _name_all(self, holder: Holder) -> None:
+        root_name = self.known_name(holder.root) or self._free_name(holder.name)
+        self._roots.add(root_name)
+        for path, inner in module_tree.named_modules(holder.root):
+            if self.known_name(inner) is None:
+                inner_name = f"{root_name}.{path}" if path else root_name
+                self._used_names.add(inner_name)
+                named = weakref.ref(inner), inner_name
+                self._names[id(inner)] = self._names_by_reference[id(named[0])] = named
 
     def _free_name(self, name: str) -> str:
         """Return ``name``, with a number appended if a module has or had that name."""
@@ -232,3 +256,13 @@ def _hook_flags(holder: Any, kind: str, key: Any, shared: bool) -> tuple[str, ..
         if key in (getattr(holder, attribute + suffix, None) or {}):
             flags.append(flag)
     return tuple(flags)
+
+
+def find_model(module: Module) -> Holder | None:
+    """Find the model that holds ``module`` among the variables of the user's code that is running.
+
+    The innermost function that has one counts.
+    """
+    visited: set[int] = set()
+    holders = (find_holder(module, frame, visited) for frame in (*user_frames(), caller_frame()))
+    return next((holder for holder in holders if holder is not None), None)

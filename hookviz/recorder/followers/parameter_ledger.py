@@ -1,0 +1,163 @@
+"""Notes of each parameter whether it required grad when its module was called, and which passes had it in their graph.
+
+A model may be gone when the recording ends: what is said about its parameters is known by then.
+"""
+
+import weakref
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+
+import torch
+
+from hookviz.autograd import module_tree, variable_names
+from hookviz.autograd.torch_internals import next_sequence_number
+from hookviz.recorder.follower import Follower, PassStart
+from hookviz.recorder.followers.cut_tracker import CutTracker
+from hookviz.recorder.modules.call_tracker import CallTracker
+from hookviz.trace import MissingRow, TraceData
+
+MAX_PARAMETERS = 2_000
+"""A trace names up to this many parameters without a gradient."""
+
+
+class ParameterEntry:
+    """What is known of one parameter."""
+
+    __slots__ = ("is_older", "module", "name", "passes", "reference", "requires_grad", "was_trainable")
+
+    def __init__(self, parameter: torch.Tensor) -> None:
+        self.reference = weakref.ref(parameter)
+        self.name = ""
+        """Its name in its module; empty if its module was not called."""
+        self.module: int | None = None
+        """The number of its module."""
+        self.requires_grad = False
+        """Whether it required grad when its module was called last."""
+        self.was_trainable = False
+        """Whether it did at any call."""
+        self.passes = 0
+        """To the graph of how many passes it belonged."""
+        self.is_older = False
+        """Whether a part of such a graph was made before the recording."""
+
+
+class ParameterLedger(Follower):
+    """Follows the parameters of modules that are called, and those in graphs. Names the ones without a gradient."""
+
+    def __init__(
+        self,
+        trace: TraceData,
+        calls: CallTracker,
+        cuts: CutTracker | None,
+        names: Mapping[str, torch.Tensor],
+    ) -> None:
+        self.trace, self.calls, self.cuts, self.names = trace, calls, cuts, names
+        self._entries: dict[int, ParameterEntry] = {}
+        self._first_node: int = next_sequence_number()
+        self.used: dict[str, int] = {}
+        """Name of a parameter → in how many passes it belonged to the graph."""
+        self.older: set[str] = set()
+        """The names of those whose graph was partly made before the recording, perhaps in a call of their module."""
+
+    def call_written(self, call: int, module: torch.nn.Module) -> None:
+        """Note the parameters of a module that is called."""
+        for name, parameter in module_tree.own_parameters(module):
+            entry = self.entry_of(parameter)
+            entry.name, entry.module = name, self.trace.calls[call].module
+            entry.requires_grad = parameter.requires_grad
+            entry.was_trainable = entry.was_trainable or entry.requires_grad
+
+    def entry_of(self, parameter: torch.Tensor) -> ParameterEntry:
+        """Return what is known of a parameter, which gets an entry if it has none."""
+        entry = self._entries.get(id(parameter))
+        if entry is None or entry.reference() is not parameter:
+            entry = self._entries[id(parameter)] = ParameterEntry(parameter)
+        return entry
+
+    def find_entry(self, parameter: torch.Tensor) -> ParameterEntry | None:
+        """Return what is known of a parameter."""
+        entry = self._entries.get(id(parameter))
+        return entry if entry is not None and entry.reference() is parameter else None
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether any parameter is known."""
+        return bool(self._entries)
+
+    def count_uses(self, parameters: Iterable[torch.Tensor]) -> tuple[int, bool] | None:
+        """Return the passes that had the first of ``parameters`` that any had, and whether their graph is older."""
+        found = (entry for one in parameters if (entry := self.find_entry(one)) is not None and entry.passes)
+        return next(((entry.passes, entry.is_older) for entry in found), None)
+
+    def pass_begins(self, start: PassStart) -> None:
+        """Note which parameters belong to the graph of a pass."""
+        snapshot = start.snapshot
+        is_older = snapshot.lowest_sequence < self._first_node
+        names: dict[int, str] = {}
+        for name, tensor in start.names.items():
+            names.setdefault(id(tensor), name)
+        for reference in snapshot.leaves.values():
+            leaf = reference()
+            if type(leaf) is torch.Tensor or not isinstance(leaf, torch.nn.Parameter):
+                continue
+            entry = self.entry_of(leaf)
+            entry.passes += 1
+            entry.is_older = is_older
+            name = names.get(id(leaf), "")
+            self.used[name] = self.used.get(name, 0) + 1
+            if is_older:
+                self.older.add(name)
+
+    def forget(self, tensor: torch.Tensor) -> None:
+        """Forget what was seen of a parameter, and the reference to it."""
+        self._entries.pop(id(tensor), None)
+
+    def close(self) -> None:
+        """Write a row for each parameter without a gradient, if passes were recorded, and as a whole.
+
+        These are the parameters of the given models and of what was called; if the ops were followed, also each tensor
+        without a module that a cut is known to have cut off.
+        """
+        if not self.trace.roots or self.calls.followed.are_part:
+            return
+        called = [(entry.module, entry) for entry in self._entries.values() if entry.module is not None]
+        for module, entry in sorted(called, key=itemgetter(0)):
+            self._add_called(entry, self.trace.modules[module].name)
+        known = {key for key, entry in self._entries.items() if entry.reference() is not None}
+        self._add_given(known)
+        if self.cuts is not None:
+            self._add_other_leaves(self.cuts, known)
+
+    def _add_called(self, entry: ParameterEntry, owner: str) -> None:
+        parameter = entry.reference()
+        requires_grad = entry.requires_grad if parameter is None else parameter.requires_grad
+        if requires_grad and not entry.passes:
+            cuts = () if self.cuts is None else self.cuts.rows_of(entry.reference)
+            self._add(MissingRow(f"{owner}.{entry.name}", owner, entry.module, cuts, not entry.was_trainable))
+
+    def _add_given(self, known: set[int]) -> None:
+        """Write the rows of what was not called in the given models."""
+        modules = self.calls.modules
+        for model in modules.given_models():
+            for module in module_tree.all_modules(model):
+                owner = modules.name_within(model, module)
+                for name, parameter in module_tree.own_parameters(module):
+                    entry = self.find_entry(parameter)
+                    if parameter.requires_grad and (entry is None or not (entry.passes or entry.module is not None)):
+                        known.add(id(parameter))
+                        cuts = () if self.cuts is None else self.cuts.rows_of(weakref.ref(parameter))
+                        self._add(MissingRow(f"{owner}.{name}", owner, modules.find_number(module), cuts))
+
+    def _add_other_leaves(self, cuts: CutTracker, known: set[int]) -> None:
+        """Write a row for each leaf in a variable, outside of these modules, that a cut has cut off."""
+        variables = variable_names.tensor_variables(variable_names.caller_frame(), with_modules=False)
+        for name, tensor in (*self.names.items(), *variables.items()):
+            is_new = tensor.is_leaf and tensor.requires_grad and id(tensor) not in known
+            rows = cuts.rows_of(weakref.ref(tensor)) if is_new and not cuts.is_used(tensor) else ()
+            if rows:
+                known.add(id(tensor))
+                self._add(MissingRow(name, "", None, rows))
+
+    def _add(self, row: MissingRow) -> None:
+        if len(self.trace.missing_rows) < MAX_PARAMETERS:
+            self.trace.missing_rows.append(row)

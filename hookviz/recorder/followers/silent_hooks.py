@@ -1,0 +1,232 @@
+"""Writes at the end of a recording a row for each hook that did not fire, with what the ledger knows of its owner."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from hookviz.autograd import module_tree, variable_names
+from hookviz.recorder.follower import Follower
+from hookviz.recorder.followers.hook_entry import HookEntry, ModuleOwner, OptimizerOwner, TensorOwner
+from hookviz.recorder.followers.hook_ledger import MAX_ENTRIES, HookLedger, find_user_source
+from hookviz.recorder.followers.multi_grad_rows import GroupedRow, merge_multi_grad_rows
+from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
+from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
+from hookviz.recorder.passes.pass_tracker import PassTracker
+from hookviz.recorder.torch.hook_dicts import user_hook_entries
+from hookviz.trace import HookIdentity, UnfiredRow, identity_of
+
+MAX_HOOKS = 2_000
+"""A trace holds up to this many hooks that did not fire; a note says that there are more."""
+
+
+class SilentHooks(Follower):
+    """Writes the rows of the hooks that did not fire.
+
+    The hooks are those of the ledger, and older ones of the given models, of what was called, and of modules, tensors
+    and optimizers in the caller's variables.
+    """
+
+    def __init__(self, passes: PassTracker, ledger: HookLedger, optimizers: OptimizerTracker) -> None:
+        self.session, self.trace, self.calls, self.optimizers = passes.session, passes.trace, passes.calls, optimizers
+        self.numbering, self.ledger, self.parameters = passes.numbering, ledger, ledger.parameters
+        self._fired_modules: dict[Any, set[int]] = {}
+        """Key of a module hook → the modules for which a hook with this key fired."""
+        self._used_prefixes: dict[str, tuple[int, bool]] = {}
+        """Path → the most passes of a parameter below it, and whether their graph is older than the recording."""
+
+    def close(self) -> None:
+        """Write a row for each hook that did not fire."""
+        if not self.ledger.has_hooks:
+            return
+        self.ledger.note_firings()
+        for key, module in self.ledger.fired:
+            if module is not None:
+                self._fired_modules.setdefault(key, set()).add(module)
+        self._used_prefixes = self._collect_uses()
+        variables = variable_names.interesting_variables(variable_names.caller_frame())
+        older = OlderHooks(self.calls.modules, self.parameters, variables, self._is_needed)
+        shared = [*self._meet(older.dicts(self.optimizers.alive_optimizers(), bool(self.trace.roots)))]
+        entries = [*self.ledger.older.values(), *self.ledger.entries.values()]
+        silent = [entry for entry in entries if entry.kind and not self._has_fired(entry)]
+        grouped = [(self._row(entry), entry.group) for entry in silent]
+        rows = merge_multi_grad_rows([*grouped, *shared], self._fired_states(entries))
+        rows += self._rows_of_graphs({identity_of(row) for row in rows})
+        self._write(rows)
+
+    def _write(self, rows: list[UnfiredRow]) -> None:
+        self.trace.unfired_rows += rows[:MAX_HOOKS]
+        notes = self.session.notes
+        if len(rows) > MAX_HOOKS:
+            notes.say("unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
+        if self.ledger.missed:
+            notes.say("hooks", count=f"{self.ledger.missed:,}", most=f"{MAX_ENTRIES:,}")
+
+    # -- older hooks
+
+    def _is_needed(self, hooks: Any) -> bool:
+        return hooks is not None and (bool(hooks) or self.ledger.has_removals(hooks))
+
+    def _meet(self, dicts: Iterable[OwnedDict]) -> Iterator[GroupedRow]:
+        """Give older hooks their entries; yield the rows of hooks of all modules or optimizers that did not fire."""
+        several = {row.key for row in self.trace.hook_rows if row.kind == "multi_grad_hook"}
+        for place, owner in dicts:
+            number = self.calls.modules.find_number(owner) if isinstance(owner, torch.nn.Module) else None
+            for key, hook in user_hook_entries(place.hooks):
+                if (key, number) in self.ledger.fired and key not in several:
+                    continue
+                if owner is not None:
+                    entry = self.ledger.add_older(place.kind, key, hook, owner, place.hooks)
+                    entry.owner.name, entry.flags = place.on, place.flags_of(key)
+                else:
+                    source, _ignored = find_user_source(hook)
+                    since = self.ledger.since(key)
+                    row = UnfiredRow(place.kind, place.on, key, *source, place.flags_of(key), since)
+                    yield row._replace(registered_at=self.ledger.registered_at(key)), None
+            if owner is not None:
+                self.ledger.add_removed(place.kind, owner, place.hooks, place.on)
+
+    def _has_fired(self, entry: HookEntry) -> bool:
+        """Return whether a hook fired or may have: perhaps for a shallow copy of its module, which has its dict."""
+        owner, key = entry.owner, entry.key
+        if not isinstance(owner, ModuleOwner):
+            return (key, None) in self.ledger.fired
+        if entry.since is not None and entry.until is None and owner.get() is None:
+            return key in self._fired_modules or key in self.ledger.called_unseen
+        hooks, number = entry.hooks(), self._module_number(owner)
+        if (key, number) in self.ledger.fired or self.ledger.may_have_fired_elsewhere(hooks):
+            return True
+        if hooks is None:
+            return key in self._fired_modules or key in self.ledger.called_unseen
+        return any(self.calls.modules.had_dict(number, hooks) for number in self._fired_modules.get(key, ()))
+
+    def _fired_states(self, entries: Iterable[HookEntry]) -> set[int]:
+        """Return the ``id`` of the states of the multi-grad hooks that fired: torch calls only one of their parts."""
+        groups = (entry.group for entry in entries if (entry.key, None) in self.ledger.fired)
+        return {id(group.state) for group in groups if group is not None}
+
+    # -- rows
+
+    def _row(self, entry: HookEntry) -> UnfiredRow:
+        ledger = self.ledger
+        row = UnfiredRow(entry.kind, entry.owner.name, entry.key, *entry.source, entry.flags)
+        until = ledger.steps_since(entry.until)
+        row = row._replace(since=ledger.since(entry.key), until=until, removed_at=entry.removed_at)
+        row = row._replace(registered_at=entry.registered_at)
+        if isinstance(entry.owner, ModuleOwner):
+            return self._add_module(row, entry.owner)
+        if isinstance(entry.owner, OptimizerOwner):
+            return self._add_optimizer(row, entry.owner)
+        return self._add_tensor(row, entry, entry.owner) if isinstance(entry.owner, TensorOwner) else row
+
+    def _module_number(self, owner: ModuleOwner) -> int | None:
+        module, modules = owner.get(), self.calls.modules
+        if module is not None:
+            return modules.find_number(module)
+        return None if owner.reference is None else modules.find_number_of(owner.reference)
+
+    def _add_module(self, row: UnfiredRow, owner: ModuleOwner) -> UnfiredRow:
+        """Add what is known of a module: its calls, and without any what ran instead."""
+        number, module = self._module_number(owner), owner.get()
+        known = None if owner.reference is None else self.calls.modules.name_of(owner.reference)
+        name = known or owner.name if number is None else self.trace.modules[number].name
+        called = 0 if number is None else self.calls.count_calls(number)
+        used, is_older = self._count_uses(name, module) if not called else (0, False)
+        return row._replace(
+            on=name,
+            module=number,
+            owner=owner.class_name,
+            has_forward=owner.has_forward,
+            called=called,
+            inner="" if called else self._find_inner(name, module),
+            compiled=self.calls.ran_compiled_below(name, module),
+            used=used,
+            older=is_older,
+            partial=self.ledger.partial_passes,
+        )
+
+    def _find_inner(self, name: str, module: torch.nn.Module | None) -> str:
+        """Return the name of a module inside another one that was called; empty if none was."""
+        if module is None:
+            return self._called_inside.get(name, "")
+        inner = (self.calls.modules.find_number(one) for one in module_tree.all_modules(module) if one is not module)
+        return next((self.trace.modules[number].name for number in inner if number is not None), "")
+
+    @cached_property
+    def _called_inside(self) -> dict[str, str]:
+        """Path → the first module below it that was called."""
+        inner: dict[str, str] = {}
+        for row in self.trace.modules:
+            for path in _list_prefixes(row.name):
+                inner.setdefault(path, row.name)
+        return inner
+
+    def _collect_uses(self) -> dict[str, tuple[int, bool]]:
+        found: dict[str, tuple[int, bool]] = {}
+        for name, passes in self.parameters.used.items():
+            for path in _list_prefixes(name):
+                found[path] = passes, name in self.parameters.older
+        return found
+
+    def _count_uses(self, name: str, module: torch.nn.Module | None) -> tuple[int, bool]:
+        """Return in how many passes a parameter of a module belonged to the graph, and whether that is older."""
+        used = None if module is None else self.parameters.count_uses(module_tree.all_parameters(module))
+        return used or self._used_prefixes.get(name, (0, False))
+
+    def _add_optimizer(self, row: UnfiredRow, owner: OptimizerOwner) -> UnfiredRow:
+        number = None if owner.reference is None else self.optimizers.number_of(owner.reference)
+        if number is None:
+            return row._replace(owner=owner.class_name)
+        steps = self.optimizers.count_steps(number)
+        return row._replace(on=self.trace.optimizers[number].name, owner=owner.class_name, steps=steps)
+
+    def _add_tensor(self, row: UnfiredRow, entry: HookEntry, owner: TensorOwner) -> UnfiredRow:
+        """Add what the passes saw of a tensor while its hook was registered."""
+        tensor, ledger = owner.get(), self.ledger
+        last = ledger.whole_passes if entry.passes_after is None else entry.passes_after
+        passes = last - entry.passes_before
+        normed = None if owner.normed is None else owner.normed()
+        is_frozen = entry.frozen == entry.seen if entry.seen else not owner.requires_grad
+        return row._replace(
+            node=None if tensor is None else self._find_node(tensor),
+            call=owner.call if owner.call is not None and owner.call < len(self.trace.calls) else None,
+            passes=passes,
+            in_graph=entry.in_graph or int(entry.key in ledger.on_graphs),
+            partial=entry.partial,
+            leaf=owner.is_leaf,
+            frozen=is_frozen and owner.is_leaf,
+            frozen_at_call=bool(passes) and entry.frozen_at_call == passes,
+            stray=entry.is_stray,
+            detour=entry.detour,
+            weight_norm="" if normed is None else self._name_parameter(normed),
+        )
+
+    def _find_node(self, tensor: torch.Tensor) -> int | None:
+        with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+            return self.numbering.find(tensor)
+        return None
+
+    def _name_parameter(self, parameter: torch.Tensor) -> str:
+        """Return the path of a parameter in a model that the recording knows; empty if there is none."""
+        return next((n for n, one in self.calls.modules.named_parameters().items() if one is parameter), "")
+
+    def _rows_of_graphs(self, known: set[HookIdentity]) -> Iterator[UnfiredRow]:
+        """Yield a row for each other hook that was on the graph of a pass, such as a hook of a node."""
+        for index, row in enumerate(self.trace.hook_rows):
+            identity = identity_of(row)
+            if row.kind != "multi_grad_hook" and identity not in known and identity not in self.ledger.fired:
+                on, source = self.trace.hook(index).on, (row.name, row.file, row.line, row.text, row.mark)
+                found = UnfiredRow(row.kind, on, row.key, *source, row.flags, self.ledger.since(row.key))
+                registered = self.ledger.registered_at(row.key)
+                yield found._replace(module=row.module, node=row.node, registered_at=registered)
+
+
+def _list_prefixes(name: str) -> list[str]:
+    """List the paths around a path.
+
+    >>> _list_prefixes("net.body.0")
+    ['net', 'net.body']
+    """
+    return [name[:end] for end, letter in enumerate(name) if letter == "."]
