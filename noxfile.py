@@ -50,7 +50,7 @@ def matrix(session: nox.Session, release: str) -> None:
         with session.chdir(folder):
             run_example(session)
             run_lesson(session)
-            # What this torch lacks and what a user loses, which the README's table names.
+            # What this torch lacks and what a user loses, which the table on the site's page on installing names.
             session.run("python", "-m", "hookviz", "check", success_codes=[0, 1])
         for suite in ("unit", "proof"):
             run_tests(session, f"tests/{suite}")

@@ -6,23 +6,23 @@ from statistics import median
 from unittest.mock import patch
 
 import torch
+from hookviz.recorder.followers.hook_log import HookLog
+from hookviz.recorder.followers.missing_parameters import MissingParameters
 from torch import nn
 
 import hookviz as hv
 from benchmarks.cases import CASES, Case
 from benchmarks.tables import format_spread, table_row
 from benchmarks.timing import seconds_per_pass
-from hookviz.recorder.followers.hook_log import HookLog
-from hookviz.recorder.followers.missing_parameters import MissingParameters
+from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.training_tracker import TrainingTracker
-from hookviz.recorder.followers.unfired_hooks import UnfiredHookWriter
 
 ROUNDS = 15
 MEASURED = ("scalars", "mlp", "resnet", "encoder")
 NOTES = (
     (HookLog, "pass_begins"),
     (HookLog, "unfollowed_call"),
-    (UnfiredHookWriter, "close"),
+    (SilentHooks, "close"),
     (MissingParameters, "close"),
     (TrainingTracker, "add_update"),
 )

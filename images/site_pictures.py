@@ -94,7 +94,9 @@ def main() -> None:
                 ask_room(page)
                 page.screenshot(path=HERE / f"person_lecturer{suffix}.png")
             with play(chrome, record_silent_hook(), (390, 900), theme, scale=1.5) as page:
-                take(page, ".hv-unfired", f"person_engineer{suffix}.png")
+                press(page, "w")
+                page.evaluate("document.activeElement.blur()")
+                take(page, ".hv-found", f"person_engineer{suffix}.png")
         with play(chrome, record_pass(), (1000, 640), scale=1.5) as page:
             ask_room(page)
             page.screenshot(path=HERE / "room.png")

@@ -40,7 +40,6 @@ autosummary_context = {
         "Rendered": ["finish"],
         "Step": ["row", "scales", "trace"],
         "Trace": ["content", "verify_formula", *sorted(TABLES - PUBLIC_OF_TABLES)],
-        "UnfiredHook": ["index"],
         "Value": ["row"],
         "WhatIf": ["before", "content"],
     },

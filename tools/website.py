@@ -33,8 +33,19 @@ NOT_SERVED = ("__pycache__", "player.py", "chinese_search.js", "handouts")
 """What the site is made with, but does not consist of."""
 TABLES = ("README", "glossary")
 """Markdown files in the folder of the notebooks that are also pages of the site."""
-ENGLISH_ONLY = {"api/index": translatable("API"), "atlas": translatable("Atlas of hooks")}
-"""Pages that stand for what other languages do not have: the reference is made of docstrings, the atlas of programs."""
+ENGLISH_ONLY = {
+    "api/index": translatable("API"),
+    "atlas": translatable("Atlas of hooks"),
+    "guide": translatable("Guide"),
+    "findings": translatable("Findings"),
+    "recording": translatable("Recording"),
+    "command_line": translatable("In a terminal and in tests"),
+    "sharing": translatable("Sharing"),
+    "installing": translatable("Installing"),
+    "promises": translatable("Promises"),
+}
+"""Pages that stand for what other languages do not have: the reference is made of docstrings, the atlas of programs,
+and the guide with its pages is not translated."""
 COMMANDS = """\
 # Command line
 
@@ -42,7 +53,7 @@ COMMANDS = """\
 
 ```console
 python -m hookviz run --record pass.json --page pass.html --keep 10 train.py --lr 0.1
-python -m hookviz unfired pass.json
+python -m hookviz findings pass.json
 ```
 """
 CARD = """\

@@ -34,7 +34,7 @@ def save(results: Results) -> None:
 def write_tables(results: Results) -> None:
     """Write the tables into both pages."""
     replace_section(ROOT / "benchmarks" / "README.md", START, make_full_tables(results))
-    replace_section(ROOT / "README.md", START, make_summary(results))
+    replace_section(ROOT / "site" / "promises.md", START, make_summary(results))
 
 
 def check_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Make tables of the results: all of them for the page of the benchmarks, a summary for the README."""
+"""Make tables of the results: all of them for the page of the benchmarks, a summary for the site."""
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -168,7 +168,7 @@ def make_full_tables(results: Results) -> str:
 
 
 def make_summary(results: Results) -> str:
-    """Make the summary for the README: the medians of cost and output, and the hooks shown."""
+    """Make the summary for the page of promises on the site: the medians of cost and output, and the hooks shown."""
     works = filter_measured(results, SUMMARY_WORKS)
     head = ["", "sees of hooks", *(WORKS[work]().name.partition(", (")[0] for work in works)]
     return (

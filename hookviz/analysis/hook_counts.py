@@ -1,12 +1,12 @@
 """Count how often each hook fired, in each pass."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from hookviz.analysis.unfired import list_unfired_hooks
-from hookviz.analysis.unfired.hooks import describe_no_hooks
-from hookviz.support.messages import _
+from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
+from hookviz.support.messages import _, join_sentences
 from hookviz.support.table import Table
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
 from hookviz.trace.hooks import name_of_kind
@@ -25,6 +25,8 @@ class HookCount:
     """How often it fired in the passes that the trace holds."""
     passes: tuple[int, ...]
     """How often it fired in each of these passes. A forward counts for the pass that follows it."""
+    finding: Finding | None = None
+    """Why it did not fire, or what is surprising about its firings; None if there is nothing to say."""
 
     @property
     def on(self) -> str:
@@ -59,10 +61,10 @@ def count_firings(trace: TraceData) -> dict[HookKey, HookCount]:
     passes = trace.lookup.passes
     counts = {key: tuple(sum(firings[index, one] for index in numbers[key]) for one in passes) for key in hooks}
     found = {key: HookCount(hooks[key], sum(counts[key]), counts[key]) for key in hooks}
-    for row in list_unfired_hooks(trace):
-        if row.index is not None:
-            key = _make_key(trace.unfired_rows[row.index].key, row.hook)
-            found.setdefault(key, HookCount(row.hook, 0, (0,) * len(passes)))
+    for silent in list_silent_hooks(trace):
+        key = _make_key(silent.key, silent.hook)
+        count = found.get(key) or HookCount(silent.hook, 0, (0,) * len(passes))
+        found[key] = count if count.finding is not None else replace(count, finding=silent.make_finding())
     return found
 
 
@@ -77,13 +79,26 @@ def find_count(counts: dict[HookKey, HookCount], key: int | str, hook: Hook) -> 
 
 def list_hooks(trace: TraceData) -> Table[HookCount]:
     """List every hook of a recording, those that did not fire last."""
+    counts = list(count_firings(trace).values())
     head = [_("hook"), _("on"), _("kind"), _("fired"), _("in each pass"), _("where")]
-    return Table(count_firings(trace).values(), head, _list_cells, nothing=describe_no_hooks())
+    head += [_("why")] if any(count.finding is not None for count in counts) else []
+    return Table(counts, head, lambda row: _list_cells(row)[: len(head)], nothing=_describe_no_hooks())
+
+
+def _describe_no_hooks() -> str:
+    """The sentences for a trace without hooks: where hookviz looked, and where it did not."""
+    return _(
+        "No hook was registered on what hookviz looked at: the models that were given, what was "
+        "called, and the tensors and optimizers in your variables. A hook on a model that did not run "
+        "is listed only if it was registered during the recording, or if you pass the model: hv.record(model)."
+    )
 
 
 def _list_cells(row: HookCount) -> tuple[str, ...]:
     hook = row.hook
-    return (hook.label, hook.on, name_of_kind(hook.kind), str(row.fired), _describe_counts(row.passes), hook.where)
+    why = "" if row.finding is None else join_sentences([row.finding.cause, row.finding.advice])
+    cells = hook.label, hook.on, name_of_kind(hook.kind), str(row.fired), _describe_counts(row.passes), hook.where
+    return (*cells, why)
 
 
 def _describe_counts(passes: tuple[int, ...]) -> str:

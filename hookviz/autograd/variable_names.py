@@ -54,13 +54,13 @@ def user_frames() -> list[FrameType]:
     outer: FrameType | None = frame
     while outer is not None and len(found) < MAX_FRAMES:
         file = outer.f_code.co_filename
-        if not (is_library_file(file) or _is_installed(file)):
+        if not (is_library_file(file) or is_installed_file(file)):
             found.append(outer)
         outer = outer.f_back
     return found or [innermost]
 
 
-def _is_installed(file: str) -> bool:
+def is_installed_file(file: str) -> bool:
     """Whether a file belongs to Python or to an installed package."""
     return file.startswith((_STANDARD_LIBRARY, "<frozen ")) or any(folder in file for folder in _INSTALLED)
 

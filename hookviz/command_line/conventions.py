@@ -15,6 +15,6 @@ class ExitStatus(IntEnum):
 
     GOOD = 0
     FOUND = 1
-    """``findings`` lists an error or a warning, ``unfired`` a hook that never fired, ``check`` a difference."""
+    """``findings`` lists an error or a warning, ``check`` a difference."""
     FAILED = 2
     """The arguments are wrong, or a file cannot be read or written; also the status of ``argparse``."""

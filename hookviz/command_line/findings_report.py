@@ -1,4 +1,4 @@
-"""The findings and the unfired hooks of a trace on a console, and the exit status that follows from them."""
+"""The findings of a trace on a console, and the exit status that follows from them."""
 
 from typing import Any, TextIO
 
@@ -15,15 +15,8 @@ def report_findings(trace: Trace, stream: TextIO | None = None, width: int | Non
     """
     findings = trace.findings
     _write_table(findings, stream, width)
-    is_bad = any(finding.severity in ("error", "warning") for finding in findings)
+    is_bad = any(finding.is_bad for finding in findings)
     return ExitStatus.FOUND if is_bad else ExitStatus.GOOD
-
-
-def report_unfired(trace: Trace, width: int | None = None) -> ExitStatus:
-    """Write the hooks that did not fire, or fired surprisingly, and return the exit status: did one never fire?"""
-    hooks = trace.unfired
-    _write_table(hooks, None, width)
-    return ExitStatus.FOUND if any(not hook.fired for hook in hooks) else ExitStatus.GOOD
 
 
 def _write_table(table: Table[Any], stream: TextIO | None, width: int | None) -> None:

@@ -6,6 +6,7 @@ import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -52,11 +53,12 @@ def _module_exists(name: str) -> bool:
         raise
 
 
-def run_program(arguments: Sequence[str], is_module: bool, end: Callable[[], None]) -> int:
+def run_program(arguments: Sequence[str], is_module: bool, end: Callable[..., None]) -> int:
     """Run a program as ``__main__`` in ``program_environment``, and return its exit status.
 
     An exception is handled as at the end of every program: ``sys.excepthook`` prints it, but without the frames of
-    hookviz. ``end`` is called at the end of the program, while its variables still exist.
+    hookviz. ``end`` is called at the end of the program, while its variables still exist: with the exception, if one
+    ended it.
     """
     try:
         if is_module:
@@ -67,7 +69,7 @@ def run_program(arguments: Sequence[str], is_module: bool, end: Callable[[], Non
         _call_among(_get_variables(request), end)
         return _get_exit_status(request)
     except BaseException as error:
-        _call_among(_get_variables(error), end)
+        _call_among(_get_variables(error), partial(end, error))
         _report_exception(error)
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     _call_among(variables, end)

@@ -1,4 +1,4 @@
-"""The commands for a saved trace: ``page``, ``animate``, ``text``, ``findings`` and ``unfired``."""
+"""The commands for a saved trace: ``page``, ``animate``, ``text`` and ``findings``."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from hookviz.api.loading import load
 from hookviz.api.trace import Trace, data_of
 from hookviz.command_line.console import write_line, write_timeline
 from hookviz.command_line.conventions import AddParser, Command, ExitStatus
-from hookviz.command_line.findings_report import report_findings, report_unfired
+from hookviz.command_line.findings_report import report_findings
 from hookviz.player.html_page import page
 from hookviz.support.columns import wrap
 from hookviz.support.messages import N_, _
@@ -44,9 +44,6 @@ def add_trace_commands(add_parser: AddParser) -> None:
         "cannot be read."
     )
     _add_width(_add_command(add_parser, "findings", findings, _write_findings, status))
-    unfired = _("print the hooks that did not fire, why, and what to do")
-    status = _("The exit status is 0 if every hook fired, 1 if one never fired, 2 if the trace cannot be read.")
-    _add_width(_add_command(add_parser, "unfired", unfired, _write_unfired, status))
 
 
 def _add_width(command: argparse.ArgumentParser) -> None:
@@ -208,11 +205,6 @@ def _write_text(options: argparse.Namespace) -> int:
 def _write_findings(options: argparse.Namespace) -> int:
     """Write the findings of a saved trace to standard output."""
     return report_findings(_load_with_notes(options), width=options.width)
-
-
-def _write_unfired(options: argparse.Namespace) -> int:
-    """Write the hooks that did not fire to standard output."""
-    return report_unfired(_load_with_notes(options), options.width)
 
 
 def _load_with_notes(options: argparse.Namespace) -> Trace:

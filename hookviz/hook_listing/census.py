@@ -153,7 +153,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     - For a module: the hooks of the module, of all modules in it and of their parameters, and the global module hooks.
     - For an optimizer: its own hooks, and the global optimizer hooks.
 
-    With a ``trace``, a column says how often each hook fired in it: "0" for a hook that did not (``trace.unfired`` says
+    With a ``trace``, a column says how often each hook fired in it: "0" for a hook that did not (``trace.hooks`` says
     why), and "unknown" for one that the trace does not know, by its number, its function and the name of its owner.
 
     Raises:

@@ -139,8 +139,6 @@ _LABELS: dict[str, str] = {
     "why_source": N_("PyTorch: {source}"),
     "firings": N_("Hooks, in the order in which they fire"),
     "to_come": N_("to come"),
-    "unfired": N_("Hooks that did not fire"),
-    "unfired_step": N_("Go to step {step}"),
     "found_one": N_("1 finding"),
     "found_many": N_("{count} findings, the worst first"),
     "found_later": N_("The findings are shown when you stop predicting."),
@@ -231,8 +229,6 @@ _LABELS: dict[str, str] = {
     "col_on": N_("On"),
     "col_change": N_("Before → after"),
     "col_effect": N_("Effect"),
-    "col_why": N_("Why"),
-    "col_advice": N_("What to do"),
 }
 """Key, by which the JavaScript asks for it → the text."""
 

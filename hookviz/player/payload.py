@@ -190,18 +190,6 @@ class FiringRow(TypedDict):
     """What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``."""
 
 
-class UnfiredText(TypedDict):
-    """A row of the list of hooks that did not fire."""
-
-    step: int
-    """The step that shows why; -1 if none does."""
-    hook: str
-    kind: str
-    on: str
-    why: str
-    advice: str
-
-
 class RunContent(TypedDict):
     """One recorded run: an overview of its steps, its table of firings and its pictures."""
 
@@ -216,10 +204,6 @@ class RunContent(TypedDict):
     word_indices: list[int] | None
     """For each step the index of its words among the words of all runs; None if each step has its own."""
     firings: list[FiringRow]
-    unfired: NotRequired[list[UnfiredText]]
-    """The hooks that did not fire; missing if there are none, and in all runs but the first."""
-    unfired_more: NotRequired[str]
-    """How many more there are; missing if all are listed."""
     picture: int
     """The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows."""
     last_pass: NotRequired[str]
@@ -253,12 +237,10 @@ class Switch(TypedDict):
 
 
 class FindingText(TypedDict):
-    """A problem with the gradients, and the step in which it begins."""
+    """One cause with what follows from it, and the step in which it begins."""
 
     text: str
     step: int
-    unfired: NotRequired[bool]
-    """Whether it is about a hook in the list of those that did not fire."""
 
 
 class InitialState(TypedDict, total=False):

@@ -19,9 +19,9 @@ from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, 
 from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
 from hookviz.player.search_index import Entry, index_chunk, search_entries
+from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.player.trace_content import SEARCH_INDEX
-from hookviz.player.unfired_texts import UnfiredTexts
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 from hookviz.support.progress import progress
@@ -87,10 +87,10 @@ class _SeveralRuns:
             for (trace, ids), variant in zip(aligned, variants, strict=True)
         ]
         self._pictures = _SharedPictures(self._scenes, [variant.is_shown for variant in variants], shown)
-        self._unfired = UnfiredTexts(self._traces[0])
+        self._reasons = list_reasons(self._traces[0])
         for scene in self._scenes[0].values():
             # A new pin would be missing in the other runs, and the first could not share its picture with them.
-            mark_silent_pins(scene, self._unfired.reasons)
+            mark_silent_pins(scene, self._reasons)
         self._pool, self._code = _WordPool(), CodeTexts()
         self._questions = QuestionPool()
         self._shared_questions: dict[str, list[int]] = {}
@@ -157,8 +157,6 @@ class _SeveralRuns:
         }
         if len(self._scenes[number]) > 1:
             run["last_pass"] = pass_title(self._traces[number], max(self._scenes[number]))
-        if number == 0:
-            self._unfired.add_to(run)
         return run
 
     def _absent(self, step: Step, variant: Variant) -> StepWords:
@@ -229,7 +227,7 @@ class _SeveralRuns:
         """Yield (name, view) for the picture of each pass of a variant."""
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
-            view = make_view(scene, svg, self._hooks, self._unfired.reasons)
+            view = make_view(scene, svg, self._hooks, self._reasons)
             name = _view_name(number, scene.pass_id)
             view["breadcrumbs"] = [(name, pass_title(self._traces[number], scene.pass_id))]
             yield name, view

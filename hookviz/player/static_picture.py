@@ -4,12 +4,11 @@ import base64
 from collections.abc import Mapping, Sequence
 
 from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
-from hookviz.player.payload import Content, FiringRow, RunContent, UnfiredText
+from hookviz.player.payload import Content, FiringRow, RunContent
 from hookviz.support.messages import N_, _
 
 _PICTURE_LABEL = N_("The autograd graph at the end of the pass")
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
-UNFIRED_COLUMNS = ("step", "hook", "kind", "on", "why", "advice")
 
 
 def static_picture(content: Content, hint: str, *, packed: bool) -> str:
@@ -19,12 +18,10 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     """
     run = initial_run(content)
     summary = _("The end of the recording: {steps} steps.").format(steps=f"{run['steps']:,}")
-    unfired = _unfired_table(run, content["labels"])
-    # The table says the same of hooks that did not fire.
-    findings = [finding["text"] for finding in content["findings"] if not (unfired and finding.get("unfired"))]
+    findings = [finding["text"] for finding in content["findings"]]
     notes = [f"<li>{escape_text(note)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
     note_list = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
-    parts = [f"<p>{summary} {hint}</p>", note_list, _figure_html(content, packed), _firings_table(content), unfired]
+    parts = [f"<p>{summary} {hint}</p>", note_list, _figure_html(content, packed), _firings_table(content)]
     # No <section>: reveal.js turns each section into a slide.
     return f'<div class="hv-still">{"".join(parts)}</div>'
 
@@ -62,31 +59,14 @@ def _firings_table(content: Content) -> str:
     return _table_html(COLUMNS, rows, labels, caption) if rows else ""
 
 
-def _unfired_table(run: RunContent, labels: Mapping[str, str]) -> str:
-    """Return the table of the hooks that did not fire."""
-    if not run.get("unfired"):
-        return ""
-    rows = [_unfired_cells(hook) for hook in run["unfired"]]
-    more = f"<p>{escape_text(run['unfired_more'])}</p>" if "unfired_more" in run else ""
-    return _table_html(UNFIRED_COLUMNS, rows, labels, labels["unfired"], more)
-
-
-def _table_html(
-    columns: Sequence[str], rows: Sequence[str], labels: Mapping[str, str], caption: str, below: str = ""
-) -> str:
-    """Return a table that scrolls on a narrow screen, with what stands below it."""
+def _table_html(columns: Sequence[str], rows: Sequence[str], labels: Mapping[str, str], caption: str) -> str:
+    """Return a table that scrolls on a narrow screen."""
     head = "".join(f'<th scope="col">{labels[f"col_{column}"]}</th>' for column in columns)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="hv-scroll">{table}{below}</div>'
+    return f'<div class="hv-scroll">{table}</div>'
 
 
 def _firing_cells(firing: FiringRow) -> str:
     cells: Mapping[str, str] = {**firing, "step": str(firing["step"] + 1)}  # type: ignore[dict-item]
     return "".join(f"<td>{escape_text(cells[column])}</td>" for column in COLUMNS)
-
-
-def _unfired_cells(hook: UnfiredText) -> str:
-    step = "" if hook["step"] < 0 else str(hook["step"] + 1)
-    cells: Mapping[str, str] = {**hook, "step": step}  # type: ignore[dict-item]
-    return "".join(f"<td>{escape_text(cells[column])}</td>" for column in UNFIRED_COLUMNS)

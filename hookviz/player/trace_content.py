@@ -32,8 +32,8 @@ from hookviz.player.payload import (
 from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
+from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
-from hookviz.player.unfired_texts import UnfiredTexts
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list
 from hookviz.support.messages.languages import current_language, speaking
@@ -115,8 +115,7 @@ class TraceContent:
         self._language = current_language()
         self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
         self.is_large = is_large(trace) if grouped is None else grouped
-        self._unfired = UnfiredTexts(trace)
-        reasons = self._unfired.reasons
+        reasons = list_reasons(trace)
         self._pictures: Pictures = GroupedViews(trace, reasons) if self.is_large else SceneViews(trace, reasons)
         self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
         firings = trace.firings
@@ -242,7 +241,6 @@ class TraceContent:
         }
         if len(self.trace.lookup.passes) > 1 or self.trace.lacks_passes:
             run["last_pass"] = pass_title(self.trace, self.trace.lookup.passes[-1])
-        self._unfired.add_to(run)
         content: Content = {
             "runs": [run],
             "chunk_size": CHUNK_SIZE,
@@ -307,10 +305,4 @@ def _finding_text(trace: TraceData, finding: Finding) -> FindingText:
     where = "" if finding.step is None else _("Step {step}").format(step=finding.step + 1)
     severity = name_of_severity(finding.severity)
     head = join_list([describe_pass(trace, finding), where, severity, finding.when])
-    text: FindingText = {
-        "text": _("{head}: {sentence}").format(head=head, sentence=finding.sentence),
-        "step": finding.step or 0,
-    }
-    if finding.kind == "unfired":
-        text["unfired"] = True
-    return text
+    return {"text": _("{head}: {sentence}").format(head=head, sentence=finding.text), "step": finding.step or 0}

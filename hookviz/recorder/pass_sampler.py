@@ -26,6 +26,11 @@ class PassSampler:
         """Record nothing from now on; what is running is recorded to its end."""
         self._stopped = True
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing is recorded any more."""
+        return self._stopped
+
     def begin(self) -> bool:
         """Count a pass that begins in this thread, and return whether it is recorded."""
         if self._stopped:

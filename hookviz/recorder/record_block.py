@@ -39,6 +39,7 @@ class RecordBlock:
         self._make, self._begin, self._end = make, begin, end
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._write_exception: Callable[[BaseException], None] | None = None
+        self._note_exception: Callable[[BaseException], None] | None = None
         self._entered = False
         frame = variable_names.caller_frame()
         location = frame.f_code.co_filename, frame.f_lineno
@@ -52,7 +53,7 @@ class RecordBlock:
             )
         self._entered = True
         recording = self._make()
-        self._write_exception = recording.write_exception
+        self._write_exception, self._note_exception = recording.write_exception, recording.note_exception
         self._finalizer = weakref.finalize(self, self._end, recording)
         self._finalizer.atexit = False
         try:
@@ -67,14 +68,17 @@ class RecordBlock:
     ) -> None:
         """End the recording. An exception that was raised in the block propagates, after ``on_trouble`` is written."""
         try:
-            self.end()
+            self.end(error)
         except KeyboardInterrupt:  # it may come before the first line of ``end``
             self.end()
             raise
         self.write_exception(error)
 
-    def end(self) -> None:
-        """End the recording if it has begun. Calling it twice is safe."""
+    def end(self, error: BaseException | None = None) -> None:
+        """End the recording if it has begun, because of ``error`` if there was one. Calling it twice is safe."""
+        note, self._note_exception = self._note_exception, None
+        if error is not None and note is not None:
+            note(error)
         finalizer = self._finalizer
         pending = None if finalizer is None else finalizer.peek()
         if finalizer is not None and pending is not None:

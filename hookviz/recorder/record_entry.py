@@ -66,10 +66,11 @@ def record(
             ``"all"`` and ``"norm"`` read all statistics, or only the norm, of every tensor of more than 64 numbers.
             Where only the norm is read, the other statistics are None, and a tensor with NaN or Inf is read in full,
             except on a device, where hookviz knows which of the two it holds, but not how many. This costs about half
-            as much on models, and ``troubles`` finds the same, except why a module turns a large input into NaN or
-            Inf. It misses a hook that changes numbers past torch (through ``.data``, numpy) and keeps the norm.
+            as much on models, and ``trace.findings.values`` finds the same, except why a module turns a large input
+            into NaN or Inf. It misses a hook that changes numbers past torch (through ``.data``, numpy) and keeps the
+            norm.
         cuts: True follows each op, and finds the line that cuts a parameter off from the loss, also between module
-            calls and outside of them: ``trace.missing_gradients`` then has the op and its line. For a debugging run:
+            calls and outside of them: ``trace.findings`` then have the op and its line. For a debugging run:
             hookviz runs a function at each op of the calling thread, by a ``TorchFunctionMode``. Values stay as they
             are, and so do hooks and exceptions. What changes: PyTorch's fast path for transformers is off; a warning of
             PyTorch may name a line of hookviz instead of yours; the stack in an op, and in ``loss.backward()``, is a

@@ -8,6 +8,7 @@ import torch
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.autograd.variable_names import validate_names
+from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
@@ -28,7 +29,7 @@ from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.pass_tracker import PassTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.trouble_file import TroubleFile
-from hookviz.trace import TraceData
+from hookviz.trace import StepRow, TraceData
 from hookviz.trace.dropped_passes import NewNumbers
 
 
@@ -106,6 +107,16 @@ class Recording:
             self.followers.tell("rows_may_move", True)
         if self.trouble_file is not None:
             self.trouble_file.write(reason.text)
+
+    def note_exception(self, error: BaseException) -> None:
+        """Record ``error``, which is about to end the recording, unless a step names it already."""
+        if isinstance(error, Exception) and not self.sampler.is_stopped:
+            self.session.guard(self._note_exception, error)
+
+    def _note_exception(self, error: Exception) -> None:
+        if self.session.exceptions.is_new(error):
+            row = StepRow(self.session.last_pass, "exception", error=exception_text(error))
+            self.trace.rows.append(row)
 
     def write_exception(self, error: BaseException) -> None:
         """Write the file of ``on_trouble`` because ``error`` left the block."""

@@ -150,12 +150,12 @@ def _note_missed_call(module: Module) -> None:
     recording = recording_here()
     if recording is not None:
         recording.calls.followed.other_called(module)
-        recording.hook_ledger.unfollowed_call(module)
+        recording.hook_ledger.firings.unfollowed_call(module)
     elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
         for other in tuple(_open_recordings):
             other.missed_calls |= module in other.calls.followed
             if other.hook_ledger.entries:
-                other.guard(other.hook_ledger.unfollowed_call, module)
+                other.guard(other.hook_ledger.firings.unfollowed_call, module)
 
 
 class _CallWatcher:

@@ -71,7 +71,7 @@ SENTENCES: dict[str, str] = {
     ),
     "nan": N_(
         "{on} contains NaN, and so will everything computed from it. Load or initialise it again, "
-        "and look for the step that wrote NaN: trace.troubles finds it in a recorded pass."
+        "and look for the step that wrote NaN: trace.findings.values finds it in a recorded pass."
     ),
     "inf": N_("{on} contains Inf, and no NaN. Unless this is intended, as in a mask, load or initialise it again."),
     "shared_memory": N_(

@@ -72,7 +72,7 @@ def _describe_unwrapped(function: Callable[..., Any]) -> Source:
     if isinstance(inner, functools.partial):
         source = describe_function(inner.func)
         return source._replace(name=f"partial({source.name})")
-    code = _get_code(inner)
+    code = find_code(inner)
     if code is None:
         return Source(_get_function_name(inner), None, None, None, None)
     source = _read_source(code, code.co_filename)._replace(file=shorten_filename(code.co_filename))
@@ -88,7 +88,7 @@ def _get_function_name(function: object) -> str:
     return name if isinstance(name, str) else type(function).__name__
 
 
-def _get_code(function: object) -> CodeType | None:
+def find_code(function: object) -> CodeType | None:
     """Return the code of a function, a method, or the ``__call__`` of an object; None if it is not Python code."""
     for holder in (function, getattr(type(function), "__call__", None)):  # noqa: B004
         code = getattr(holder, "__code__", None)
@@ -146,7 +146,7 @@ def find_definition(function: Callable[..., Any]) -> tuple[Definition | None, li
     ('find_definition', ['Module'])
     """
     try:
-        code = _get_code(_innermost_function(function))
+        code = find_code(_innermost_function(function))
         lines = () if code is None else tuple(linecache.getlines(code.co_filename))
         definition = None if code is None else _find_definition(lines, code)
     except Exception:  # as in describe_function

@@ -86,7 +86,9 @@ class Table(Sequence[RowT], Generic[RowT]):
         for number, line in enumerate(lines):
             text_lines.append("  ".join(pad(line[i], widths[i]) for i in beside).rstrip())
             if number:
-                text_lines += [text for i in below for text in _wrap_below(f"{lines[0][i]}: {line[i]}", width)]
+                text_lines += [
+                    text for i in below if line[i] for text in _wrap_below(f"{lines[0][i]}: {line[i]}", width)
+                ]
         return text_lines
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.nn import Module
 
-from hookviz.analysis.unfired import UnfiredHook
+from hookviz.analysis.hook_counts import HookCount
 from hookviz.api.trace import Trace
 from hookviz.autograd import graph, module_tree
 from hookviz.autograd.torch_internals import DisableTorchFunction
@@ -207,10 +207,10 @@ def _outermost_unreached(name: str, reached: Collection[str]) -> str:
     return ""
 
 
-def _find_silent(registered: Sequence[Hook], trace: Trace) -> list[UnfiredHook]:
+def _find_silent(registered: Sequence[Hook], trace: Trace) -> list[HookCount]:
     """List the hooks among ``registered`` that did not fire."""
     keys = {_key_of(hook) for hook in registered}
-    return [row for row in trace.unfired if not row.fired and _key_of(row.hook) in keys]
+    return [row for row in trace.hooks if not row.fired and _key_of(row.hook) in keys]
 
 
 def _key_of(hook: Hook) -> tuple[Any, ...]:
@@ -219,5 +219,6 @@ def _key_of(hook: Hook) -> tuple[Any, ...]:
     return hook.kind, place, hook.name, hook.file, hook.line
 
 
-def _describe_hook(row: UnfiredHook) -> str:
-    return f"  {describe_hook(row.hook)}\n    {row.sentence} {row.advice}"
+def _describe_hook(row: HookCount) -> str:
+    why = "" if row.finding is None else f"\n    {row.finding.cause} {row.finding.advice}"
+    return f"  {describe_hook(row.hook)}{why}"

@@ -6,11 +6,14 @@ from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
-from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, TensorRow
+from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.unfired_rows import identity_of
+from hookviz.trace.value_rows import get_stored_rows
 
 TableSizes = tuple[int, ...]
+_FREQUENT = frozenset({"seed", "arrive", "compute", "accumulate", "returned", "call", "forward"})
+"""The kinds of most steps: of nodes, gradients and module calls."""
 
 
 class PassHooks(NamedTuple):
@@ -153,7 +156,22 @@ class Lookup:
     @cached_property
     def optimizer_steps(self) -> list[int]:
         """The steps in which an optimizer changed its parameters."""
-        return [step for step, row in enumerate(self._rows) if row.kind == "optimizer_step"]
+        return self.steps_of_kinds("optimizer_step")
+
+    @cached_property
+    def _steps_by_kind(self) -> dict[str, list[int]]:
+        """Kind → its steps, without the frequent kinds: most rows need no call of ours."""
+        stored = enumerate(get_stored_rows(self._rows, 0))
+        rare = [(step, row.kind) for step, row in stored if row.__class__ is StepRow and row.kind not in _FREQUENT]
+        index: dict[str, list[int]] = {}
+        for step, kind in rare:
+            index.setdefault(kind, []).append(step)
+        return index
+
+    def steps_of_kinds(self, *kinds: str) -> list[int]:
+        """Return the steps of some kinds, in order; the frequent kinds are not in this index."""
+        assert _FREQUENT.isdisjoint(kinds)
+        return sorted(step for kind in kinds for step in self._steps_by_kind.get(kind, ()))
 
     @cached_property
     def nodes_by_call(self) -> dict[int, list[int]]:

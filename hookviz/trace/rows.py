@@ -208,6 +208,8 @@ class HookRow(NamedTuple):
     flags: tuple[HookFlag, ...] = ()
     """How a module hook was registered."""
     optimizer: OptimizerIndex | None = None
+    registered_at: SourcePlace | None = None
+    """File and line of the code that registered it, if it did so during the recording."""
 
     @property
     def dict(self) -> tuple[Any, ...]:

@@ -229,7 +229,10 @@ def _say_aliased(step: Step, parts: dict[str, str | None]) -> str:
 def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
     if step.hook is not None:
         return _("{hook} on {on} raised {error}: the pass ends here.").format(**parts)
-    return (_("{on} raised {error}: the pass ends here.") if step.on else _("{error} ended the pass.")).format(**parts)
+    if step.on:
+        return _("{on} raised {error}: the pass ends here.").format(**parts)
+    is_last = step.index == len(step.trace.rows) - 1
+    return (_("{error} ended the recording.") if is_last else _("{error} ended the pass.")).format(**parts)
 
 
 def _say_call(step: Step, parts: dict[str, str | None]) -> str:

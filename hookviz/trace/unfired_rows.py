@@ -44,6 +44,8 @@ class UnfiredRow(NamedTuple):
     """The node at which the gradient of its tensor arrives, if that node belonged to the graph of a pass."""
     call: CallIndex | None = None
     """The module call that made its tensor, if one did."""
+    library: bool = False
+    """Whether its function belongs to an installed package, not to the user's own code."""
     owner: str = ""
     """The class of the module or optimizer that owns it."""
     has_forward: bool = True

@@ -136,10 +136,10 @@ def test_pages_from_a_server_have_no_console_errors(chrome: Browser, address: st
             assert (name, page.errors) == (name, [])  # type: ignore[attr-defined]
 
 
-def test_menu_leads_to_lessons_player_reference_look_up_and_lecturers(open_file: Opener) -> None:
+def test_menu_leads_to_lessons_player_guide_reference_look_up_and_lecturers(open_file: Opener) -> None:
     page = open_file("index")
     menu = page.locator(".sidebar-tree > ul > li > a")
-    assert menu.all_inner_texts() == ["Lessons", "The player", "API", "Look up", "For lecturers"]
+    assert menu.all_inner_texts() == ["Lessons", "The player", "Guide", "API", "Look up", "For lecturers"]
     for entry in menu.all():
         assert entry.is_visible() and (entry.bounding_box() or {"y": 999})["y"] < 720
 
@@ -259,7 +259,7 @@ def test_first_page_has_a_card_with_a_picture_for_students_lecturers_and_enginee
     page = open_file("index", color_scheme=theme)
     cards = page.locator(".person")
     links = [card.locator("a").first.get_attribute("href") for card in cards.all()]
-    assert links == ["notebooks/01_the_graph.html", "lecturers.html", "api/index.html"]
+    assert links == ["notebooks/01_the_graph.html", "lecturers.html", "findings.html"]
     for card in cards.all():
         picture = card.locator("img:visible")
         expect(picture).to_have_count(1)

@@ -185,7 +185,7 @@ def test_text_width(hookviz: Commands) -> None:
     assert max(map(len, hookviz("text", "pass.json", "--width", "72").splitlines())) <= 72
 
 
-# -- findings, unfired, check
+# -- findings, check
 
 
 def save_a_silent_hook() -> None:
@@ -202,13 +202,7 @@ def test_findings(hookviz: Commands) -> None:
     assert "Nothing was found." in hookviz("findings", "pass.json", status=0)
 
 
-def test_unfired(hookviz: Commands) -> None:
-    save_a_silent_hook()
-    assert "Write layer(...) instead." in hookviz("unfired", "silent.json", status=1)
-    assert "Every hook that hookviz knows of fired" in hookviz("unfired", "pass.json", status=0)
-
-
-@pytest.mark.parametrize("command", ["findings", "unfired"])
+@pytest.mark.parametrize("command", ["findings"])
 def test_width_of_a_table(command: str, hookviz: Commands) -> None:
     save_a_silent_hook()
     narrow = hookviz(command, "silent.json", "--width", "60", status=1)
@@ -221,7 +215,7 @@ def test_check(hookviz: Commands) -> None:
 
 
 def test_no_command_accepts_a_file_that_is_no_trace(hookviz: Commands) -> None:
-    for command in ("page", "text", "findings", "unfired"):
+    for command in ("page", "text", "findings"):
         assert "train.py" in hookviz(command, "train.py", status=2)
 
 

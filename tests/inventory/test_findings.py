@@ -16,7 +16,7 @@ def test_hook_that_did_not_fire_is_a_finding() -> None:
     layer.register_forward_hook(watch)
     with hv.record(layer) as trace:
         layer.forward(torch.ones(1)).backward()
-    assert [(finding.kind, finding.severity) for finding in trace.findings] == [("unfired", "warning")]
+    assert [(finding.kind, finding.severity) for finding in trace.findings] == [("bypassed", "warning")]
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -25,7 +25,7 @@ def test_hook_that_fires_early_is_a_finding() -> None:
     layer.register_full_backward_hook(watch)
     with hv.record(layer) as trace:
         layer(torch.ones(1)).backward()
-    assert [(finding.kind, finding.severity) for finding in trace.findings] == [("odd_hook", "remark")]
+    assert [(finding.kind, finding.severity) for finding in trace.findings] == [("early", "remark")]
 
 
 def test_parameters_of_an_optimizer_that_no_gradient_reaches_are_a_finding() -> None:
@@ -37,3 +37,110 @@ def test_parameters_of_an_optimizer_that_no_gradient_reaches_are_a_finding() -> 
             used(torch.ones(1)).backward()
             sgd.step()
     assert [finding.kind for finding in trace.findings] == ["unreached"]
+
+
+def test_gradients_that_are_cleared_before_the_step_are_a_finding() -> None:
+    layer = nn.Linear(1, 1)
+    sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
+    with hv.record(layer) as trace:
+        for _ in range(2):
+            layer(torch.ones(1)).backward()
+            sgd.zero_grad()
+            sgd.step()
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity, finding.about) == ("cleared", "warning", "training")
+
+
+def test_edit_in_place_that_changes_another_gradient_is_a_finding() -> None:
+    a = torch.tensor(2.0, requires_grad=True)
+    c, d = a * 3, torch.tensor(4.0, requires_grad=True)
+
+    def edit(grad: torch.Tensor) -> None:
+        grad *= 100
+
+    d.register_hook(edit)
+    with hv.record() as trace:
+        (c + d).backward()
+    [finding] = trace.findings.hooks
+    assert (finding.kind, finding.severity, finding.step) == ("edited_in_place", "warning", 3)
+    assert finding.line == edit.__code__.co_firstlineno and finding.line_role == "hook"
+    assert finding.sentence == "edit on d edits the gradient in place, and this changes the gradient of c, too."
+    assert "that of c changed from 1 to 100 (step 6)" in finding.cause
+
+
+def test_hooks_that_pile_up_are_a_finding() -> None:
+    model = nn.Sequential(nn.Linear(1, 1), nn.ReLU(), nn.Linear(1, 1))
+
+    def keep(*_: object) -> None:
+        """Keep nothing."""
+
+    with hv.record(model) as trace:
+        for _ in range(6):
+            model[2].register_forward_hook(keep)
+            model(torch.ones(1)).sum().backward()
+    [finding] = trace.findings.hooks
+    assert (finding.kind, finding.severity, finding.line_role) == ("repeated", "warning", "registered")
+    assert finding.sentence == "keep on model.2 fired 21 times in 6 passes."
+    assert "It is registered 6 times on model.2" in finding.cause
+
+
+def test_two_hooks_from_the_start_and_one_that_is_removed_are_no_finding() -> None:
+    layer = nn.Linear(1, 1)
+
+    def keep(*_: object) -> None:
+        """Keep nothing."""
+
+    layer.register_forward_hook(keep)
+    layer.register_forward_hook(keep)
+    with hv.record(layer) as trace:
+        for _ in range(4):
+            with layer.register_forward_hook(keep):
+                layer(torch.ones(1)).sum().backward()
+    assert list(trace.findings) == []
+
+
+def test_exception_in_a_hook_is_the_first_finding() -> None:
+    layer = nn.Linear(1, 1)
+
+    def fail(grad: torch.Tensor) -> None:
+        raise KeyError("missing")
+
+    layer.weight.register_hook(fail)
+    layer.bias.register_hook(lambda grad: None)
+    with pytest.raises(KeyError), hv.record(layer) as trace:
+        layer(torch.ones(1)).backward()
+    finding = trace.findings[0]
+    assert (finding.kind, finding.severity, finding.about) == ("exception", "error", "hook")
+    assert finding.line == fail.__code__.co_firstlineno and "KeyError: 'missing'" in finding.sentence
+    assert not any(other.kind.startswith("raised") for other in trace.findings)
+
+
+def test_exception_that_the_program_catches_is_a_remark() -> None:
+    class Stop(Exception):
+        """Ends a forward early."""
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    with hv.record(net) as trace:
+        handle = net[0].register_forward_hook(stop)
+        with pytest.raises(Stop):
+            net(torch.ones(1))
+        handle.remove()
+        net(torch.ones(1)).backward()
+    assert [(finding.kind, finding.severity) for finding in trace.findings] == [("exception", "remark")]
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
+def test_legacy_hook_that_misses_an_input_is_a_finding() -> None:
+    class Multiply(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+            return (a * b) * c
+
+    net = Multiply()
+    net.register_backward_hook(watch)
+    with hv.record(net) as trace:
+        net(*(torch.tensor(float(n), requires_grad=True) for n in (2, 3, 4))).backward()
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity) == ("legacy", "warning")

@@ -15,8 +15,8 @@ import pytest
 import hookviz as hv
 import hookviz.testing
 from hookviz.analysis.findings import finding
-from hookviz.analysis.missing_gradients.places import CUTS
-from hookviz.analysis.unfired import cause_texts
+from hookviz.analysis.findings.hooks import cause_texts
+from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.command_line.entry_point import build_parser
 from hookviz.static_checks import finding_texts
 from hookviz.trace import KINDS
@@ -36,15 +36,15 @@ def read(path: str) -> str:
 # -- what the code has, by the kind of promise
 
 
-def list_first_column(head: str) -> set[str]:
-    """Return the first column of the table of the README with this head, without marks of code."""
-    table = read("README.md").partition(f"\n{head}\n")[2].partition("\n\n")[0]
+def list_first_column(page: str, head: str) -> set[str]:
+    """Return the first column of the table of a page of the site with this head, without marks of code."""
+    table = read(f"site/{page}.md").partition(f"\n{head}\n")[2].partition("\n\n")[0]
     cells = [line.removeprefix("| ").partition(" | ")[0] for line in table.splitlines()[1:]]
     return {cell.replace("`", "") for cell in cells}
 
 
 def list_environments() -> set[str]:
-    cells = list_first_column("| environment | what was run | what was not tried |")
+    cells = list_first_column("sharing", "| environment | what was run | what was not tried |")
     return {re.sub(r" \d[\d.]+", "", cell) for cell in cells}
 
 
@@ -82,8 +82,8 @@ def list_extras() -> set[str]:
 
 
 IN_CODE: dict[str, Callable[[], set[str]]] = {
-    "readme_row": lambda: list_first_column("| you write | you get |"),
-    "exit_status": lambda: list_first_column("| command | exit status |"),
+    "readme_row": lambda: list_first_column("guide", "| you write | you get |"),
+    "exit_status": lambda: list_first_column("command_line", "| command | exit status |"),
     "environment": list_environments,
     "manual_section": lambda: set(re.findall(r"(?m)^## (.+)$", read("site/player.md"))),
     "public_name": list_public_names,
@@ -94,7 +94,7 @@ IN_CODE: dict[str, Callable[[], set[str]]] = {
     "step_kind": lambda: set(KINDS),
     "registration": list_registrations,
     "cause": lambda: set(cause_texts.ADVICE),
-    "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused"} - {"grad"},
+    "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused", "frozen", "no_pass"} - {"grad"},
     "finding": lambda: set(finding._KIND_NAMES),
     "doctor_rule": lambda: set(finding_texts.KIND_NAMES),
     "make_target": list_make_targets,

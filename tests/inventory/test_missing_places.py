@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
+from tests.missing import missing_gradients
 
 
 def two_layers() -> tuple[nn.Module, nn.Module]:
@@ -54,7 +55,27 @@ def op_between_two_layers_cuts() -> hv.Trace:
     return trace
 
 
+def layer_is_frozen_while_it_runs() -> hv.Trace:
+    encoder, head = two_layers()
+    encoder.requires_grad_(False)
+    with hv.record(encoder, head) as trace:
+        loss = head(encoder(torch.ones(2))).sum()
+        encoder.requires_grad_(True)
+        loss.backward()
+    return trace
+
+
+def layer_is_called_after_the_last_pass() -> hv.Trace:
+    first, second = two_layers()
+    with hv.record(first, second) as trace:
+        first(torch.ones(2)).sum().backward()
+        second(torch.ones(2))
+    return trace
+
+
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "frozen": layer_is_frozen_while_it_runs,
+    "no_pass": layer_is_called_after_the_last_pass,
     "inference": encoder_runs_in_inference_mode,
     "checkpoint": reentrant_checkpoint_gets_an_input_without_a_gradient,
     "within": forward_cuts_after_an_inner_call,
@@ -65,6 +86,6 @@ PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
 @pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 @pytest.mark.parametrize("place", PROGRAMS)
 def test_place_is_where_the_program_cuts_the_graph(place: str) -> None:
-    rows = list(PROGRAMS[place]().missing_gradients)
+    rows = missing_gradients(PROGRAMS[place]())
     assert [row.place for row in rows] == [place]
     assert rows[0].parameters[0].endswith("weight")

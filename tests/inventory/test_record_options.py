@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
+from tests.missing import missing_gradients
 
 
 def train(passes: int = 1, **options: object) -> hv.Trace:
@@ -83,5 +84,5 @@ def test_line_that_cuts_the_graph_is_named() -> None:
     with hv.record(encoder, head, cuts=True) as trace:
         features = encoder(torch.ones(2)).detach()
         head(features).sum().backward()
-    [row] = trace.missing_gradients
+    [row] = missing_gradients(trace)
     assert row.place == "op" and "detach()" in row.sentence and row.line is not None

@@ -139,9 +139,9 @@ FAULTY_NETWORKS: dict[str, Callable[[], hv.Trace]] = {
 
 def print_findings(name: str, trace: hv.Trace) -> Counter[str]:
     """Print the findings of one trace, and return their number for each severity."""
-    for row in trace.troubles:
-        print(f"| {name} | {row.severity} | {row.kind} | {row.sentence} |", flush=True)
-    return Counter(row.severity for row in trace.troubles)
+    for row in trace.findings.values:
+        print(f"| {name} | {row.severity} | {row.kind} | {row.text} |", flush=True)
+    return Counter(row.severity for row in trace.findings.values)
 
 
 def main(names: list[str]) -> None:

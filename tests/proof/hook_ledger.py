@@ -12,6 +12,8 @@ from typing import Any
 from torch import Tensor
 from torch.autograd.graph import Node, get_gradient_edge
 
+from tests.reasons import reasons
+
 MODULE_PLACES = ("forward_pre", "forward", "backward_pre", "backward")
 
 
@@ -164,7 +166,7 @@ def check_unfired(ledger: HookLedger) -> None:
 
 def _check_window(ledger: HookLedger, window: Window) -> None:
     entries = {entry.name: entry for entry in ledger.hooks}
-    rows = list(window.trace.unfired)
+    rows = list(reasons(window.trace))
     silent = [row.name for row in rows if not row.fired]
     assert len(set(silent)) == len(silent), f"listed twice: {silent}"
     wrong = [entries[name] for name in silent if window.fired[name]]

@@ -480,7 +480,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: repr(trace),
         lambda: [(step.sentence, make_title(step), step.scale, repr(step)) for step in trace.steps],
         lambda: (repr(trace.firings), trace.firings._repr_html_()),
-        lambda: (repr(trace.troubles), trace.troubles._repr_html_()),
+        lambda: (repr(trace.findings.values), trace.findings.values._repr_html_()),
         lambda: (str(trace), trace.text(width=80), trace.to_records()),
         lambda: (repr(trace.findings), trace.findings._repr_html_()),
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],

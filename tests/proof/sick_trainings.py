@@ -358,7 +358,7 @@ def is_found(trace: hv.Trace, fault: Fault) -> bool:
     """Whether a trace has the finding of a fault, at the right place and the right line."""
     for finding in trace.findings:
         is_right = finding.kind == fault.kind and finding.severity in fault.severities
-        if is_right and all(part in finding.sentence for part in fault.parts) and _has_code(finding, fault.code):
+        if is_right and all(part in finding.text for part in fault.parts) and _has_code(finding, fault.code):
             return True
     return False
 
@@ -380,7 +380,7 @@ def main() -> None:
         print(f"{'found ' if is_found(trace, fault) else 'MISSED'}  {name}")
         for finding in trace.findings:
             place = f"step {finding.step}, line {finding.line} {finding.when}"
-            print(f"        {finding.severity} {finding.kind} ({place}): {finding.sentence}")
+            print(f"        {finding.severity} {finding.kind} ({place}): {finding.text}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from torch import nn
 
 import hookviz as hv
+from tests.missing import missing_gradients
 from tests.proof.compare import same
 from tests.proof.cut_programs import PROGRAMS, Outcome, Program, Recorder
 from tests.proof.nets import NetProgram, net_strategy, run_net
@@ -40,7 +41,7 @@ def test_the_marked_lines_are_named_and_no_others(program: Program) -> None:
     trace, _ = run(program, record_cuts)
     assert trace is not None
     lines = marked_lines(program)
-    rows = {name: row for row in trace.missing_gradients for name in row.parameters}
+    rows = {name: row for row in missing_gradients(trace) for name in row.parameters}
     named = [name for expected in program.parameters for name in rows if name.endswith(expected)]
     assert len(named) == len(program.parameters) and bool(rows) == bool(named)
     for name in named:
@@ -82,7 +83,7 @@ def test_training_of_a_transformer_stays_bit_for_bit() -> None:
     _, plain = train_encoder(lambda *_: nullcontext())
     trace, followed = train_encoder(record_cuts)
     assert all(torch.equal(value, before) for value, before in zip(followed, plain, strict=True))
-    assert trace is not None and list(trace.missing_gradients) == []
+    assert trace is not None and list(missing_gradients(trace)) == []
 
 
 def without_locations(report: Any) -> Any:

@@ -20,7 +20,7 @@ def record_and_show(loss, *models):
         (loss() if models else loss).backward()
     bundle = trace._repr_mimebundle_()
     pictures = [trace.figure(step)._repr_mimebundle_() for step in (0, len(trace.steps) - 1)]
-    views = [trace.troubles, trace.firings, trace.player(), quiz(trace), hv.hooks(*(models or [loss]))]
+    views = [trace.findings.values, trace.firings, trace.player(), quiz(trace), hv.hooks(*(models or [loss]))]
     print(len(trace.steps), sorted(bundle), all(map(repr, views)))
     return trace
 """

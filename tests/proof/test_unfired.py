@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from hookviz import Trace
-from hookviz.analysis.unfired.cause_texts import ADVICE
+from hookviz.analysis.findings.hooks.cause_texts import ADVICE
 from tests.proof import unfired_programs
 from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
+from tests.reasons import reasons
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_cause_is_the_one_in_the_program(program: Program) -> None:
     trace = program.run()
-    rows = [row for row in trace.unfired if row.name == "lost"]
+    rows = [row for row in reasons(trace) if row.name == "lost"]
     expected = (program.cause, program.on, program.is_proven)
     if program.cause == "undefined.grad" and torch.__version__ < "2.8":
         # Torch 2.6 calls no post-accumulate hook where no gradient arrived, and its hook never fired.
@@ -27,7 +28,7 @@ def test_cause_is_the_one_in_the_program(program: Program) -> None:
 @pytest.mark.parametrize("run", FIRING, ids=lambda run: run.__name__)
 def test_hook_that_fires_is_not_listed(run: Callable[[], Trace]) -> None:
     trace = run()
-    assert list(trace.unfired) == []
+    assert list(reasons(trace)) == []
     assert trace._data.unfired_rows == []
 
 
@@ -35,15 +36,15 @@ def test_weight_norm_is_explained_with_the_names_of_the_weight_and_its_parameter
     parametrized = unfired_programs.weight_is_computed_by_the_parametrization_of_weight_norm
     hooked = unfired_programs.weight_is_computed_by_the_hook_of_weight_norm
     for program, parameter in ((parametrized, "parametrizations.weight.original1"), (hooked, "weight_v")):
-        [row] = program().unfired
+        [row] = reasons(program())
         assert row.sentence.startswith("weight_norm computes net.a.weight anew")
         assert row.advice == f"Register the hook on net.a.{parameter}."
 
 
-def test_readme_explains_every_cause() -> None:
-    """README explains each cause that has a text, and no other."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("<summary><b>All causes</b>")[2].partition("</details>")[0]
+def test_page_on_findings_explains_every_cause() -> None:
+    """The page explains each cause that has a text, and no other."""
+    page = (Path(__file__).parents[2] / "site" / "findings.md").read_text(encoding="utf-8")
+    table = page.partition("\n## All causes\n")[2].partition("\n## ")[0]
     cells = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
     named = [cause for cell in cells for cause in re.findall(r"`([^`]+)`", cell)]
     causes = set(ADVICE)

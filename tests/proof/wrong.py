@@ -12,6 +12,7 @@ from torch.autograd import graph as autograd_graph
 from torch.autograd.graph import Node, get_gradient_edge
 
 import hookviz as hv
+from hookviz.recorder.followers.hook_firings import HookFirings
 from hookviz.recorder.followers.hook_ledger import HookLedger
 
 Engine = Callable[..., Any]
@@ -243,7 +244,7 @@ def see_frozen_tensor(ledger: HookLedger, entry: Any, tensor: torch.Tensor, star
 WRONG_ABOUT_SILENCE: dict[str, Callable[..., AbstractContextManager[hv.Trace]]] = {
     "forgets removed hooks": recording_with(HookLedger, "removed", do_nothing),
     "forgets hooks on tensors without a name": recording_with(HookLedger, "tensor_hook_added", do_nothing),
-    "calls hooks silent that fired": recording_with(HookLedger, "note_firings", do_nothing),
+    "calls hooks silent that fired": recording_with(HookFirings, "note_all", do_nothing),
     "takes every tensor for frozen": recording_with(HookLedger, "_see", see_frozen_tensor),
 }
 """Fault → a recorder with that fault, which must say something wrong about a hook that did not fire, or did."""

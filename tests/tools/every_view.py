@@ -45,7 +45,7 @@ def every_view(path: Path) -> dict[str, Any]:
         "notes": trace.notes,
         "steps": [(step.sentence, step.scale, step.effect) for step in trace.steps],
         "firings": [repr(trace.firings), trace.firings._repr_html_()],
-        "troubles": [repr(trace.troubles), trace.troubles._repr_html_()],
+        "troubles": [repr(trace.findings.values), trace.findings.values._repr_html_()],
         "findings": [repr(trace.findings), trace.findings._repr_html_()],
         "why": [[_reason(reason) for reason in trace.why(step)] for step in steps],
         "quiz": [(asked.text, asked.choices, repr(questions.check(asked.number, 1))) for asked in questions],

@@ -17,7 +17,7 @@ from hookviz.analysis.formulas.reasons import _MISSING_VALUES
 from hookviz.autograd.torch_internals import TESTED
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "site" / "installing.md").read_text(encoding="utf-8")
 
 
 def test_the_oldest_release_is_the_one_that_pyproject_declares() -> None:
@@ -33,13 +33,13 @@ def test_the_workflow_tries_the_same_releases() -> None:
     assert [version.removesuffix(".0") for version in tried] == [*noxfile.RELEASES]
 
 
-def test_the_readme_has_a_row_for_each_release_and_quotes_the_screen() -> None:
+def test_the_page_on_installing_has_a_row_for_each_release_and_quotes_the_screen() -> None:
     first, last = TESTED
-    assert f"supports {first} to {last}," in README
+    assert f"supports {first} to {last}," in PAGE
     *releases, newest = noxfile.RELEASES
-    assert newest == "newest" and f"| {last}." in README
-    assert all(f"| {release}." in README for release in releases)
-    assert re.search(r'the player says "(.+?)"', README)[1] in _MISSING_VALUES["torch"]  # type: ignore[index]
+    assert newest == "newest" and f"| {last}." in PAGE
+    assert all(f"| {release}." in PAGE for release in releases)
+    assert re.search(r'the player says "(.+?)"', PAGE)[1] in _MISSING_VALUES["torch"]  # type: ignore[index]
 
 
 def test_sessions_that_make_calls_exist() -> None:

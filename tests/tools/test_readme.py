@@ -1,5 +1,7 @@
-"""The commands, names, keys, numbers and versions in the README and in the player's manual are correct."""
+"""The commands, names, keys, numbers and versions in the README and on the pages of the site are correct."""
 
+import argparse
+import doctest
 import re
 import tomllib
 from pathlib import Path
@@ -9,9 +11,14 @@ import pytest
 import torch
 
 import hookviz as hv
+import hookviz.course
+import hookviz.testing
+from hookviz.analysis.findings import finding
 from hookviz.analysis.formulas import derivatives
 from hookviz.analysis.questions import grading
 from hookviz.autograd import graph, tensor_statistics
+from hookviz.autograd.torch_internals import TESTED
+from hookviz.command_line.entry_point import build_parser
 from hookviz.course import quiz
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.player.bundles import read_bundle
@@ -28,13 +35,15 @@ from hookviz.support.messages import languages
 from hookviz.what_if import combinations
 from noxfile import CLASSIC
 from tests.course.test_notebooks import LESSONS
+from tests.unit.test_public_names import DESCRIBED
 from tools.lesson_pages import read_facts
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-README_ON_ONE_LINE = " ".join(README.split())
-MANUAL = (ROOT / "site" / "player.md").read_text(encoding="utf-8")
-MANUAL_ON_ONE_LINE = " ".join(MANUAL.split())
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "site").glob("*.md"))}
+ON_ONE_LINE = {name: " ".join(page.split()) for name, page in PAGES.items()}
+MANUAL = PAGES["player"]
+MANUAL_ON_ONE_LINE = ON_ONE_LINE["player"]
 PYTHON: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
 PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
 
@@ -67,11 +76,44 @@ def test_make_targets_and_variables_in_the_readme_exist() -> None:
     assert f"$({languages.VARIABLE})" in makefile
 
 
-def test_names_of_the_api_in_the_readme_exist() -> None:
-    assert [name for name in re.findall(r"\bhv\.(\w+)", README) if not hasattr(hv, name)] == []
-    assert [name for name in re.findall(r"\btrace\.(\w+)\(", README) if not hasattr(hv.Trace, name)] == []
+@pytest.mark.parametrize("page", ["README", *PAGES])
+def test_names_of_the_api_on_a_page_exist(page: str) -> None:
+    text = README if page == "README" else PAGES[page]
+    assert [name for name in re.findall(r"\bhv\.(\w+)", text) if not hasattr(hv, name)] == []
+    assert [name for name in re.findall(r"`trace\.(\w+)", text) if not hasattr(hv.Trace, name)] == []
+
+
+def test_traits_of_the_widget_in_the_manual_exist() -> None:
     traits = re.search(r"has the traits (.+?); each", MANUAL_ON_ONE_LINE)
     assert traits and set(re.findall(r"`(\w+)`", traits[1])) <= set(Player.class_trait_names(sync=True))
+
+
+def test_all_names_stand_on_one_screen_of_the_readme() -> None:
+    screen = README.partition("## All names on one screen\n")[2].partition("\n## ")[0]
+    named = {name for code in re.findall(r"`([^`]+)`", screen) for name in (code, *re.findall(r"\w+$", code))}
+    [commands] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    public = {*hv.__all__, *hookviz.course.__all__, *hookviz.testing.__all__, *DESCRIBED.split(), *commands.choices}
+    assert public - named == set()
+
+
+def test_readme_is_short_enough_to_be_read() -> None:
+    assert 1_100 <= len(README.split()) <= 1_300
+
+
+@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if ">>> " in text])
+def test_examples_on_a_page_are_right(page: str) -> None:
+    """Those in the README run as doctests of pytest."""
+    path, flags = ROOT / "site" / f"{page}.md", doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    found = doctest.testfile(str(path), module_relative=False, optionflags=flags, encoding="utf-8")
+    assert found.attempted and not found.failed
+
+
+def test_page_on_findings_explains_every_kind() -> None:
+    """The causes for which a hook did not fire have a table of their own: tests/proof/test_unfired.py."""
+    table = PAGES["findings"].partition("\n## All kinds\n")[2].partition("\n## ")[0]
+    cells = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
+    named = [kind for cell in cells for kind in re.findall(r"`([^`]+)`", cell)]
+    assert sorted(named) == sorted(finding._KIND_NAMES)
 
 
 def read_keys(page: str) -> set[str]:
@@ -82,37 +124,39 @@ def read_keys(page: str) -> set[str]:
     return {key for row in rows for key in row.replace("·", " ").split()}
 
 
-def test_keys_in_the_manual_match_the_key_list_of_the_player_and_the_readme_has_some_of_them() -> None:
+def test_keys_in_the_manual_match_the_key_list_of_the_player() -> None:
     listed = [keys for name, keys in screen_labels().items() if name.startswith("keys_")]
     assert read_keys(MANUAL) == set(" ".join(listed).split())
-    assert read_keys(README) < read_keys(MANUAL)
 
 
 def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
     formula, index = ten_lines.why(7)[0].text, 7
     assert (
         f"`trace.why({index})` | why a gradient is what it is: PyTorch's formula with the saved values, `{formula}`"
-        in README_ON_ONE_LINE
+        in ON_ONE_LINE["guide"]
     )
     assert quiz(ten_lines).check(1, 6).right
-    assert "smaller than 130 KB, and with both languages smaller than 150 KB" in README_ON_ONE_LINE
+    assert "smaller than 130 KB, and with both languages smaller than 150 KB" in ON_ONE_LINE["sharing"]
     both = make_editions(lambda: TraceContent(ten_lines._data).full_content(), ["en", "zh"])
     assert len(page(ten_lines._data).encode()) < 130_000 < len(render_page(both).encode()) < 150_000
     bytes_of_assets = len(pack(read_bundle("page.js"))) + len(read_bundle("player.css").encode())
-    assert "its script and style are about 95 KB of it" in README_ON_ONE_LINE and 90_000 < bytes_of_assets < 100_000
+    assert "its script and style are about 95 KB of it" in ON_ONE_LINE["promises"]
+    assert 90_000 < bytes_of_assets < 100_000
 
 
-def test_numbers_in_the_readme_match_the_constants_of_the_code() -> None:
+def test_numbers_on_the_pages_match_the_constants_of_the_code() -> None:
     total = programs_per_run("test_programs.py") + programs_per_run("test_nets.py")
+    assert f"Python {PYTHON.removeprefix('>=')} or newer, and PyTorch {TESTED[0]} or newer" in " ".join(README.split())
+    assert f"over {total:,} generated programs" in README
+    assert f"Python {PYTHON.removeprefix('>=')} or newer, make and 3 GB of disk" in ON_ONE_LINE["installing"]
     for sentence in (
-        f"Python {PYTHON.removeprefix('>=')} or newer, make and 3 GB of disk",
         f"{total:,} generated programs, {programs_per_run('test_nets.py'):,} of them networks",
         f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"if a tensor has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
         f"if the graph has more than {pass_observer.SMALL_GRAPH} nodes",
         f"would keep more than {saved_tensors.MAX_SAVED_NUMBERS:,} numbers for formulas",
     ):
-        assert sentence in README_ON_ONE_LINE, sentence
+        assert sentence in ON_ONE_LINE["promises"], sentence
 
 
 def test_numbers_in_the_manual_match_the_constants_of_the_code() -> None:
@@ -122,15 +166,15 @@ def test_numbers_in_the_manual_match_the_constants_of_the_code() -> None:
     assert "within a thousandth" in MANUAL_ON_ONE_LINE and grading.TOLERANCE == 1 / 1000
 
 
-def test_readme_states_the_number_of_formulas() -> None:
+def test_page_of_promises_states_the_number_of_formulas() -> None:
     entries = [row["entry"] for row in derivatives.load_formulas().values()]
     from_torch = len(entries) - entries.count(None)
-    assert f"formulas for {len(entries)} kinds of node" in README_ON_ONE_LINE
-    assert f"{from_torch} of them are read from entries in PyTorch's" in README_ON_ONE_LINE
+    assert f"formulas for {len(entries)} kinds of node" in ON_ONE_LINE["promises"]
+    assert f"{from_torch} of them are read from entries in PyTorch's" in ON_ONE_LINE["promises"]
 
 
-def test_versions_in_the_readme_match_the_constraints() -> None:
-    environments = re.search(r"\| environment \|.+?\n\n", README, re.DOTALL)
+def test_versions_of_environments_match_the_constraints() -> None:
+    environments = re.search(r"\| environment \|.+?\n\n", PAGES["sharing"], re.DOTALL)
     assert environments
     versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", environments[0]))
     classic = dict(requirement.split("==") for requirement in CLASSIC)
@@ -138,9 +182,10 @@ def test_versions_in_the_readme_match_the_constraints() -> None:
     assert versions == expected | {classic[name] for name in ("nbclassic", "ipywidgets")}
 
 
-def test_lesson_table_of_the_readme_is_complete() -> None:
-    rows = re.findall(r"(?m)^\| \[(\d\d .+?)\]\(notebooks/(.+?)\) \|", README)
-    assert rows == [(read_facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
+def test_readme_links_to_each_lesson_and_the_page_of_lessons_says_what_it_shows() -> None:
+    links = re.findall(r"\[(\d\d .+?)\]\(notebooks/(.+?)\)", README)
+    rows = re.findall(r"(?m)^\| \[(\d\d .+?)\]\(notebooks/(.+?)\) \|", PAGES["lessons"])
+    assert links == rows == [(read_facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
 
 
 def test_limits_of_large_traces_in_the_manual_match_the_code() -> None:

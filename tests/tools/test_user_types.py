@@ -23,7 +23,7 @@ reveal_type(step.before)
 reveal_type(step.effect)
 reveal_type(step.hook)
 reveal_type(trace.firings[0].on)
-reveal_type(trace.troubles[0].step)
+reveal_type(trace.findings.values[0].step)
 if isinstance(step.after, hookviz.Value):
     reveal_type(step.after.norm)
 if step.kind == "tensor_hok":

@@ -1,4 +1,4 @@
-"""Traces load, display and save without torch, with only the packages that the README names."""
+"""Traces load, display and save without torch, with only the packages that the site's page on installing names."""
 
 import importlib.metadata
 import json
@@ -26,7 +26,8 @@ from tests.tools.every_view import every_view
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("### Without PyTorch")[2].partition("\n## ")[0]
+PAGE = (ROOT / "site" / "installing.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## Without PyTorch")[2].partition("\n## ")[0]
 (INSTALL_ARGUMENTS,) = re.findall(r"^pip install (?!--)(.+)$", SECTION, re.MULTILINE)
 PLAIN_REQUIREMENTS = shlex.split(INSTALL_ARGUMENTS)
 WIDGET_REQUIREMENTS = re.findall(r'`"([^"]+)"`', SECTION)
@@ -126,7 +127,7 @@ def saved_traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / f"{name}.json" for name in TRACES]
 
 
-def test_readme_lists_all_dependencies_except_torch() -> None:
+def test_the_page_on_installing_lists_all_dependencies_except_torch() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert sorted([*PLAIN_REQUIREMENTS, *WIDGET_REQUIREMENTS, "torch>=2.6"]) == sorted(project["dependencies"])
 

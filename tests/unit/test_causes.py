@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.analysis.findings.torchless_numbers import LARGEST, broadcast_pairs, largest_number, rows_along
+from hookviz.analysis.findings.values.torchless_numbers import LARGEST, broadcast_pairs, largest_number, rows_along
 from hookviz.trace.values import Value
 from tests.requirements import needs_saved_tensors
 from tests.unit.test_findings import mlp, only_finding, record_backward, record_training
@@ -102,7 +102,7 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_cause_of_nan_or_inf_follows_from_the_numbers(name: str) -> None:
     function, numbers, sentence = CAUSES[name]
-    assert record_function(function, numbers).troubles[0].sentence == f"net (Does) returns {sentence}"
+    assert record_function(function, numbers).findings.values[0].sentence == f"net (Does) returns {sentence}"
 
 
 @pytest.mark.parametrize("size", [4, 40])
@@ -142,7 +142,7 @@ def test_an_optimizer_is_not_blamed_for_changes_in_unrecorded_passes() -> None:
             sgd.zero_grad()
             net(x).square().mean().backward()
             sgd.step()
-    assert trace.troubles[0].sentence == (
+    assert trace.findings.values[0].sentence == (
         "net.0 (call 2) (Linear) returns NaN: its parameter net.0.weight held it before backward began, but not "
         "when the previous recorded pass began. In between, passes ran that were not recorded: record(every=10) "
         "records one of 10."
@@ -155,7 +155,7 @@ def test_a_parameter_changed_without_an_optimizer_step_is_reported() -> None:
         for _ in range(2):
             net(x).square().mean().backward()
             set_weight_to_nan(net)
-    assert trace.troubles[0].sentence.endswith("the change itself was not recorded.")
+    assert trace.findings.values[0].sentence.endswith("the change itself was not recorded.")
 
 
 # -- severity
@@ -190,13 +190,13 @@ def test_inf_before_a_softmax_is_a_remark() -> None:
     x = torch.tensor([[-1.0, 1.0, 2.0]], requires_grad=True)
     with hv.record(net) as trace:
         net(x).softmax(-1)[0, 1].backward()
-    finding = trace.troubles[0]
+    finding = trace.findings.values[0]
     assert any(step.after.inf for step in trace.steps if step.kind == "forward")
     assert (finding.kind, finding.severity) == ("inf", "remark")
     inner = nn.Sequential(net, nn.Softmax(-1))
     with hv.record(inner) as trace:
         inner(x)[0, 1].backward()
-    finding = trace.troubles[0]
+    finding = trace.findings.values[0]
     assert (finding.kind, finding.severity) == ("inf", "remark") and "reaches no gradient of a leaf" in finding.sentence
 
 
@@ -205,7 +205,7 @@ def test_a_mask_is_not_blamed_for_nan_that_arises_elsewhere() -> None:
     x = torch.tensor([[-1.0, 1.0, 2.0]], requires_grad=True)
     with hv.record(net) as trace:
         (net(x).softmax(-1)[0, 1] + (x * 0).sqrt().sum()).backward()
-    worst, *others = trace.troubles
+    worst, *others = trace.findings.values
     assert (worst.severity, trace.steps[worst.step].kind) == ("error", "compute") and "SqrtBackward0" in worst.sentence
     assert all(other.severity == "remark" for other in others)
 
@@ -256,7 +256,7 @@ def two_optimizers(*spoil: Callable[[nn.Sequential], Any], lr: float) -> tuple[h
 
 def test_with_several_optimizers_none_is_blamed_for_a_nan_parameter() -> None:
     trace, steps = two_optimizers(lambda net: net[1].weight.grad.fill_(math.nan), lr=0.1)
-    assert trace.troubles[0].sentence == (
+    assert trace.findings.values[0].sentence == (
         "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held it before backward began, but not "
         f"when the previous recorded pass began. In between, several optimizers took their steps: {steps}. The "
         "trace does not show which of them holds net.1.weight, and something that was not recorded may have "

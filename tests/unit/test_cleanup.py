@@ -103,7 +103,7 @@ def test_a_trace_with_keep_holds_no_device_tensors(monkeypatch: pytest.MonkeyPat
         for _ in range(9):
             net(torch.randn(2, 3))
     assert not any(isinstance(row, deferred_values.DeferredRow) for row in trace._data.values)
-    assert trace.troubles is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
+    assert trace.findings.values is not None and "hv-" in trace._repr_mimebundle_()["text/html"]
 
 
 def test_a_failed_device_read_does_not_hide_the_users_exception(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The commands ``text``, ``findings``, ``unfired`` and ``run``: what they print, write and return."""
+"""The commands ``text``, ``findings`` and ``run``: what they print, write and return."""
 
 import io
 import os
@@ -158,22 +158,6 @@ def test_findings_returns_whether_there_is_a_warning_or_an_error(
     assert capsys.readouterr().out == repr(trace.findings) + "\n"
 
 
-def test_unfired_says_why_a_hook_did_not_fire_and_returns_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    net = torch.nn.Sequential(torch.nn.Linear(1, 1))
-    net[0].register_forward_hook(print)
-    with hv.record(net) as trace:
-        net[0].forward(torch.ones(1)).backward()
-    trace.save(tmp_path / "silent.json")
-    assert main(["unfired", str(tmp_path / "silent.json"), "--width", "80"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert "print  net.0  forward hook  0      Write net.0(...) instead." in lines and max(map(len, lines)) <= 80
-    assert "the code calls net.0.forward(...) directly" in " ".join(map(str.strip, lines))
-    recorded().save(tmp_path / "fired.json")
-    capsys.readouterr()
-    assert main(["unfired", str(tmp_path / "fired.json")]) == 0
-    assert capsys.readouterr().out.startswith("Every hook that hookviz knows of fired (")
-
-
 @pytest.mark.parametrize("width", ["39", "wide"])
 def test_table_is_not_made_narrower_than_its_text_allows(width: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
@@ -235,7 +219,10 @@ def test_run_saves_and_returns_the_status_of_a_script_that_ends_early(
     assert main(["run", "--record", "pass.json", write_script(more)]) == status
     error = capsys.readouterr().err
     assert message in error and "hookviz/" not in error and "runpy" not in error
-    assert len(hv.load(tmp_path / "pass.json").steps) == 11
+    trace = hv.load(tmp_path / "pass.json")
+    named = [finding.sentence for finding in trace.findings if finding.kind == "exception"]
+    assert len(trace.steps) == 11 + len(named)
+    assert named == ([f"{message} ended the recording."] if "Error" in message else [])
 
 
 @needs_saved_tensors

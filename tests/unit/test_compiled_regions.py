@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
+from tests.reasons import reasons
 from tests.requirements import needs_threads_that_compile
 from tests.waiting import PATIENCE
 
@@ -92,7 +93,7 @@ def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> 
     assert hook_calls == ["forward", "weight"] and [one.on for one in trace.firings] == ["net.1.weight"]
     assert set(stored_gradients(trace)) == {"net.0.weight", "net.0.bias", "net.1.weight", "net.1.bias"}
     assert steps_of(trace, "compiled")[0].sentence.startswith("net is a compiled region")
-    [unfired] = trace.unfired
+    [unfired] = reasons(trace)
     assert (unfired.on, unfired.cause, unfired.is_proven) == ("net.0", "compiled", False)
     assert [finding.severity for finding in trace.findings] == ["remark"]
     assert "on net.0 was not seen to fire." in trace.findings[0].sentence
@@ -365,6 +366,7 @@ def test_the_compiler_may_be_imported_first_during_a_recording() -> None:
 import sys, warnings
 warnings.simplefilter("ignore")
 import torch, hookviz as hv
+from tests.reasons import reasons
 call = torch.nn.Module.__call__
 code = call.__code__
 assert "torch._dynamo" not in sys.modules

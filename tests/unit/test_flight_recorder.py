@@ -53,7 +53,7 @@ def test_a_recording_stops_after_the_pass_with_nan_and_keeps_the_last_passes() -
         'record(until="nan") stopped the recording after pass 31: before it, training.net.0 returned NaN or '
         "Inf. What ran after it was not observed."
     ]
-    assert any(trouble.kind == "nan" for trouble in trace.troubles)
+    assert any(trouble.kind == "nan" for trouble in trace.findings.values)
     assert find_fault(trace._data) == "" and len(training.losses) == 100
 
 

@@ -394,7 +394,7 @@ def test_markup_in_a_file_is_escaped_in_html_pages(text: str, tmp_path: Path) ->
     for html in (page(trace._data, text), trace._repr_mimebundle_()["text/html"], trace.firings._repr_html_()):
         markup = MarkupCollector(html)
         assert markup.tags <= HARMLESS_TAGS and markup.active == [] and markup.scripts <= 3
-    for table in (trace.troubles, quiz(trace), trace.why(len(trace._data.rows) - 3)):
+    for table in (trace.findings.values, quiz(trace), trace.why(len(trace._data.rows) - 3)):
         assert MarkupCollector(table._repr_html_()).tags <= HARMLESS_TAGS
 
 

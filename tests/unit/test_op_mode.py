@@ -16,6 +16,7 @@ import hookviz as hv
 from hookviz.recorder.followers import cut_tracker, leaf_search
 from hookviz.recorder.followers.leaf_search import LeafSearch
 from hookviz.trace.redaction import redact
+from tests.missing import missing_gradients
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +152,7 @@ def test_error_of_ours_does_not_reach_the_program(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(LeafSearch, "find", fail)
     trace = cut_trace()
-    assert [row.place for row in trace.missing_gradients] != ["op"]
+    assert [row.place for row in missing_gradients(trace)] != ["op"]
     assert any("KeyError" in note for note in trace.notes)
 
 
@@ -175,7 +176,7 @@ def test_compiled_code_is_compiled_once_and_without_our_mode() -> None:
         net(fast(x)).sum().backward()
     assert torch.equal(fast(x), expected)
     assert len(compilations) == 1
-    assert [row.place for row in trace.missing_gradients] == ["op"]
+    assert [row.place for row in missing_gradients(trace)] == ["op"]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -222,7 +223,7 @@ def test_a_loop_is_one_cut() -> None:
             loss.item()
             loss.backward()
     assert len(trace._data.cut_rows) == 1
-    assert len(trace.missing_gradients) == 1
+    assert len(missing_gradients(trace)) == 1
 
 
 def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
@@ -238,7 +239,7 @@ def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
         gc.collect()
         assert [reference() for reference in references[:-2]] == [None] * 18
     assert len(trace._data.cut_rows) <= 2
-    assert [row.place for row in trace.missing_gradients] == ["op"]
+    assert [row.place for row in missing_gradients(trace)] == ["op"]
 
 
 # -- limits, each with a note
@@ -250,7 +251,7 @@ def test_many_cuts_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     with hv.record(net, cuts=True) as trace:
         net.first(torch.ones(1, 2)).sum().item()
         net(torch.ones(1, 2)).sum().backward()
-    assert [row.place for row in trace.missing_gradients] == ["within"]
+    assert [row.place for row in missing_gradients(trace)] == ["within"]
     assert any("the first 1 ops" in note for note in trace.notes)
 
 
@@ -265,12 +266,12 @@ def test_large_graphs_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_step_is_the_last_one_before_the_cut_and_survives_dropped_passes() -> None:
-    assert cut_trace().missing_gradients[0].step == 2
+    assert missing_gradients(cut_trace())[0].step == 2
     net = Cut()
     with hv.record(net, cuts=True, keep=1) as trace:
         for _ in range(3):
             net(torch.ones(1, 2)).sum().backward()
-    (row,) = trace.missing_gradients
+    (row,) = missing_gradients(trace)
     assert row.place == "op" and row.step is None and row.line is not None
 
 
@@ -288,7 +289,7 @@ def test_file_says_the_same(tmp_path: Path) -> None:
     trace.save(tmp_path / "cut.json")
     loaded = hv.load(tmp_path / "cut.json")
     assert loaded._data.cut_rows == trace._data.cut_rows != []
-    assert list(loaded.missing_gradients) == list(trace.missing_gradients)
+    assert list(missing_gradients(loaded)) == list(missing_gradients(trace))
 
 
 def test_redaction_removes_the_code() -> None:

@@ -15,6 +15,7 @@ from torch.optim import SGD, Optimizer
 
 import hookviz as hv
 from hookviz.recorder.followers.optimizer_steps import MAX_COMPARED
+from tests.reasons import reasons
 
 ParameterAndOptimizer = tuple[torch.Tensor, Optimizer]
 
@@ -60,8 +61,8 @@ def test_a_step_pre_hook_belongs_to_the_pass_of_its_step_also_if_a_closure_runs_
                 closure()
                 opt.step()
     assert [count.passes for count in trace.hooks] == [(1, 1)]
-    assert [row.cause for row in trace.unfired] == (["before_closure"] if given == "closure" else [])
-    for row in trace.unfired:
+    assert [row.cause for row in reasons(trace)] == (["before_closure"] if given == "closure" else [])
+    for row in reasons(trace):
         assert row.sentence == (
             "pre fired before the gradients of the step were computed: opt.step was given a closure, which runs the "
             "forward and backward pass."

@@ -76,7 +76,7 @@ def test_a_finding_says_the_number_of_its_pass() -> None:
         for _ in range(4):
             x.grad = None
             x.sqrt().backward()
-    assert trace.troubles.texts()[0][0] == "4"
+    assert trace.findings.values.texts()[0][0] == "4"
     assert trace.content()["findings"][0]["text"].startswith("Pass 4, Step ")
 
 

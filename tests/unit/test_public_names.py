@@ -21,8 +21,8 @@ COURSE = "Verdict check quiz report review"
 TESTING = "assert_gradients_reach assert_hooks_fire"
 
 DESCRIBED = """
-    animate diff dropped figure findings firings hooks lacks_passes missing_gradients notes pass_number
-    pass_numbers player rank ranks save statistics steps text to_html to_pandas to_records troubles unfired why
+    animate diff dropped figure findings firings hooks lacks_passes notes pass_number
+    pass_numbers player rank ranks save statistics steps text to_html to_pandas to_records why
 """
 """The attributes of a trace that the manual describes."""
 ATTRIBUTES = {
@@ -34,7 +34,8 @@ ATTRIBUTES = {
     "Value": """
         block device dtype inf line max mean min nan norm note of row shape statistics text tolist zero
     """,
-    "Finding": "file kind line line_role passes sentence severity step when",
+    "Finding": "about advice cause certainty file hooks is_bad kind line line_role parameters passes sentence severity "
+    "step text when",
     "Figure": "finish svg",
     "WhatIf": "before change content hooks notes player ranges to_html traces values without",
     "Comparison": "content count first index lines player sentence texts to_html traces",

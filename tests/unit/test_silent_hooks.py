@@ -9,6 +9,7 @@ from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 
 import hookviz as hv
+from tests.reasons import reasons
 
 
 def leaf() -> torch.Tensor:
@@ -21,7 +22,7 @@ def lost(*_: object) -> None:
 
 def listed(trace: hv.Trace) -> list[tuple[str, str]]:
     """Return name and cause of the hooks that did not fire."""
-    return [(row.name, row.cause) for row in trace.unfired if not row.fired]
+    return [(row.name, row.cause) for row in reasons(trace) if not row.fired]
 
 
 def test_removed_hook_is_listed_though_its_neighbour_fired() -> None:

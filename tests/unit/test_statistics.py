@@ -137,7 +137,7 @@ def troubles_of(net: nn.Module, x: torch.Tensor, **options: Any) -> list[tuple[s
     net.zero_grad()
     with hv.record(net, **options) as trace:
         net(x).sum().backward()
-    return [(trouble.kind, trouble.severity, trouble.step) for trouble in trace.troubles]
+    return [(trouble.kind, trouble.severity, trouble.step) for trouble in trace.findings.values]
 
 
 @pytest.mark.parametrize("case", ["dead", "nan", "vanishing", "healthy"])
@@ -224,4 +224,4 @@ def test_on_a_device_nan_and_inf_troubles_are_found(non_finite: float, monkeypat
     x = leaf(1.0)
     with hv.record(statistics="norm") as trace:
         (x * torch.full((100,), non_finite)).sum().backward()
-    assert [trouble.kind for trouble in trace.troubles] == ["nan" if math.isnan(non_finite) else "inf"]
+    assert [trouble.kind for trouble in trace.findings.values] == ["nan" if math.isnan(non_finite) else "inf"]

@@ -131,8 +131,8 @@ def _summarise(
         return _("Gradients that differ: {count}. No observed hook causes the difference.").format(count=len(rows))
     if has_firings:
         return _(
-            "Gradients that differ: {count}. No hook causes the difference: hooks in both traces did the "
-            "same, and hooks in only one of them changed nothing."
+            "Gradients that differ: {count}. No recorded change by a hook explains the difference: what a hook "
+            "does beside its gradient, such as to a weight or to random numbers, is not observed."
         ).format(count=len(rows))
     earliest = min(rows, key=_step_index)
     which = _(_OTHER_TRACE) if earliest.steps[0] is None else _(_THIS_TRACE)

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from hookviz.support.messages import N_, _, join_list
+from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.support.table import Table
-from hookviz.trace import TraceData
+from hookviz.trace import Hook, TraceData
 from hookviz.trace.sentences import format_pass_number, format_step_number
 
 _LINE_ROLES = {
@@ -13,8 +14,13 @@ _LINE_ROLES = {
     "cuts": N_("line {line} (cuts the graph)"),
     "backward": N_("line {line} (the backward that returns None)"),
     "hook": N_("line {line} (the hook)"),
+    "registered": N_("line {line} (registers the hook)"),
 }
 
+About = Literal["hook", "parameter", "value", "training", "program"]
+"""What a finding is about."""
+Certainty = Literal["proven", "likely", "open"]
+"""Whether the recording proves what a finding says, makes it likely, or leaves it open."""
 
 SEVERITIES = ("error", "warning", "remark")
 """The severities of findings, the worst first."""
@@ -22,15 +28,13 @@ _COLUMNS = {
     "pass": N_("pass"),
     "step": N_("step"),
     "severity": N_("severity"),
-    "trouble": N_("problem"),
+    "problem": N_("problem"),
     "when": N_("when"),
     "line": N_("line"),
     "what": N_("finding"),
 }
 """Column of a table of findings → its heading."""
 _KIND_NAMES = {
-    "unfired": N_("hook did not fire"),
-    "odd_hook": N_("surprising hook"),
     "cut": N_("no gradient"),
     "nan": "NaN",
     "inf": "Inf",
@@ -41,6 +45,7 @@ _KIND_NAMES = {
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
     "unreached": N_("no gradient"),
+    "cleared": N_("gradients cleared"),
     "frozen": N_("frozen"),
     "shared": N_("shared parameter"),
     "not_zeroed": N_("zero_grad missing"),
@@ -48,8 +53,15 @@ _KIND_NAMES = {
     "zeroed": N_("gradients set to 0"),
     "skipped": N_("steps skipped"),
     "eval_norm": N_("batch norm in eval mode"),
+    "exception": N_("exception"),
+    "edited_in_place": N_("edited in place"),
+    "repeated": N_("hook registered again"),
+    "legacy": N_("legacy hook"),
 }
-"""Kind of a finding → its name."""
+"""Kind of a finding → its name; the other kinds are causes for which a hook did not fire."""
+_PARAMETER_KINDS = ("cut", "unreached", "frozen", "missing")
+_TRAINING_KINDS = ("replaced", "cleared", "shared", "not_zeroed", "lr_zero", "zeroed", "skipped", "eval_norm")
+_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
 _SEVERITY_NAMES = {
     "error": N_("error"),
     "warning": N_("warning"),
@@ -57,46 +69,39 @@ _SEVERITY_NAMES = {
 }
 
 
-def name_of_finding(kind: str) -> str:
-    """Name a kind of finding, such as "shared parameter"."""
-    return _(_KIND_NAMES[kind])
-
-
-def name_of_severity(severity: str) -> str:
-    """Name one of ``SEVERITIES``."""
-    return _(_SEVERITY_NAMES[severity])
-
-
 @dataclass(frozen=True)
 class Finding:
-    """A problem of a recording: what is wrong, how bad it is, and the step that shows it.
+    """One cause, with everything that follows from it: what is so, why, and what to do.
 
     The severity depends on the recorded data; in case of doubt, it is the lower one:
 
-    - ``error``: something is certainly broken. When the pass ends, the gradient of a leaf contains NaN or Inf, in
+    - ``error``: the program cannot do what it says. When the pass ends, the gradient of a leaf contains NaN or Inf, in
       ``.grad`` or in the result of ``torch.autograd.grad``, and an optimizer that uses it destroys the parameter; or
       the tensor at which the pass began contains NaN. Under a GradScaler this is not an error: it skips the step. Or
-      the tensors in an optimizer are not the parameters of the model that gets the gradients.
-    - ``warning``: likely a problem. The output of a model or an intermediate gradient contains NaN or Inf, and no
+      the tensors in an optimizer are not the parameters of the model that gets the gradients. Or an exception in a hook
+      ended a pass, or an exception ended the recording.
+    - ``warning``: certain harm to a part. The output of a model or an intermediate gradient contains NaN or Inf, and no
       gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
       input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0; a parameter is not trained
       although it seems to be meant to; gradients of several optimizer steps add up; a hook edits a gradient in place,
-      which sets another one in the same memory to 0; a hook did not fire, for a reason that the recording proves.
+      which changes another one in the same memory; hooks pile up; a hook of yours did not fire, for a reason that the
+      recording proves.
     - ``remark``: worth knowing, and perhaps intended. NaN or Inf that went no further; -Inf alone in the output of a
       model, as in a mask; gradients that overflow under a GradScaler; zeros because of a mask, a weight of zeros or a
       hook; a hook that makes a gradient much larger or smaller; a frozen layer, a shared parameter, a batch norm in
-      evaluation mode.
+      evaluation mode; a hook of a library; what the recording leaves open.
 
-    >>> Finding(3, "zero", "The gradient becomes 0.", "remark").severity
-    'remark'
+    >>> Finding(3, "zero", "The gradient becomes 0.", "remark").about
+    'value'
     """
 
     step: int | None
     """The step that shows it, counted from 0; None if no step does."""
     kind: str
-    """What is wrong, such as ``nan``, ``zero``, ``vanishing``, ``not_zeroed`` or ``lr_zero``."""
+    """What is wrong, such as ``nan``, ``vanishing``, ``not_zeroed``; of a hook that did not fire the cause, such as
+    ``bypassed``. The page on findings lists all."""
     sentence: str
-    """What is wrong, and what causes it."""
+    """What is so."""
     severity: str
     """``error``, ``warning`` or ``remark``."""
     passes: tuple[int, ...] = ()
@@ -104,12 +109,73 @@ class Finding:
     when: str = ""
     """When it holds, as a part of a sentence, such as "only in pass 1"; empty if the recording has a single pass."""
     line: int | None = None
-    """The line of your code to look at, counted from 1; None if the trace does not have it."""
+    """The line of your code where the cause is, counted from 1; None if it was not observed. Of a hook whose cause has
+    no line, the line of the hook."""
     file: str | None = None
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line_role: str = "step"
-    """What the line does: it runs at the ``step``, ``cuts`` the graph, begins the ``backward`` that returns None, or
-    defines the ``hook``."""
+    """What the line does: it runs at the ``step``, ``cuts`` the graph, begins the ``backward`` that returns None, is
+    that of the ``hook``, or ``registered`` it."""
+    cause: str = ""
+    """Why it is so; empty if ``sentence`` says that."""
+    advice: str = ""
+    """What to do; empty if the other sentences say that."""
+    certainty: Certainty = "proven"
+    """``proven``, ``likely`` or ``open``."""
+    hooks: tuple[Hook, ...] = ()
+    """The hooks that it is about, or that follow from it."""
+    parameters: tuple[str, ...] = ()
+    """The parameters that it is about, or that follow from it."""
+
+    @property
+    def about(self) -> About:
+        """What it is about: ``hook``, ``parameter``, ``value``, ``training`` or ``program``."""
+        if self.kind == "exception":
+            return "hook" if self.hooks else "program"
+        for kinds, about in _ABOUT:
+            if self.kind in kinds and not (self.kind == "frozen" and self.hooks):
+                return about
+        return "hook"
+
+    @property
+    def text(self) -> str:
+        """All sentences: what is so, why, and what to do."""
+        return join_sentences([self.sentence, self.cause, self.advice])
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is an error or a warning: ``run --check`` then fails."""
+        return self.severity != "remark"
+
+
+_ABOUT: tuple[tuple[tuple[str, ...], About], ...] = (
+    (_PARAMETER_KINDS, "parameter"),
+    (_VALUE_KINDS, "value"),
+    (_TRAINING_KINDS, "training"),
+)
+
+
+SURPRISES = frozenset({
+    "early", "early.keywords", "again", "before_closure", "partly", "undefined", "undefined.module", "undefined.grad",
+})  # fmt: skip
+"""The kinds of findings about hooks that fired in a way that one may not expect."""
+
+
+def name_of_finding(finding: Finding) -> str:
+    """Name the kind of a finding, such as "shared parameter"."""
+    if finding.about == "hook" and finding.kind not in ("exception", "edited_in_place", "repeated", "legacy"):
+        return _("surprising hook") if finding.kind in SURPRISES else _("hook did not fire")
+    return name_of_kind(finding.kind)
+
+
+def name_of_kind(kind: str) -> str:
+    """Name a kind of finding that is not about a hook that did not fire."""
+    return _(_KIND_NAMES[kind])
+
+
+def name_of_severity(severity: str) -> str:
+    """Name one of ``SEVERITIES``."""
+    return _(_SEVERITY_NAMES[severity])
 
 
 def rank_severity(severity: str) -> int:
@@ -139,26 +205,51 @@ def describe_pass(trace: TraceData, finding: Finding) -> str:
     return _("Pass {number}").format(number=format_pass_number(trace, trace.rows[finding.step].pass_id))
 
 
-def make_table(
-    trace: TraceData, findings: Iterable[Finding], nothing: str, more_columns: Iterable[str] = ()
-) -> Table[Finding]:
-    """Make a table of findings; ``nothing`` is its text without findings.
+class Findings(Table[Finding]):
+    """The findings of a trace, the worst first; an empty table says what was looked at, and what was not.
 
-    ``more_columns`` are attributes of the findings, ``when`` or ``line``; one that no finding has is left out.
+    ``hooks``, ``parameters``, ``values`` and ``training`` are the findings about these.
     """
-    rows = list(findings)
-    columns = [*(["pass"] if trace.lacks_passes else []), "step", "severity", "trouble"]
-    columns += [name for name in more_columns if any(getattr(row, name) not in ("", None) for row in rows)]
-    head = [_(_COLUMNS[name]) for name in (*columns, "what")]
 
-    def cells(row: Finding) -> tuple[str, ...]:
+    def __init__(self, trace: TraceData, findings: Iterable[Finding], nothing: str) -> None:
+        rows = list(findings)
+        self._trace, self._empty = trace, nothing
+        columns = [*(["pass"] if trace.lacks_passes else []), "step", "severity", "problem"]
+        columns += [name for name in ("when", "line") if any(getattr(row, name) not in ("", None) for row in rows)]
+        self._columns = columns
+        super().__init__(rows, [_(_COLUMNS[name]) for name in (*columns, "what")], self._list_cells, nothing)
+
+    def _list_cells(self, row: Finding) -> tuple[str, ...]:
+        trace = self._trace
         number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
         step = format_step_number(trace, row.step)
         texts = {"pass": number, "step": step, "severity": name_of_severity(row.severity), "when": row.when}
-        texts |= {"trouble": name_of_finding(row.kind), "line": describe_line(row)}
-        return (*(texts[name] for name in columns), row.sentence)
+        texts |= {"problem": name_of_finding(row), "line": describe_line(row)}
+        return (*(texts[name] for name in self._columns), row.text)
 
-    return Table(rows, head, cells, nothing)
+    def _filter(self, rows: Iterable[Finding]) -> "Findings":
+        nothing = _("None of the {count} findings is about this.").format(count=len(self)) if self else self._empty
+        return Findings(self._trace, rows, nothing)
+
+    @property
+    def hooks(self) -> "Findings":
+        """The findings about hooks: those that did not fire, fired surprisingly, raised, or changed something else."""
+        return self._filter(row for row in self if row.about == "hook" or row.hooks)
+
+    @property
+    def parameters(self) -> "Findings":
+        """The findings about parameters that get no gradient, or that nothing trains."""
+        return self._filter(row for row in self if row.about == "parameter" or row.parameters)
+
+    @property
+    def values(self) -> "Findings":
+        """The findings about the values of gradients: NaN, Inf, zeros, vanishing, exploding."""
+        return self._filter(row for row in self if row.about == "value")
+
+    @property
+    def training(self) -> "Findings":
+        """The findings about the training loop."""
+        return self._filter(row for row in self if row.about == "training")
 
 
 def describe_line(finding: Finding) -> str:

@@ -1,56 +1,50 @@
 """All findings of a trace in one list, the worst first, and what an empty list says."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
-from hookviz.analysis.findings.diagnosis import list_troubles
-from hookviz.analysis.findings.finding import Finding, make_table, rank_severity
-from hookviz.analysis.findings.graph_patterns import list_patterns
-from hookviz.analysis.findings.silence import list_silence
-from hookviz.analysis.findings.training import list_hygiene
+from hookviz.analysis.findings.consequences import list_silence
+from hookviz.analysis.findings.exceptions import list_exceptions
+from hookviz.analysis.findings.finding import Finding, Findings, rank_severity
+from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
+from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
+from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
+from hookviz.analysis.findings.training.hygiene import list_hygiene
+from hookviz.analysis.findings.values.diagnosis import list_troubles
+from hookviz.analysis.findings.values.graph_patterns import list_patterns
 from hookviz.analysis.source_lines.step_lines import StepLines
-from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.table import Table
-from hookviz.trace import TraceData
+from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.trace import HOOK_KINDS, TraceData
+from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.values import get_norm_nan_inf
 
-_NO_GRADIENTS = N_("This trace holds no gradients to check.")
-
-
-_LISTS: tuple[Callable[[TraceData], list[Finding]], ...] = (
+_LISTS = (
+    list_exceptions,
     list_troubles,
-    list_silence,
+    list_edits_in_place,
+    list_repeated_hooks,
+    list_legacy_hooks,
     list_hygiene,
     list_patterns,
 )
-"""The lists of findings; another one is added here. Each takes the trace and returns findings in any order."""
+"""The lists of findings that do not depend on others; another one is added here. Each takes the trace."""
 
 
-def find_all(trace: TraceData) -> list[Finding]:
-    """List everything that is wrong in a trace: the findings of all lists."""
-    return [finding for list_findings in _LISTS for finding in list_findings(trace)]
+def find_findings(trace: TraceData) -> Findings:
+    """Make the list of all findings, the worst first.
 
-
-def find_findings(trace: TraceData) -> Table[Finding]:
-    """Make the table of all findings, the worst first.
-
-    Of equally bad ones those about gradients come before those about hooks, and the earlier step comes first.
+    Of equally bad ones an exception comes first, then those about gradients, then those about hooks that did not fire;
+    then the earlier step comes first.
     """
-    found = sorted(find_all(trace), key=_rank)
-    nothing = "" if found else describe_no_findings(trace)
-    return make_table(trace, _add_lines(trace, found), nothing, ("when", "line"))
+    others = [finding for list_findings in _LISTS for finding in list_findings(trace)]
+    found = sorted(list_silence(trace, others), key=_rank)
+    return Findings(trace, _add_lines(trace, found), "" if found else describe_no_findings(trace))
 
 
-def find_troubles(trace: TraceData) -> Table[Finding]:
-    """Make the table of the findings about the values of gradients."""
-    troubles = list_troubles(trace)
-    return make_table(trace, troubles, "" if troubles else _describe_no_troubles(trace))
-
-
-def _rank(finding: Finding) -> tuple[int, bool, int]:
+def _rank(finding: Finding) -> tuple[int, bool, bool, int]:
     step = -1 if finding.step is None else finding.step
-    return rank_severity(finding.severity), finding.kind in ("unfired", "odd_hook"), step
+    is_late = finding.about == "hook" and finding.kind not in ("exception", "edited_in_place", "repeated", "legacy")
+    return rank_severity(finding.severity), finding.kind != "exception", is_late, step
 
 
 def _add_lines(trace: TraceData, findings: list[Finding]) -> list[Finding]:
@@ -74,60 +68,18 @@ def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
 
 
 def describe_no_findings(trace: TraceData) -> str:
-    """The sentences for a trace without findings: what was examined, and what was not."""
+    """The sentence for a trace without findings: what was looked at, and what was not."""
     if not _has_gradients(trace):
-        return join_sentences([_(_NO_GRADIENTS), *_list_unknown_nonfinite(trace)])
+        return join_sentences([_("This trace holds no gradients to check."), *_list_unknown_nonfinite(trace)])
+    fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
+    hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired if index is not None}
     looked = _(
-        "Nothing was found. Checked: the gradients of {passes} passes for NaN, Inf, zeros, vanishing "
-        "and exploding; whether the hooks fired that hookviz knows of (trace.unfired says where it "
-        "looked); and whether a gradient reached the parameters of the models that still existed at "
-        "the end of the recording."
-    ).format(passes=f"{len(trace.roots):,}")
-    steps = len(trace.updates)
-    training = (
-        _("Also checked: the parameters, learning rates and leftover gradients of {count} optimizer steps.").format(
-            count=f"{steps:,}"
-        )
-        if steps
-        else _("Not checked: the training, because no optimizer step was recorded.")
-    )
-    unlooked = [*_list_unexamined(trace), *_list_unknown_nonfinite(trace)]
-    if any(note.fact == "every" for note in trace.remarks):
-        unlooked.insert(
-            0,
-            _(
-                "Not checked: the passes between the recorded ones, and therefore whether gradients of "
-                "several steps add up."
-            ),
-        )
-    devices = sorted({value[2] for value in trace.values} - {"", "cpu", "meta"})
-    if devices:
-        unlooked.append(
-            _(
-                "Not checked on {devices}, because reading would wait for the device: frozen parameters for "
-                "NaN, and whether gradients are 0 at the optimizer's step."
-            ).format(devices=", ".join(devices))
-        )
-    return join_sentences([looked, training, *unlooked])
-
-
-def _describe_no_troubles(trace: TraceData) -> str:
-    """The sentences for a trace without findings about the values of gradients; it also lists what was not examined."""
-    if not _has_gradients(trace):
-        return join_sentences([_(_NO_GRADIENTS), *_list_unknown_nonfinite(trace)])
-    others = sum(len(list_findings(trace)) for list_findings in _LISTS if list_findings is not list_troubles)
-    unknown = _list_unknown_nonfinite(trace)
-    clean = (
-        _(
-            "No gradient is NaN, infinite or 0, and none vanishes or explodes. Other findings: {count}, "
-            "see trace.findings."
-        ).format(count=f"{others:,}")
-        if others
-        else _("Nothing is wrong with the gradients of this trace.")
-        if not unknown
-        else ""
-    )
-    return join_sentences([clean, *unknown, *_list_unexamined(trace)])
+        "Nothing was found. Looked at: the gradients of {passes} passes (NaN, Inf, zeros, vanishing, exploding), "
+        "{hooks} hooks, whether each parameter gets a gradient, and {steps} optimizer steps."
+    ).format(passes=f"{len(trace.roots):,}", hooks=f"{len(hooks):,}", steps=f"{len(trace.updates):,}")
+    missed = _list_unexamined(trace)
+    unlooked = [_("Not looked at: {parts}.").format(parts=join_list(missed))] if missed else []
+    return join_sentences([looked, *unlooked, *_list_unknown_nonfinite(trace)])
 
 
 def _has_gradients(trace: TraceData) -> bool:
@@ -135,14 +87,27 @@ def _has_gradients(trace: TraceData) -> bool:
 
 
 def _list_unexamined(trace: TraceData) -> list[str]:
-    """The sentences on what was not examined."""
-    unexamined: list[str] = []
+    """List what was not examined."""
+    facts, parts = {note.fact for note in trace.remarks}, []
+    if "every" in facts:
+        parts.append(_("the passes between the recorded ones"))
+    if not facts.isdisjoint(PART_NOTES):
+        parts.append(_("the other parts of the model"))
+    if not facts.isdisjoint(("elsewhere", "elsewhere.calls")):
+        parts.append(_("what ran in other threads"))
+    if trace.outside or {row.kind for row in trace.rows} & {"unobserved", "compiled", "fast_path"}:
+        parts.append(_("parts that could not be observed, as the notes or steps say"))
     hidden = {index for index, value in enumerate(trace.values) if value[-1] is not None}
     if hidden and (count := len(hidden & _list_gradient_values(trace))):
-        unexamined.append(_("Not checked: {count} gradients whose numbers are not known.").format(count=f"{count:,}"))
-    if trace.outside or {row.kind for row in trace.rows} & {"unobserved", "compiled", "fast_path"}:
-        unexamined.append(_("Not checked: parts of the run that the trace does not hold, as its notes or steps say."))
-    return unexamined
+        parts.append(_("{count} gradients whose numbers are not known").format(count=f"{count:,}"))
+    devices = sorted({value[2] for value in trace.values} - {"", "cpu", "meta"})
+    if devices:
+        parts.append(
+            _("on {devices}, frozen parameters and whether gradients are 0 at a step").format(
+                devices=", ".join(devices)
+            )
+        )
+    return parts
 
 
 def _list_unknown_nonfinite(trace: TraceData) -> list[str]:

@@ -51,8 +51,8 @@ async function loadRun(run, content, fetchChunk) {
     const sent = content.chunks[`steps${number}`];
     if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
-  const { label, notes, firings, unfired = [], unfired_more: unfiredMore = "" } = run;
-  return { label, notes, firings, unfired, unfiredMore, steps, views: outline.views, fetchWords };
+  const { label, notes, firings } = run;
+  return { label, notes, firings, steps, views: outline.views, fetchWords };
 }
 
 /**

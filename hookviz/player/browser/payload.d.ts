@@ -150,17 +150,6 @@ export interface FiringRow {
   effect_kind: string;
 }
 
-/** A row of the list of hooks that did not fire. */
-export interface UnfiredText {
-  /** The step that shows why; -1 if none does. */
-  step: number;
-  hook: string;
-  kind: string;
-  on: string;
-  why: string;
-  advice: string;
-}
-
 /** One recorded run: an overview of its steps, its table of firings and its pictures. */
 export interface RunContent {
   /** The name of the run; empty if there is only one. */
@@ -174,10 +163,6 @@ export interface RunContent {
   /** For each step the index of its words among the words of all runs; None if each step has its own. */
   word_indices: number[] | null;
   firings: FiringRow[];
-  /** The hooks that did not fire; missing if there are none, and in all runs but the first. */
-  unfired?: UnfiredText[];
-  /** How many more there are; missing if all are listed. */
-  unfired_more?: string;
   /** The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows. */
   picture: number;
   /** The title of its last pass; missing if it has only one. */
@@ -208,12 +193,10 @@ export interface Switch {
   hooks: number[];
 }
 
-/** A problem with the gradients, and the step in which it begins. */
+/** One cause with what follows from it, and the step in which it begins. */
 export interface FindingText {
   text: string;
   step: number;
-  /** Whether it is about a hook in the list of those that did not fire. */
-  unfired?: boolean;
 }
 
 /** The parts of a player's initial state that differ from ``INITIAL``. */

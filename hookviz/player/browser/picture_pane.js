@@ -13,7 +13,6 @@ import { Picture } from "./picture.js";
 import { makePictureTools } from "./picture_tools.js";
 import { makeSilentPins } from "./silent_pins.js";
 import { isWithin } from "./stepping.js";
-import { hidesReasons } from "./unfired_list.js";
 import { isFullScreen } from "./full_screen.js";
 import { Viewport } from "./viewport.js";
 
@@ -22,6 +21,13 @@ import { Viewport } from "./viewport.js";
 
 /** Elements that open another picture: closed boxes, and the names of boxes outside. */
 const LINK_ELEMENTS = ".hv-fold, .hv-port";
+
+/**
+ * Returns whether the reasons are hidden at a step: while predicting they would give answers away, until the end.
+ * @param {Pick<Context, "model" | "run">} context
+ * @param {number} step
+ */
+export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict")) && step < run.steps.length - 1;
 
 /**
  * @typedef {object} ShownPicture a picture with its view

@@ -25,7 +25,6 @@ import { followLinks } from "./step_links.js";
 import { makeSwitches } from "./switches.js";
 import { followTheme } from "./theme.js";
 import { makeLegend, makeTimeline } from "./timeline.js";
-import { makeUnfiredList } from "./unfired_list.js";
 import { makeViewMenu } from "./view_menu.js";
 
 /** @import { Actions, Context, Model, LoadedContent } from "./types" */
@@ -139,7 +138,7 @@ function buildPlayer(root, model, loaded, signal) {
   const panel = new Panel(context);
   const timeline = makeTimeline(context);
   const pictures = makePictures(context, { showMessage: (text) => panel.showMessage(text), onShow: timeline.show });
-  const [firings, unfired] = [makeFiringsTable(context), makeUnfiredList(context)];
+  const firings = makeFiringsTable(context);
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
   const [switches, room] = [makeSwitches(context, panel), new Room(context, panel, predict)];
   const [menu, findings, help] = [makeViewMenu(context, panel), makeFindings(context, panel), makeHelpDialog(context)];
@@ -154,11 +153,11 @@ function buildPlayer(root, model, loaded, signal) {
   const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane, share.pane]);
   driver.rules.push(predict, breakpoints);
   help.fill(actions);
-  root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), unfired.pane, findings.pane);
+  root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
   predict.score.append(room.button);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
-  paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline, unfired], predict, panel, controls });
+  paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
   switches.showFlipMessage();
   followLinks(context, panel);
 }
@@ -209,8 +208,8 @@ function paintOnChange({ driver, run, say, signal }, { withWords, always, predic
     const { step } = driver.position();
     if (predict.holdAtQuestion(step)) return;
     const hasWords = run.steps[step].words !== null;
-    const [pictures, timeline, unfired] = always;
-    const parts = hasWords ? [pictures, withWords[0], withWords[1], timeline, unfired, predict, withWords[2]] : always;
+    const [pictures, timeline] = always;
+    const parts = hasWords ? [pictures, withWords[0], withWords[1], timeline, predict, withWords[2]] : always;
     for (const part of parts) part.paint(step);
     paintControls();
     if (hasWords) return;

@@ -1,7 +1,7 @@
 // The types that modules of the player share. The types of messages from Python are in payload.d.ts.
 
 import type { Say } from "./labels.js";
-import type { Content, FiringRow, LanguageRequest, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, UnfiredText, View } from "./payload";
+import type { Content, FiringRow, LanguageRequest, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, View } from "./payload";
 
 /** The model of an anywidget, or of a player in a page: a value for each trait. */
 export interface Model {
@@ -38,9 +38,6 @@ export interface LoadedRun {
   label: string;
   notes: string[];
   firings: FiringRow[];
-  /** The hooks that did not fire, and a sentence about those that are not listed; empty in all runs but the first. */
-  unfired: UnfiredText[];
-  unfiredMore: string;
   steps: Step[];
   /** The name of the top-level picture of each pass. */
   views: string[];

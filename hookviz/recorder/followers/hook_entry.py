@@ -1,62 +1,11 @@
-"""What the ledger of a recording keeps of one hook and of its owner: numbers and texts, which outlive both."""
+"""What the ledger of a recording keeps of one hook: numbers and texts, which outlive it."""
 
 import weakref
-from contextlib import suppress
 from typing import Any
 
-import torch
-
-from hookviz.autograd import module_tree
-from hookviz.autograd.torch_internals import MODULE_HOOKS
+from hookviz.recorder.followers.hook_owners import HookOwner
 from hookviz.recorder.followers.multi_grad_rows import MultiGradGroup
 from hookviz.support.source_code import Source
-
-
-class HookOwner:
-    """The module, tensor or optimizer that has a hook; it may no longer exist."""
-
-    def __init__(self, owner: Any) -> None:
-        self.name = ""
-        """The name by the variables when its hook was registered; the recording may have a better one."""
-        self.reference: weakref.ref[Any] | None = weakref.ref(owner)
-
-    def get(self) -> Any:
-        """Return the owner; None if it no longer exists."""
-        return None if self.reference is None else self.reference()
-
-
-class ModuleOwner(HookOwner):
-    """A module that has a hook."""
-
-    def __init__(self, module: torch.nn.Module) -> None:
-        super().__init__(module)
-        self.class_name, self.has_forward = type(module).__name__, module_tree.has_forward(module)
-        self.dict_ids = {id(vars(module).get(attribute)) for attribute in MODULE_HOOKS.values()}
-        """The ``id`` of each of its hook dicts, which a shallow copy of it shares."""
-
-
-class OptimizerOwner(HookOwner):
-    """An optimizer that has a hook."""
-
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
-        super().__init__(optimizer)
-        self.class_name = type(optimizer).__name__
-
-
-class TensorOwner(HookOwner):
-    """A tensor that has a hook."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        super().__init__(tensor)
-        self.is_leaf, self.is_parameter = False, isinstance(tensor, torch.nn.Parameter)
-        with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
-            self.is_leaf = tensor.is_leaf
-        self.requires_grad = tensor.requires_grad
-        """Whether it required grad when a pass began last, or when the hook was registered."""
-        self.call: int | None = None
-        """The module call that made it, if one did."""
-        self.normed: weakref.ref[torch.Tensor] | None = None
-        """The parameter of which weight_norm computed it, if it did."""
 
 
 class HookEntry:
@@ -68,6 +17,8 @@ class HookEntry:
         """The dict that has it."""
         self.group: MultiGradGroup | None = None
         self.flags: tuple[str, ...] = ()
+        self.is_from_library = False
+        """Whether its function belongs to an installed package."""
         self.since: int | None = None
         """The number of steps when it was registered; None if that was before the recording."""
         self.registered_at: str | None = None

@@ -4,8 +4,6 @@ It is kept while the program runs, in numbers and texts: what is said about a ho
 exists when the recording ends, or not.
 """
 
-import weakref
-from collections.abc import Iterable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -15,19 +13,20 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.torch_internals import MODULE_HOOKS, TENSOR_HOOKS
+from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.recorder.follower import Follower, PassStart
-from hookviz.recorder.followers.hook_entry import HookEntry, HookOwner, ModuleOwner, OptimizerOwner, TensorOwner
+from hookviz.recorder.followers.hook_dates import HookDates
+from hookviz.recorder.followers.hook_entry import HookEntry
+from hookviz.recorder.followers.hook_firings import HookFirings
+from hookviz.recorder.followers.hook_owners import HookOwner, HookOwners, TensorOwner
 from hookviz.recorder.followers.multi_grad_rows import MultiGradGroup
-from hookviz.recorder.followers.owner_names import OwnerNames
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import closure_variables, unwrap_hook
-from hookviz.support.source_code import Source, describe_function, shorten_filename
-from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookIdentity, identity_of
-from hookviz.trace.value_rows import get_stored_rows
+from hookviz.support.source_code import Source, describe_function, find_code
+from hookviz.trace import MODULE_HOOK_KINDS, STEP_HOOK_KINDS
 
 MAX_ENTRIES = 4_000
 """The ledger has entries for up to this many hooks of modules and optimizers; a note says if there were more."""
@@ -45,7 +44,7 @@ class HookLedger(Follower):
 
     def __init__(self, session: Session, calls: CallTracker, parameters: ParameterLedger) -> None:
         self.session, self.trace, self.calls, self.parameters = session, session.trace, calls, parameters
-        self.names = OwnerNames(calls.modules)
+        self.owners = HookOwners(calls)
         self.entries: dict[Any, HookEntry] = {}
         """Key → the hook, for those that were registered during the recording."""
         self.older: dict[tuple[Any, int], HookEntry] = {}
@@ -56,28 +55,12 @@ class HookLedger(Follower):
         """The number of passes that compute the gradients of some tensors only."""
         self.whole_passes = 0
         """The number of passes whose graph was observed as a whole."""
-        self.called_unseen: set[Any] = set()
-        """The keys of the hooks of modules whose calls were not followed."""
-        self.fired: set[HookIdentity] = set()
-        """The hooks that fired in dropped passes; after ``note_firings``, all that fired or may have fired."""
-        self.on_graphs: set[Any] = set()
-        """The keys of the tensor hooks that were on the graph of a pass."""
+        self.firings = HookFirings(session, calls)
         self._removed: dict[int, list[HookEntry]] = {}
         """``id`` of a dict → the older hooks that were removed from it before their owner was known."""
         self._on_tensors: dict[tuple[Any, int], HookEntry] = {}
         """The hooks of tensors that are registered now."""
-        self._owners: dict[int, HookOwner] = {}
-        """``id`` → each owner that has an entry and still exists."""
-        self._unnamed: list[ModuleOwner] = []
-        """The modules that got a hook since the last pass began: perhaps nothing calls them, and so names them."""
-        self._unfollowed: dict[int, weakref.ref[Any]] = {}
-        """``id`` of the hook dicts of modules that were called and are not followed; shallow copies share them."""
-        self._first_key = RemovableHandle.next_id
-        self._registered: dict[int, tuple[int, str]] = {}
-        """Key → the number of steps when a hook was registered, and by which line of the user's code."""
-        self._dropped_steps = 0
-        self._dead: set[Any] = set()
-        """The keys of hooks that no longer exist and still have rows in the trace."""
+        self.dates = HookDates(self.trace)
 
     # -- hooks come and go
 
@@ -86,7 +69,7 @@ class HookLedger(Follower):
 
         ``registering`` is the frame of the function that registers the hook.
         """
-        self._registered[handle.id] = self._dropped_steps + len(self.trace.rows), _locate_caller()
+        self.dates.note_registration(handle.id)
         kind = _REGISTERING_METHODS.get(registering.f_code.co_name)
         if kind is not None:
             self.session.guard(self._hook_comes, handle, kind, registering)
@@ -99,16 +82,16 @@ class HookLedger(Follower):
         if not is_known_class or hook is None or _belongs_to_torch(hook) or not self._has_room():
             return
         source, _ignored = find_user_source(hook)
-        entry = HookEntry(kind, handle.id, source, self.owner_of(owner), handle.hooks_dict_ref())
-        flags = (flag for flag in ("with_kwargs", "always_call") if variables.get(flag) is True)
-        entry.flags = tuple(flags)
+        entry = HookEntry(kind, handle.id, source, self.owners.find(owner), handle.hooks_dict_ref())
+        entry.flags = tuple(flag for flag in ("with_kwargs", "always_call") if variables.get(flag) is True)
+        entry.is_from_library = _is_from_library(hook)
         self._add(entry)
 
     def _has_room(self) -> bool:
         """Return whether another hook of a module gets an entry; with many, those that fired give theirs up."""
         if len(self.entries) - len(self._on_tensors) >= MAX_ENTRIES and not self.missed:
-            self.note_firings()
-            fired = {key for key, _ignored in self.fired}
+            self.firings.note_all()
+            fired = self.firings.keys
             self.entries = {key: one for key, one in self.entries.items() if key not in fired}
         is_full = len(self.entries) - len(self._on_tensors) >= MAX_ENTRIES
         self.missed += is_full
@@ -117,17 +100,17 @@ class HookLedger(Follower):
     def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any) -> None:
         """Add the entry of a hook that was just added to a tensor, which may soon be gone."""
         key, hook = next(reversed(user_hook_entries(hooks)), (None, None))
-        if not isinstance(key, int) or key not in self._registered:
+        if self.dates.registered_at(key) is None:
             return
         source, group = find_user_source(hook)
-        entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owner_of(tensor), hooks)
-        entry.group, entry.version = group, _version_of(tensor)
+        entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owners.find(tensor), hooks)
+        entry.group, entry.version, entry.is_from_library = group, _version_of(tensor), _is_from_library(hook)
         self._add(entry)
         self._on_tensors[entry.identity] = entry
 
     def _add(self, entry: HookEntry) -> None:
         entry.passes_before = self.whole_passes
-        entry.since, entry.registered_at = self._registered[entry.key]
+        entry.since, entry.registered_at = self.dates.find(entry.key)
         self.entries[entry.key] = entry
 
     def add_older(self, kind: str, key: Any, hook: Any, owner: Any, hooks: Any) -> HookEntry:
@@ -138,33 +121,11 @@ class HookLedger(Follower):
         known = self.older.get((key, id(hooks)))
         if known is None or known.hooks() is not hooks:
             source, group = find_user_source(hook)
-            known = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owner_of(owner), hooks)
-            known.group, known.passes_before = group, self.whole_passes
-            known.since, known.registered_at = self._registered.get(key, (None, None))
+            known = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owners.find(owner), hooks)
+            known.group, known.passes_before, known.is_from_library = group, self.whole_passes, _is_from_library(hook)
+            known.since, known.registered_at = self.dates.find(key)
             self.older[key, id(hooks)] = known
         return known
-
-    def owner_of(self, owner: Any) -> HookOwner:
-        """Return what is kept of an owner; a new one is named by the variables of the user's code."""
-        known = self._owners.get(id(owner))
-        if known is None or known.get() is not owner:
-            known = self._owners[id(owner)] = self._make_owner(owner)
-            known.name = self.names.name(owner)
-            if isinstance(known, ModuleOwner):
-                self._unnamed.append(known)
-        return known
-
-    def _make_owner(self, owner: Any) -> HookOwner:
-        if isinstance(owner, torch.nn.Module):
-            return ModuleOwner(owner)
-        if isinstance(owner, torch.optim.Optimizer):
-            return OptimizerOwner(owner)
-        made = TensorOwner(owner)
-        with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
-            made.normed, node = _find_normed_parameter(owner), owner.grad_fn
-            owners = {} if node is None else self.calls.owners.node_owners.find_owners([node])
-            made.call = owners.get(id(node))
-        return made
 
     def removed(self, handle: RemovableHandle) -> None:
         """Note that a hook is about to be removed, and by which line of the user's code."""
@@ -173,11 +134,11 @@ class HookLedger(Follower):
             return
         self.calls.modules.hook_removed(hooks, handle.id, hooks[handle.id])
         entry = self.entries.get(handle.id)
-        if (entry is None or entry.hooks() is not hooks) and not self._is_new(handle.id):
+        if (entry is None or entry.hooks() is not hooks) and not self.dates.is_new(handle.id):
             entry = self._find_removed(handle.id, hooks)
         if entry is not None:
             self._on_tensors.pop(entry.identity, None)
-            entry.until, entry.removed_at = self._dropped_steps + len(self.trace.rows), _locate_caller()
+            entry.until, entry.removed_at = self.dates.now()
             entry.passes_after = self.whole_passes
 
     def _find_removed(self, key: Any, hooks: Any) -> HookEntry | None:
@@ -200,36 +161,14 @@ class HookLedger(Follower):
         """Give the hooks that were removed from a dict their owner, which was found later."""
         for entry in self._removed.get(id(hooks), ()):
             if entry.hooks() is hooks and not entry.kind:
-                entry.kind, entry.owner = kind if entry.group is None else "multi_grad_hook", self.owner_of(owner)
+                entry.kind, entry.owner = kind if entry.group is None else "multi_grad_hook", self.owners.find(owner)
                 entry.owner.name = name
-
-    # -- modules are called
-
-    def unfollowed_call(self, module: torch.nn.Module) -> None:
-        """Note that a module is called, perhaps one that the recording does not follow, or not now."""
-        if self.entries:
-            self.called_unseen.update(*filter(None, map(vars(module).get, MODULE_HOOKS.values())))
-        if module in self.calls.followed:
-            return
-        for attribute in MODULE_HOOKS.values():
-            hooks = vars(module).get(attribute)
-            if hooks:
-                self._unfollowed[id(hooks)] = weakref.ref(hooks)
-
-    def may_have_fired_elsewhere(self, hooks: Any) -> bool:
-        """Return whether a dict was also that of a module that was called without being followed."""
-        reference = self._unfollowed.get(id(hooks))
-        return reference is not None and reference() is hooks
 
     # -- passes begin
 
     def pass_opened(self, pass_id: int) -> None:
         """Name the models of new hooks, also those that are not called: their parameters may be in the graph."""
-        for owner in self._unnamed:
-            module = owner.get()
-            if module is not None:
-                self.calls.modules.name_if_held(module)
-        self._unnamed.clear()
+        self.owners.name_models()
 
     def pass_begins(self, start: PassStart) -> None:
         """Note which tensors with hooks belong to the graph of a pass, unless only a part of it is observed."""
@@ -274,7 +213,7 @@ class HookLedger(Follower):
             parameter = self.parameters.find_entry(tensor)
             is_called = parameter is not None and parameter.module is not None
             entry.frozen_at_call += parameter is not None and is_called and not parameter.requires_grad
-            is_held = is_called or self.names.is_held(tensor) or self.calls.modules.holds(tensor)
+            is_held = is_called or self.owners.names.is_held(tensor) or self.calls.modules.holds(tensor)
             entry.is_stray = not is_held
 
     @property
@@ -284,74 +223,43 @@ class HookLedger(Follower):
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget the reference to a tensor: torch swaps it with another one only if nothing refers to it weakly."""
-        owner = self._owners.pop(id(tensor), None)
-        if owner is not None and owner.get() is tensor:
-            owner.reference = None
+        self.owners.forget(tensor)
 
     # -- passes are dropped, and the recording ends
 
     def dropped(self, count: int) -> None:
-        """Note what fired in the first ``count`` passes, which are about to be dropped."""
-        dropped = [row for row in self.trace.rows if row.pass_id < count]
-        self._dropped_steps += len(dropped)
-        self._note_graphs()
-        self._add_fired({row.hook for row in dropped if row.kind in HOOK_KINDS})
-        self._forget_dead_hooks()
-
-    def _forget_dead_hooks(self) -> None:
-        """Forget the hooks of tensors that no longer exist and of passes that were dropped: a loop may make many."""
-        fired = {key for key, _ignored in self.fired}
+        """Note what fired in the first ``count`` passes, which are about to be dropped; forget hooks that are gone."""
+        self.dates.steps_dropped(self.firings.passes_dropped(count))
+        fired = self.firings.keys
         gone = {key: one for key, one in self.entries.items() if one.hooks() is None}
         forgotten = {key for key, one in gone.items() if key in fired or self._is_forgotten(one)}
-        self._dead |= forgotten
         self.entries = {key: one for key, one in self.entries.items() if key not in forgotten}
         self.older = {key: one for key, one in self.older.items() if one.hooks() is not None}
-        self._owners = {key: owner for key, owner in self._owners.items() if owner.get() is not None}
-        self.fired = {identity for identity in self.fired if identity[0] not in self._dead}
-        self.on_graphs -= self._dead
-        self._dead &= {row.key for row in self.trace.hook_rows}
-        self._registered = {key: entry for key, entry in self._registered.items() if entry[0] >= self._dropped_steps}
+        self.owners.forget_dead()
+        self.firings.forget(forgotten)
 
     def _is_forgotten(self, entry: HookEntry) -> bool:
         """Return whether a hook was registered on a tensor before the passes that are left: a loop may make many."""
-        return isinstance(entry.owner, TensorOwner) and (entry.since or 0) < self._dropped_steps
+        return isinstance(entry.owner, TensorOwner) and (entry.since or 0) < self.dates.dropped_steps
 
-    def note_firings(self) -> None:
-        """Note what fired in the passes that the trace still holds."""
-        # Compact rows, which have no hook, are not expanded for this.
-        self._add_fired({row.hook for row in get_stored_rows(self.trace.rows, 0) if type(row) is not tuple})
-        self.fired |= self.session.unseen_firings
-        self._note_graphs()
-
-    def _note_graphs(self) -> None:
-        kinds = ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
-        self.on_graphs |= {row.key for row in self.trace.hook_rows if row.kind in kinds}
-
-    def _add_fired(self, hooks: Iterable[int | None]) -> None:
-        self.fired |= {identity_of(self.trace.hook_rows[hook]) for hook in hooks if hook is not None}
-
-    def steps_since(self, count: int | None) -> int | None:
-        """Return a number of steps without those that were dropped."""
-        return None if count is None else max(count - self._dropped_steps, 0)
-
-    def since(self, key: Any) -> int | None:
-        """Return the number of steps when a hook was registered; None if that was before the recording."""
-        if not self._is_new(key):
-            return None
-        return self.steps_since(self._registered[key][0] if key in self._registered else 0)
-
-    def _is_new(self, key: Any) -> bool:
-        """Return whether the hook with a key was registered during the recording."""
-        return isinstance(key, int) and key >= self._first_key
-
-    def registered_at(self, key: Any) -> str | None:
-        """Return the file and line of the code that registered a hook during the recording; None if unknown."""
-        return self._registered[key][1] if key in self._registered else None
+    def close(self) -> None:
+        """Write by which line the hooks that fired were registered."""
+        for index, row in enumerate(self.trace.hook_rows):
+            where = self.dates.registered_at(row.key)
+            if where is not None:
+                self.trace.hook_rows[index] = row._replace(registered_at=where)
 
 
 def _belongs_to_torch(hook: Any) -> bool:
     """Return whether torch brought a hook, as for weight_norm or pruning."""
     return str(getattr(hook, "__module__", "")).partition(".")[0] == "torch"
+
+
+def _is_from_library(hook: Any) -> bool:
+    """Return whether the function of a hook belongs to an installed package, not to the user's own code."""
+    unwrapped = unwrap_hook(hook)
+    code = find_code(hook if unwrapped is None else unwrapped.function)
+    return code is not None and variable_names.is_installed_file(code.co_filename)
 
 
 def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
@@ -369,21 +277,6 @@ def _detour(tensor: torch.Tensor, snapshot: GraphSnapshot) -> str:
     node = tensor.grad_fn
     is_beside = node is not None and any(id(following) in snapshot.numbers for following, _ in node.next_functions)
     return type(node).__name__ if is_beside else ""
-
-
-def _find_normed_parameter(tensor: torch.Tensor) -> "weakref.ref[torch.Tensor] | None":
-    """Return the parameter whose direction weight_norm gave to ``tensor``; None for any other tensor."""
-    node = tensor.grad_fn
-    if node is None or not type(node).__name__.startswith("WeightNorm"):
-        return None
-    parameter = getattr(node.next_functions[0][0], "variable", None)
-    return None if parameter is None else weakref.ref(parameter)
-
-
-def _locate_caller() -> str:
-    """Return the file and line of the user's code that is running."""
-    frame = variable_names.caller_frame()
-    return f"{shorten_filename(frame.f_code.co_filename) or ''}:{frame.f_lineno}"
 
 
 def _version_of(tensor: torch.Tensor) -> int:

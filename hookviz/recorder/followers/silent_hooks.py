@@ -9,8 +9,9 @@ import torch
 
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.follower import Follower
-from hookviz.recorder.followers.hook_entry import HookEntry, ModuleOwner, OptimizerOwner, TensorOwner
+from hookviz.recorder.followers.hook_entry import HookEntry
 from hookviz.recorder.followers.hook_ledger import MAX_ENTRIES, HookLedger, find_user_source
+from hookviz.recorder.followers.hook_owners import ModuleOwner, OptimizerOwner, TensorOwner
 from hookviz.recorder.followers.multi_grad_rows import GroupedRow, merge_multi_grad_rows
 from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
@@ -32,6 +33,7 @@ class SilentHooks(Follower):
     def __init__(self, passes: PassTracker, ledger: HookLedger, optimizers: OptimizerTracker) -> None:
         self.session, self.trace, self.calls, self.optimizers = passes.session, passes.trace, passes.calls, optimizers
         self.numbering, self.ledger, self.parameters = passes.numbering, ledger, ledger.parameters
+        self.firings = ledger.firings
         self._fired_modules: dict[Any, set[int]] = {}
         """Key of a module hook → the modules for which a hook with this key fired."""
         self._used_prefixes: dict[str, tuple[int, bool]] = {}
@@ -41,8 +43,8 @@ class SilentHooks(Follower):
         """Write a row for each hook that did not fire."""
         if not self.ledger.has_hooks:
             return
-        self.ledger.note_firings()
-        for key, module in self.ledger.fired:
+        self.firings.note_all()
+        for key, module in self.firings.fired:
             if module is not None:
                 self._fired_modules.setdefault(key, set()).add(module)
         self._used_prefixes = self._collect_uses()
@@ -75,16 +77,16 @@ class SilentHooks(Follower):
         for place, owner in dicts:
             number = self.calls.modules.find_number(owner) if isinstance(owner, torch.nn.Module) else None
             for key, hook in user_hook_entries(place.hooks):
-                if (key, number) in self.ledger.fired and key not in several:
+                if (key, number) in self.firings.fired and key not in several:
                     continue
                 if owner is not None:
                     entry = self.ledger.add_older(place.kind, key, hook, owner, place.hooks)
                     entry.owner.name, entry.flags = place.on, place.flags_of(key)
                 else:
                     source, _ignored = find_user_source(hook)
-                    since = self.ledger.since(key)
+                    since = self.ledger.dates.since(key)
                     row = UnfiredRow(place.kind, place.on, key, *source, place.flags_of(key), since)
-                    yield row._replace(registered_at=self.ledger.registered_at(key)), None
+                    yield row._replace(registered_at=self.ledger.dates.registered_at(key)), None
             if owner is not None:
                 self.ledger.add_removed(place.kind, owner, place.hooks, place.on)
 
@@ -92,19 +94,19 @@ class SilentHooks(Follower):
         """Return whether a hook fired or may have: perhaps for a shallow copy of its module, which has its dict."""
         owner, key = entry.owner, entry.key
         if not isinstance(owner, ModuleOwner):
-            return (key, None) in self.ledger.fired
+            return (key, None) in self.firings.fired
         if entry.since is not None and entry.until is None and owner.get() is None:
-            return key in self._fired_modules or key in self.ledger.called_unseen
+            return key in self._fired_modules or key in self.firings.called_unseen
         hooks, number = entry.hooks(), self._module_number(owner)
-        if (key, number) in self.ledger.fired or self.ledger.may_have_fired_elsewhere(hooks):
+        if (key, number) in self.firings.fired or self.firings.may_have_fired_elsewhere(hooks):
             return True
         if hooks is None:
-            return key in self._fired_modules or key in self.ledger.called_unseen
+            return key in self._fired_modules or key in self.firings.called_unseen
         return any(self.calls.modules.had_dict(number, hooks) for number in self._fired_modules.get(key, ()))
 
     def _fired_states(self, entries: Iterable[HookEntry]) -> set[int]:
         """Return the ``id`` of the states of the multi-grad hooks that fired: torch calls only one of their parts."""
-        groups = (entry.group for entry in entries if (entry.key, None) in self.ledger.fired)
+        groups = (entry.group for entry in entries if (entry.key, None) in self.firings.fired)
         return {id(group.state) for group in groups if group is not None}
 
     # -- rows
@@ -112,9 +114,9 @@ class SilentHooks(Follower):
     def _row(self, entry: HookEntry) -> UnfiredRow:
         ledger = self.ledger
         row = UnfiredRow(entry.kind, entry.owner.name, entry.key, *entry.source, entry.flags)
-        until = ledger.steps_since(entry.until)
-        row = row._replace(since=ledger.since(entry.key), until=until, removed_at=entry.removed_at)
-        row = row._replace(registered_at=entry.registered_at)
+        until = ledger.dates.count_left(entry.until)
+        row = row._replace(since=ledger.dates.since(entry.key), until=until, removed_at=entry.removed_at)
+        row = row._replace(registered_at=entry.registered_at, library=entry.is_from_library)
         if isinstance(entry.owner, ModuleOwner):
             return self._add_module(row, entry.owner)
         if isinstance(entry.owner, OptimizerOwner):
@@ -193,7 +195,7 @@ class SilentHooks(Follower):
             node=None if tensor is None else self._find_node(tensor),
             call=owner.call if owner.call is not None and owner.call < len(self.trace.calls) else None,
             passes=passes,
-            in_graph=entry.in_graph or int(entry.key in ledger.on_graphs),
+            in_graph=entry.in_graph or int(entry.key in self.firings.on_graphs),
             partial=entry.partial,
             leaf=owner.is_leaf,
             frozen=is_frozen and owner.is_leaf,
@@ -216,10 +218,10 @@ class SilentHooks(Follower):
         """Yield a row for each other hook that was on the graph of a pass, such as a hook of a node."""
         for index, row in enumerate(self.trace.hook_rows):
             identity = identity_of(row)
-            if row.kind != "multi_grad_hook" and identity not in known and identity not in self.ledger.fired:
+            if row.kind != "multi_grad_hook" and identity not in known and identity not in self.firings.fired:
                 on, source = self.trace.hook(index).on, (row.name, row.file, row.line, row.text, row.mark)
-                found = UnfiredRow(row.kind, on, row.key, *source, row.flags, self.ledger.since(row.key))
-                registered = self.ledger.registered_at(row.key)
+                found = UnfiredRow(row.kind, on, row.key, *source, row.flags, self.ledger.dates.since(row.key))
+                registered = self.ledger.dates.registered_at(row.key)
                 yield found._replace(module=row.module, node=row.node, registered_at=registered)
 
 

@@ -149,9 +149,18 @@ class PassObserver(GradientFlow):
         for dict_observer, iteration in self.running.items():
             rest = iteration.hooks[iteration.position + 1 :]
             entry = next((entry for entry in rest if not isinstance(entry[1], Observer)), None)
-            hook = None if entry is None else self.hooks.find_culprit(dict_observer, entry)[0]
+            hook, call = (None, None) if entry is None else self.hooks.find_culprit(dict_observer, entry)
             if hook is not None:
                 dict_observer.session.unseen_firings.add(identity_of(self.trace.hook_rows[hook]))
+                self._blame(hook, call)
+
+    def _blame(self, hook: int, call: int | None) -> None:
+        """Note in the step of the exception that it was raised in a hook, if no other hook is known."""
+        last = len(self.trace.rows) - 1
+        row = self.trace.rows[last] if last >= 0 else None
+        if row is not None and row.kind == "exception" and row.hook is None:
+            owner = self.trace.hook_rows[hook]
+            self.trace.rows[last] = row._replace(hook=hook, node=owner.node, output=owner.output, call=call)
 
     def _find_failing_node(self) -> int | None:
         """Return the node that was running or about to run, and record its inputs; None if elimination cannot find it.

@@ -1,0 +1,237 @@
+"""Puts together what follows from one cause: silent hooks, parameters without gradient, idle optimizers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
+from hookviz.analysis.findings.parameters.missing_gradients import (
+    MissingGradient,
+    join_names,
+    list_missing_gradients,
+)
+from hookviz.analysis.findings.parameters.none_gradients import NONE_RETURNED
+from hookviz.analysis.findings.parameters.places import CUTS
+from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.trace import Hook, TraceData
+
+MAX_HOOKS = 20
+"""The most findings about hooks that did not fire; ``trace.hooks`` has all."""
+_UNCALLED = (
+    "not_called", "not_called.other", "never_called", "no_forward", "owner_not_called", "bypassed", "bypassed.inner",
+    "attention",
+)  # fmt: skip
+"""Kinds of findings about hooks whose module was not called."""
+
+Held = dict[str, tuple[str, ...]]
+"""Parameter → the optimizers that hold it."""
+
+
+def list_silence(trace: TraceData, others: Sequence[Finding]) -> list[Finding]:
+    """List the hooks that did not fire, or fired surprisingly, and the parameters that got no gradient.
+
+    Hooks and parameters behind the same cut are one finding, as are equal hooks of several owners. ``others`` are the
+    other findings: those that follow from one of these are told there, and left out of the result.
+    """
+    held = _find_held(trace)
+    rows = list_missing_gradients(trace)
+    missing = [row for row in rows if not _is_told_elsewhere(row, held)]
+    hooks = [hook for hook in list_silent_hooks(trace) if hook.is_relevant]
+    behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
+    explained = {id(hook) for group in behind for hook in group}
+    cuts = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]
+    groups = _group_equal([hook for hook in hooks if id(hook) not in explained])
+    silent = [_make_silent(group) for group in groups[:MAX_HOOKS]]
+    if len(groups) > MAX_HOOKS:
+        more = _("{count} more hooks did not fire, or fired in a way that you may not expect: see trace.hooks.")
+        text = more.format(count=f"{sum(map(len, groups[MAX_HOOKS:])):,}")
+        silent.append(Finding(None, "unknown.forward", text, "remark", certainty="open"))
+    return _put_together([*cuts, *silent, *others])
+
+
+# -- hooks
+
+
+def _is_behind(hook: SilentHook, row: MissingGradient) -> bool:
+    """Whether a hook did not fire because of the cut that kept the gradients from the parameters of ``row``."""
+    place = hook.cause.place
+    if place is None:
+        return False
+    if row.line is not None:
+        return (place.file, place.line) == (row.file, row.line)
+    return place.sentence == row.sentence
+
+
+def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
+    """Put the hooks of one function with the same cause together, whatever their owners are."""
+    groups: dict[object, list[SilentHook]] = {}
+    for hook in hooks:
+        source, cause = hook.hook.source, hook.cause
+        arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in ("on", "step")))
+        key = hook.hook.kind, source, cause.key, arguments, cause.place, hook.severity
+        groups.setdefault(key, []).append(hook)
+    return list(groups.values())
+
+
+def _make_silent(group: Sequence[SilentHook]) -> Finding:
+    """Make the finding of a hook, and of equal ones on other owners."""
+    first, finding = group[0], group[0].make_finding()
+    if len(group) == 1:
+        return finding
+    names = list(dict.fromkeys(hook.hook.on for hook in group if hook.hook.on != first.hook.on))
+    same = [hook for hook in group if hook.hook.on == first.hook.on]
+    more: list[str] = []
+    if len(same) > 1:
+        more.append(_("It was registered there {count} times.").format(count=f"{len(same):,}"))
+    if names:
+        more.append(
+            _("The same holds for {hook} on {others}.").format(hook=first.hook.label, others=join_names(tuple(names)))
+        )
+    hooks = tuple(hook.hook for hook in group)
+    return replace(finding, sentence=join_sentences([finding.sentence, *more]), hooks=hooks)
+
+
+# -- parameters
+
+
+def _is_told_elsewhere(row: MissingGradient, held: Held) -> bool:
+    """Whether ``find_unreached`` tells of parameters of modules that were not called, or nothing trains them anyway."""
+    if row.place == "no_pass":  # a model that was only evaluated
+        return held.keys().isdisjoint(row.parameters)
+    return row.place == "uncalled" and held.keys() >= set(row.parameters)
+
+
+def _find_held(trace: TraceData) -> Held:
+    """Map the parameters that optimizers hold to the names of these; empty if no optimizer took a step."""
+    names = [optimizer.name for optimizer in trace.optimizers]
+    held = [row for row in trace.parameters if row.optimizers and trace.updates]
+    return {name: tuple(names[number] for number in row.optimizers) for row in held for name in row.names}
+
+
+def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> Finding:
+    """Make the finding of parameters without a gradient.
+
+    It is a warning if the graph is cut between them and the loss, and a remark if that may well be intended: the module
+    was not called, or ran without a graph.
+    """
+    sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
+    role = "step" if row.line is None else "backward" if row.place == NONE_RETURNED else "cuts"
+    return Finding(
+        row.step,
+        "cut",
+        sentence,
+        "warning" if row.place in CUTS else "remark",
+        line=row.line,
+        file=row.file,
+        line_role=role,
+        cause=join_sentences([row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)]),
+        advice=row.advice,
+        certainty="proven" if row.is_proven else "likely",
+        hooks=tuple(hook.hook for hook in hooks),
+        parameters=row.parameters,
+    )
+
+
+def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
+    """Name the hooks behind the cut: those that did not fire, and those that were called with None."""
+    sentences: list[str] = []
+    silent, called = [hook for hook in hooks if not hook.fired], [hook for hook in hooks if hook.fired]
+    if silent:
+        one, many = (
+            _("For the same reason {hooks} did not fire."),
+            _("For the same reason {count} hooks did not fire: {hooks}."),
+        )
+        sentences.append(_name_hooks(silent, one, many))
+    if called:
+        one, many = (
+            _("For the same reason {hooks} got None."),
+            _("For the same reason {count} hooks got None: {hooks}."),
+        )
+        sentences.append(_name_hooks(called, one, many))
+    return sentences
+
+
+def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
+    names = [_name_hook(hook.hook) for hook in hooks]
+    distinct = tuple(dict.fromkeys(names))
+    return (one if len(names) == 1 else many).format(hooks=join_names(distinct), count=f"{len(names):,}")
+
+
+def _name_hook(hook: Hook) -> str:
+    """Name a hook and its owner, with its line if that is known."""
+    if hook.line is None:
+        return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
+    return _("{hook} on {on} (line {line})").format(hook=hook.label, on=hook.on, line=hook.line)
+
+
+def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
+    """Say that the optimizers train none of the parameters, or which of them no optimizer holds."""
+    names = tuple(name for name in row.parameters if name not in held)
+    if names:
+        return (
+            [_("These are not in any optimizer that took a step, either: {on}.").format(on=join_names(names))]
+            if held
+            else []
+        )
+    optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name])
+    return [
+        _("{optimizer} holds them, but cannot train them without a gradient.").format(
+            optimizer=join_list(tuple(optimizers))
+        )
+    ]
+
+
+# -- what follows from another finding
+
+
+def _put_together(findings: list[Finding]) -> list[Finding]:
+    """Tell findings that follow from another one there."""
+    dropped: set[int] = set()
+    merged = {id(finding): finding for finding in findings}
+    for finding in findings:
+        origin = next((one for one in findings if one is not finding and _explains(one, finding)), None)
+        if origin is not None and id(origin) not in dropped:
+            merged[id(origin)] = _add_consequence(merged[id(origin)], finding)
+            dropped.add(id(finding))
+    return [merged[id(finding)] for finding in findings if id(finding) not in dropped]
+
+
+def _explains(origin: Finding, finding: Finding) -> bool:
+    """Return whether ``finding`` follows from the cause of ``origin``."""
+    if origin.kind == "exception":
+        return finding.kind.startswith("raised") and finding.step == origin.step
+    if finding.kind == "edited_in_place":
+        return origin.kind == "zero" and origin.step == finding.step
+    if finding.kind == "owner_not_called":
+        return origin.kind in ("not_called", "not_called.other") and _covers_hooks(origin, finding)
+    if not finding.parameters or not origin.hooks:
+        return False
+    if finding.kind == "frozen" and not finding.hooks:
+        return origin.kind in ("frozen", "no_gradient.frozen") and _covers(origin, finding)
+    return finding.kind == "unreached" and origin.kind in _UNCALLED and _covers(origin, finding)
+
+
+def _covers(origin: Finding, finding: Finding) -> bool:
+    """Return whether each parameter of ``finding`` is one that a hook of ``origin`` is on, or in such a module."""
+    owners = {hook.on for hook in origin.hooks}
+    return all(name in owners or any(name.startswith(f"{owner}.") for owner in owners) for name in finding.parameters)
+
+
+def _covers_hooks(origin: Finding, finding: Finding) -> bool:
+    """Return whether each hook of ``finding`` is on a parameter in a module that has a hook of ``origin``."""
+    owners = [f"{hook.on}." for hook in origin.hooks]
+    return all(any(hook.on.startswith(owner) for owner in owners) for hook in finding.hooks)
+
+
+def _add_consequence(origin: Finding, finding: Finding) -> Finding:
+    if finding.kind == "edited_in_place":
+        return origin
+    if origin.kind == "exception" or finding.kind == "owner_not_called":
+        text = _("For the same reason {hooks} did not fire.").format(
+            hooks=join_names(tuple(dict.fromkeys(map(_name_hook, finding.hooks))))
+        )
+    else:
+        text = finding.sentence
+    cause = join_sentences([origin.cause, text])
+    hooks = (*origin.hooks, *finding.hooks)
+    return replace(origin, cause=cause, hooks=hooks, parameters=(*origin.parameters, *finding.parameters))

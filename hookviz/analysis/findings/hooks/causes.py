@@ -1,0 +1,369 @@
+"""The causes for which a hook does not fire, each proven by what was recorded.
+
+A rule looks at one hook and returns its cause, or None if what was recorded speaks against it. It names the facts that
+it needs: if they were not observed as a whole, the cause is open, and the hook has the cause for which they were not.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline
+from hookviz.analysis.findings.parameters.places import Place
+from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
+from hookviz.trace.traversal import name_last_root
+
+
+class Cause(NamedTuple):
+    """Why a hook did not fire."""
+
+    key: str
+    """Its name; ``cause_texts.py`` has why the hook did not fire, and what to do."""
+    arguments: dict[str, str] = {}  # noqa: RUF012 - a default of a named tuple, which nobody changes
+    step: int | None = None
+    """The step to look at."""
+    is_proven: bool = True
+    place: Place | None = None
+    """Where the graph is cut, if that is the cause."""
+    what_is_open: str = ""
+    """The cause that would be proven if all had been observed."""
+
+
+class Rule(NamedTuple):
+    """A cause that can be proven, and the facts that prove it."""
+
+    find: Callable[[UnfiredRow, Timeline], Cause | None]
+    """Returns the cause, or None if what is known speaks against it."""
+    needs: frozenset[Fact] = frozenset()
+    """What must have been observed as a whole: without that, the cause is open."""
+
+
+def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
+    """Return why a hook did not fire; if no rule proves a cause, what is open."""
+    family = _family(hook.kind)
+    for rule in _RULES[family]:
+        cause = rule.find(hook, timeline)
+        if cause is not None:
+            gap = timeline.find_gap(hook, rule.needs)
+            return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
+    gap = timeline.find_gap(hook, ALL_FACTS)
+    return Cause(f"unknown.{family}" if gap is None else gap, {"on": hook.on}, is_proven=False)
+
+
+def _family(kind: str) -> str:
+    if kind in STEP_HOOK_KINDS:
+        return "step"
+    if kind in FORWARD_HOOK_KINDS:
+        return "forward"
+    return "backward" if kind in MODULE_HOOK_KINDS else "tensor"
+
+
+# -- when it was registered
+
+
+def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It was removed before anything could call it."""
+    steps = timeline.passes_while(hook) if _family(hook.kind) == "tensor" else timeline.calls_while(hook)
+    if hook.until is None or (steps and _family(hook.kind) != "step"):
+        return None
+    step = hook.until if hook.until < len(timeline.trace.rows) else None  # it may have been removed after the last step
+    return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, step)
+
+
+def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It was registered after the last call of its module."""
+    last = timeline.last_call(hook)
+    if hook.since is None or last is None or timeline.calls_while(hook):
+        return None
+    key = "after_call" if hook.kind in FORWARD_HOOK_KINDS else "after_call.backward"
+    return Cause(key, {"on": hook.on, "step": str(last + 1)}, last)
+
+
+def _registered_after_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It was registered after the last backward pass had begun."""
+    if hook.since is None or not timeline.seeds or timeline.passes_while(hook):
+        return None
+    return Cause("after_pass", {"on": hook.on, "step": str(timeline.seeds[-1] + 1)}, timeline.seeds[-1])
+
+
+def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """No backward pass began in the recording."""
+    return None if timeline.seeds else Cause("no_pass", {"on": hook.on})
+
+
+# -- modules that were not called
+
+
+def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    return None if hook.has_forward else Cause("no_forward", {"on": hook.on, "class": hook.owner})
+
+
+def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    layer = next((name for name in timeline.fast_paths if hook.on.startswith(f"{name}.")), None)
+    return None if layer is None or hook.called else Cause("fast_path", {"on": hook.on, "layer": layer})
+
+
+def _attention(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    caller = None if hook.called else timeline.caller_of(hook)
+    if caller is None or caller.kind != "MultiheadAttention":
+        return None
+    return Cause("attention", {"on": hook.on, "caller": caller.name})
+
+
+def _bypassed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """Its code or its weights were used without a call. Both leave the same traces, so that one cause names both."""
+    if hook.called:
+        return None
+    if hook.inner:
+        return Cause("bypassed.inner", {"on": hook.on, "inner": hook.inner})
+    if not hook.used or hook.older:
+        return None
+    user = timeline.find_user(hook.on)
+    if user is not None and any(part in user.kind for part in _COMPILED_CLASSES):
+        return Cause("scripted", {"on": hook.on, "user": user.name, "class": user.kind})
+    return Cause("bypassed", {"on": hook.on})
+
+
+_COMPILED_CLASSES = ("ScriptModule", "TracedModule")
+"""Parts of the names of the classes of modules that torch.jit made."""
+
+
+def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """Its weights belong to a graph from before the recording: it may have been called then."""
+    return Cause("before", {"on": hook.on}) if hook.older and not hook.called else None
+
+
+def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """A hook of all modules, in a recording without calls."""
+    is_idle = "global" in hook.flags and not timeline.has_calls
+    return Cause("nothing_called", {"on": hook.on}) if is_idle else None
+
+
+def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """An exception ended each call of the module around it."""
+    row, trace = timeline.caller_of(hook), timeline.trace
+    if not timeline.exceptions or row is None:
+        return None
+    caller = row.name
+    calls = {index for index, call in enumerate(trace.calls) if trace.modules[call.module].name == caller}
+    step = timeline.exception_in(calls)
+    if hook.called or step is None:
+        return None
+    return Cause("raised.caller", {"on": hook.on, "caller": caller, "step": str(step + 1)}, step)
+
+
+def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    if hook.called or "global" in hook.flags:
+        return None
+    caller = timeline.caller_of(hook)
+    if caller is not None:
+        other = timeline.other_calls.get(caller.name)
+        if other is None:
+            return Cause("not_called", {"on": hook.on, "caller": caller.name})
+        name = timeline.trace.plain_call(timeline.trace.rows[other].own_call)
+        names = {"on": hook.on, "caller": caller.name, "step": f"{other + 1:,}", "other": name}
+        return Cause("not_called.other", names, other)
+    return Cause("never_called", {"on": hook.on})
+
+
+# -- modules that were called
+
+
+def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """An exception left each call before the hook's turn."""
+    calls = {timeline.trace.rows[step].own_call for step in timeline.calls_while(hook)}
+    step = timeline.exception_in(calls)
+    return None if step is None else Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
+
+
+def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """The module ran without recording a graph."""
+    steps = timeline.calls_while(hook)
+    modes = {timeline.call_at(step).mode for step in steps}
+    if not steps or "grad" in modes:
+        return None
+    mode = next(mode for mode in ("checkpoint", "inference", "no_grad") if mode in modes)
+    return Cause(mode, {"on": hook.on}, steps[-1])
+
+
+def _returned_container(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It returned something in which torch does not look for tensors; legacy hooks look into more."""
+    steps = timeline.calls_while(hook) if hook.kind != "backward_hook" else []
+    types = {timeline.call_at(step).returned for step in steps}
+    if not steps or None in types:
+        return None
+    return Cause("returned", {"on": hook.on, "type": next(kind for kind in types if kind)}, steps[-1])
+
+
+def _no_gradient_needed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """What it returned does not require grad."""
+    steps = timeline.calls_while(hook)
+    calls = [timeline.call_at(step) for step in steps]
+    if not calls or any(call.gives_grad is not False for call in calls):
+        return None
+    is_frozen = all(call.frozen for call in calls)
+    return Cause("no_gradient.frozen" if is_frozen else "no_gradient.cut", {"on": hook.on}, steps[-1])
+
+
+def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """Nothing that it computed belongs to the graph of a pass."""
+    steps = timeline.calls_while(hook)
+    calls = {timeline.trace.rows[step].own_call for step in steps}
+    if not steps or not calls.isdisjoint(timeline.owned_calls):
+        return None
+    place = timeline.find_cut(hook.on, hook.module)
+    key = "outside" if place is None else "outside.cut"
+    return Cause(key, {"on": hook.on, "root": name_last_root(timeline.trace)}, steps[-1], place=place)
+
+
+def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """The passes computed only the gradients that were asked for."""
+    passes = hook.in_graph or len(timeline.seeds)
+    if not hook.partial or hook.partial < passes:
+        return None
+    passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
+    is_unwritten = hook.kind == "post_accumulate_hook" and not passed.isdisjoint(timeline.returning_passes)
+    key = "partial.grad" if is_unwritten else "partial"
+    return Cause(key, {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
+
+
+def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """An exception ended each of the passes."""
+    rows = timeline.trace.rows
+    # The graph of an earlier call keeps the backward hooks of a module after they are removed.
+    until = hook.until if _family(hook.kind) == "tensor" else None
+    passes = {rows[step].pass_id for step in timeline.passes_while(hook._replace(until=until))}
+    raised = {rows[step].pass_id: step for step in timeline.exceptions if rows[step].call is None}
+    if not passes or not passes <= raised.keys():
+        return None
+    step = raised[max(passes)]
+    return Cause("raised.backward", {"on": hook.on, "step": str(step + 1)}, step)
+
+
+# -- tensors
+
+
+def _weight_norm(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """It is a weight that weight_norm computed for one forward."""
+    weight = _WEIGHT_NORM_PATH.sub("", hook.weight_norm)
+    if hook.in_graph or weight == hook.weight_norm:
+        return None
+    return Cause("weight_norm", {"on": hook.on, "weight": weight, "parameter": hook.weight_norm})
+
+
+_WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.original\d$|_v$")
+"""What the path of a parameter of weight_norm has more than that of the weight, with either implementation."""
+
+
+def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """It did not require grad, at the passes or when its module was called."""
+    if hook.frozen:
+        return Cause("frozen", {"on": hook.on})
+    module = hook.on.rpartition(".")[0]
+    return Cause("frozen_at_call", {"on": hook.on, "module": module}) if hook.frozen_at_call else None
+
+
+def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    is_stray = hook.stray and not hook.in_graph
+    return Cause("stray", {"on": hook.on}) if is_stray else None
+
+
+def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is a view or a copy of a tensor of the graph."""
+    op = hook.detour
+    if op.partition("Backward")[0] not in _COPYING_OPS or hook.in_graph or not hook.passes:
+        return None
+    return Cause("detour", {"on": hook.on, "op": op, "root": name_last_root(timeline.trace)})
+
+
+def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is a parameter of a module that was not called."""
+    module = hook.on.rpartition(".")[0]
+    names = {row.name for row in timeline.trace.modules}
+    is_parameter = hook.leaf and module and not hook.in_graph and hook.passes
+    if not is_parameter or module in names or not names:
+        return None
+    return Cause("owner_not_called", {"on": hook.on, "module": module})
+
+
+def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    if hook.in_graph or not hook.passes:
+        return None
+    names = {"on": hook.on, "root": name_last_root(timeline.trace)}
+    place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else timeline.find_cut_after(hook.call)
+    return Cause("not_in_graph" if place is None else "not_in_graph.cut", names, timeline.seeds[-1], place=place)
+
+
+def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is a parameter of a module that belongs to the graph without it. Several causes leave the same traces."""
+    module = hook.on.rpartition(".")[0]
+    numbers = {index for index, row in enumerate(timeline.trace.modules) if row.name == module}
+    calls = {call for call in timeline.owned_calls if timeline.trace.calls[call].module in numbers}
+    if not calls or not hook.leaf or hook.in_graph or not hook.passes:
+        return None
+    return Cause("substituted", {"on": hook.on, "module": module})
+
+
+# -- optimizers
+
+
+def _unseen(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """No pass looked at its tensor: no variable holds it, or another tensor has its name."""
+    is_seen = (
+        hook.passes or hook.in_graph or hook.kind not in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+    )
+    return None if is_seen else Cause("unseen", {"on": hook.on}, is_proven=False)
+
+
+def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    trace, numbers = timeline.trace, timeline.optimizers_named(hook.on)
+    skipped = (i for i, row in enumerate(trace.rows) if row.kind == "unscale" and row.found_inf)
+    step = next((i for i in skipped if trace.rows[i].optimizer in numbers), None)
+    if hook.steps or step is None:
+        return None
+    return Cause("scaler", {"on": hook.on, "step": str(step + 1)}, step)
+
+
+def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    return None if hook.steps else Cause("no_step", {"on": hook.on})
+
+
+def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    numbers, later = timeline.optimizers_named(hook.on), timeline.trace.rows[hook.since or 0 :]
+    has_stepped = any(row.kind == "optimizer_step" and row.optimizer in numbers for row in later)
+    is_late = hook.since is not None and hook.steps and not has_stepped
+    return Cause("after_step", {"on": hook.on}) if is_late else None
+
+
+_COPYING_OPS = {
+    "Alias", "AsStrided", "Clone", "Diagonal", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice",
+    "Split", "SplitWithSizes", "Squeeze", "T", "ToCopy", "Transpose", "Unbind", "Unfold", "UnsafeView", "Unsqueeze",
+    "View",
+}  # fmt: skip
+"""Ops that make a view or a copy of a tensor."""
+_CALLS: frozenset[Fact] = frozenset({"calls"})
+_PASSES: frozenset[Fact] = frozenset({"passes"})
+_GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
+_UNCALLED = (
+    Rule(_nothing_called, _CALLS), Rule(_no_forward), Rule(_fast_path), Rule(_attention, _CALLS),
+    Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised), Rule(_not_called, _CALLS),
+)  # fmt: skip
+_RULES: dict[str, tuple[Rule, ...]] = {
+    "forward": (
+        Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED, Rule(_raised_in_call, _CALLS),
+    ),
+    "backward": (
+        Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED, Rule(_raised_in_call, _CALLS),
+        Rule(_no_graph, _CALLS), Rule(_returned_container, _CALLS), Rule(_no_gradient_needed, _CALLS),
+        Rule(_no_pass, _PASSES), Rule(_outside_graph, _GRAPHS), Rule(_partial_pass, _PASSES),
+        Rule(_raised_in_pass, _PASSES),
+    ),
+    "tensor": (
+        Rule(_removed, _PASSES), Rule(_weight_norm, _PASSES), Rule(_frozen), Rule(_no_pass, _PASSES),
+        Rule(_registered_after_passes, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES),
+        Rule(_owner_not_called, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
+        Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
+    ),
+    "step": (Rule(_removed), Rule(_skipped_by_scaler), Rule(_no_step, _PASSES), Rule(_after_step, _PASSES)),
+}  # fmt: skip
+"""Family of hooks → its rules, in order: a rule may rely on those before it."""

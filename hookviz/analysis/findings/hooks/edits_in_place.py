@@ -1,0 +1,64 @@
+"""Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
+
+from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.support.messages import _, join_list
+from hookviz.trace import StepRow, TraceData
+from hookviz.trace.sentences import format_values
+
+MAX_NAMED = 4
+"""How many gradients a finding names."""
+
+
+def list_edits_in_place(trace: TraceData) -> list[Finding]:
+    """List the hooks whose edits changed the gradients of other tensors; one finding for each hook."""
+    changed: dict[tuple[str, str], list[int]] = {}
+    for step in trace.lookup.steps_of_kinds("aliased"):
+        row = trace.rows[step]
+        if row.cause is not None and (hook := trace.rows[row.cause].hook) is not None:
+            changed.setdefault((trace.hook(hook).label, trace.hook(hook).on), []).append(step)
+    return [_describe_edit(trace, steps) for steps in changed.values()]
+
+
+def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
+    first = trace.rows[steps[0]]
+    assert first.cause is not None
+    edit = trace.steps[first.cause]
+    assert edit.hook is not None
+    passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
+    names = {"hook": edit.hook.label, "on": edit.hook.on}
+    advice = _("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
+    sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
+        **names, others=join_list(_list_names(trace, steps))
+    )
+    return Finding(
+        first.cause,
+        "edited_in_place",
+        sentence,
+        "warning",
+        passes,
+        describe_passes(passes, trace),
+        line=edit.hook.line,
+        file=edit.hook.file,
+        line_role="hook",
+        cause=_describe_change(trace, steps[0]),
+        advice=advice.format(**names),
+        hooks=(edit.hook,),
+    )
+
+
+def _list_names(trace: TraceData, steps: list[int]) -> list[str]:
+    names = list(dict.fromkeys(_name(trace, trace.rows[step]) for step in steps))
+    more = len(names) - MAX_NAMED
+    return names if more <= 0 else [*names[:MAX_NAMED], _("{count} more").format(count=f"{more:,}")]
+
+
+def _name(trace: TraceData, row: StepRow) -> str:
+    return trace.name(row.node, row.output)
+
+
+def _describe_change(trace: TraceData, number: int) -> str:
+    """Say from what to what a gradient changed, and why."""
+    step = trace.steps[number]
+    text = _("Both gradients are kept in the same memory: that of {on} changed from {before} to {after} (step {step}).")
+    before, after = format_values(step.before), format_values(step.after)
+    return text.format(on=_name(trace, step.row), before=before, after=after, step=f"{number + 1:,}")

@@ -1,0 +1,80 @@
+"""Find hooks that pile up: the same function is registered on the same owner again and again, and never removed."""
+
+from itertools import pairwise
+from typing import Any
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.support.messages import _
+from hookviz.trace import HOOK_KINDS, HookRow, TraceData
+
+
+def list_repeated_hooks(trace: TraceData) -> list[Finding]:
+    """List the functions that fire more often from pass to pass, because each pass registers them once more.
+
+    Two hooks with the same function from the start are no finding: that may be intended.
+    """
+    groups: dict[Any, dict[int, set[int | str]]] = {}
+    steps: dict[Any, list[int]] = {}
+    for step in trace.lookup.steps_of_kinds(*HOOK_KINDS):
+        row = trace.rows[step]
+        if row.hook is None:
+            continue
+        hook = trace.hook_rows[row.hook]
+        owner = _find_owner(trace, hook)
+        if owner is not None and isinstance(hook.key, int):
+            group = (hook.kind, owner, hook.name, hook.file, hook.line)
+            groups.setdefault(group, {}).setdefault(row.pass_id, set()).add(hook.key)
+            steps.setdefault(group, []).append(step)
+    return [_describe_pile(trace, keys, steps[group]) for group, keys in groups.items() if _pile_up(keys)]
+
+
+def _find_owner(trace: TraceData, hook: HookRow) -> object | None:
+    """Return what identifies the owner of a hook in all passes: a module, an optimizer, or the name of a leaf."""
+    if "global" in hook.flags:
+        return "global"
+    if hook.module is not None or hook.optimizer is not None:
+        return hook.module, hook.optimizer
+    return None if hook.node is None else trace.lookup.leaf_names.get(hook.node)
+
+
+def _pile_up(keys: dict[int, set[int | str]]) -> bool:
+    """Return whether each pass has the hooks of the one before, and in the end more than at first."""
+    passes = list(keys.values())
+    has_all = all(before <= after for before, after in pairwise(passes))
+    return has_all and len(passes) > 1 and len(passes[-1]) > len(passes[0])
+
+
+def _describe_pile(trace: TraceData, keys: dict[int, set[int | str]], steps: list[int]) -> Finding:
+    last = trace.rows[steps[-1]]
+    assert last.hook is not None
+    hook, row = trace.hook(last.hook), trace.hook_rows[last.hook]
+    count = f"{len(next(reversed(keys.values()))):,}"
+    counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
+    file, line = _split_place(row.registered_at)
+    return Finding(
+        steps[-1],
+        "repeated",
+        _("{hook} on {on} fired {fired} times in {passes} passes.").format(hook=hook.label, on=hook.on, **counts),
+        "warning",
+        tuple(keys),
+        line=hook.line if line is None else line,
+        file=hook.file if line is None else file,
+        line_role="hook" if line is None else "registered",
+        cause=_describe_cause(hook.on, count, row.registered_at),
+        advice=_("Register it once, or remove it after each pass: handle.remove()."),
+        hooks=(hook,),
+    )
+
+
+def _describe_cause(on: str, count: str, where: str | None) -> str:
+    if where is None:
+        return _("It is registered {count} times on {on}, and each of these hooks fires.").format(count=count, on=on)
+    return _("It is registered {count} times on {on}, at {where}, and each of these hooks fires.").format(
+        count=count, on=on, where=where
+    )
+
+
+def _split_place(place: str | None) -> tuple[str | None, int | None]:
+    """Split "train.py:12" into the file and the line."""
+    file, _ignored, line = (place or "").rpartition(":")
+    return (file, int(line)) if line.isdecimal() else (None, None)

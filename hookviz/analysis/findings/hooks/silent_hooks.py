@@ -1,0 +1,133 @@
+"""The hooks that did not fire, or fired in a way that one may not expect, each with its cause."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.cause_texts import ADVICE, SENTENCES
+from hookviz.analysis.findings.hooks.causes import Cause, find_cause
+from hookviz.analysis.findings.hooks.surprises import find_surprises
+from hookviz.analysis.findings.hooks.timeline import Timeline
+from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.source_code import Source
+from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
+
+_INTENDED_CAUSES = frozenset({"no_grad", "inference"})
+_UNRELATED_CAUSES = frozenset({
+    "never_called", "nothing_called", "not_in_graph", "stray", "detour", "no_pass", "no_step", "weight_norm", "unseen",
+})  # fmt: skip
+"""Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
+should be: a notebook keeps the models and tensors of its earlier cells."""
+TOO_LATE = frozenset({"after_call", "after_call.backward", "after_pass", "after_step"})
+"""The causes of hooks that were registered too late."""
+
+
+@dataclass(frozen=True)
+class SilentHook:
+    """A hook that did not fire, or fired in a way that one may not expect."""
+
+    hook: Hook
+    key: int | str
+    """Its key in the dict of its owner."""
+    cause: Cause
+    fired: int = 0
+    is_older: bool = False
+    """Whether it was registered before the recording began."""
+    is_idle: bool = False
+    """Whether it is on a parameter of a model of which nothing was called."""
+    is_from_library: bool = False
+    registered_at: str | None = None
+    index: int | None = None
+    """The index of its row in the trace; None if it fired."""
+
+    @property
+    def is_relevant(self) -> bool:
+        """Whether what ran has to do with it, so that it belongs into the findings."""
+        kinds = {self.cause.key, self.cause.what_is_open}
+        return not (self.is_older and (self.is_idle or kinds & _UNRELATED_CAUSES))
+
+    @property
+    def severity(self) -> str:
+        """A warning if it is yours, its cause is proven, and nothing shows that it is intended; else a remark.
+
+        To remove an older hook before the model runs is a usual way to switch it off.
+        """
+        is_intended = self.cause.key in _INTENDED_CAUSES or (self.cause.key == "removed" and self.is_older)
+        is_harm = not self.fired and self.cause.is_proven and not is_intended and not self.is_from_library
+        return "warning" if is_harm else "remark"
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """What its sentences name."""
+        return {**self.cause.arguments, "on": self.hook.on, "hook": self.hook.label}
+
+    @property
+    def reason(self) -> str:
+        """Why it did not fire."""
+        sentences = [_(SENTENCES[self.cause.key]).format(**self.arguments)]
+        if self.registered_at is not None and self.cause.key in TOO_LATE:
+            sentences.append(_("It was registered at {where}.").format(where=self.registered_at))
+        if self.cause.place is not None:
+            sentences.append(self.cause.place.sentence)
+        return join_sentences(sentences)
+
+    def make_finding(self) -> Finding:
+        """Make the finding that is about this hook alone."""
+        cause, place = self.cause, self.cause.place
+        has_line = place is not None and place.line is not None
+        line, file = (place.line, place.file) if has_line and place is not None else (self.hook.line, self.hook.file)
+        return Finding(
+            cause.step,
+            cause.key,
+            _(_describe(self)).format(hook=self.hook.label, on=self.hook.on),
+            self.severity,
+            line=line,
+            file=file,
+            line_role="cuts" if has_line else "hook",
+            cause=self.reason,
+            advice=_(ADVICE[cause.key]).format(**self.arguments),
+            certainty="proven" if cause.is_proven else "open",
+            hooks=(self.hook,),
+        )
+
+
+def _describe(hook: SilentHook) -> str:
+    if hook.fired:
+        return N_("{hook} on {on} fired in a way that you may not expect.")
+    if hook.cause.is_proven:
+        return N_("{hook} on {on} did not fire.")
+    return N_("{hook} on {on} was not seen to fire.")
+
+
+def list_silent_hooks(trace: TraceData) -> list[SilentHook]:
+    """List the hooks that did not fire, then those that fired in a surprising way."""
+    firings = Counter(row.hook for row in trace.rows if row.hook is not None)
+    found = [*_list_silent(trace)] if trace.unfired_rows else []
+    for index, cause in find_surprises(trace):
+        row = trace.hook_rows[index]
+        hook = _make_hook(row, trace.hook(index).on)
+        found.append(SilentHook(hook, row.key, cause, firings[index]))
+    return found
+
+
+def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
+    timeline = Timeline(trace)
+    for index, row in enumerate(trace.unfired_rows):
+        if row.name in timeline.unobserved_hooks:  # one with this name ran unobserved: it may have been this one
+            continue
+        hook, cause = _make_hook(row, row.on), find_cause(row, timeline)
+        is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
+        is_older = row.since is None
+        yield SilentHook(hook, row.key, cause, 0, is_older, is_idle, row.library, row.registered_at, index)
+
+
+def _make_hook(row: UnfiredRow | HookRow, on: str) -> Hook:
+    source = Source(row.name, row.file, row.line, row.text, row.mark)
+    return Hook(on or _describe_nameless(row), row.kind, source, "", 0, 1, row.flags)
+
+
+def _describe_nameless(row: UnfiredRow | HookRow) -> str:
+    """Describe the owner of a hook that no name is known of."""
+    kind = row.owner if isinstance(row, UnfiredRow) else ""
+    return _("a {kind} without a name").format(kind=kind) if kind else _("a tensor without a name")

@@ -1,0 +1,71 @@
+"""Hooks that fired in a way that one may not expect: early, without a gradient, or again in a recomputation."""
+
+from collections.abc import Iterator
+
+from hookviz.analysis.findings.hooks.causes import Cause
+from hookviz.analysis.findings.parameters.none_gradients import NoneGradients, is_without_gradient
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, StepRow, TraceData
+
+
+def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:
+    """Yield the index of each hook with the first of its firings that is surprising."""
+    surprising: set[int] = set()
+    gradients = NoneGradients(trace)
+    for index, row in enumerate(trace.rows):
+        if row.hook is not None and row.kind in HOOK_KINDS and row.hook not in surprising:
+            cause = _find_surprise(trace, index, row) or _find_unwritten(gradients, index, row)
+            if cause is not None:
+                surprising.add(row.hook)
+                yield row.hook, _add_place(cause, gradients, row)
+
+
+def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
+    if row.kind in ("full_backward_hook", "full_backward_pre_hook"):
+        return _find_module_surprise(trace, index, row)
+    if row.kind in FORWARD_HOOK_KINDS and row.call is not None and trace.calls[row.call].recomputed:
+        return Cause("again", step=index)
+    if row.kind == "step_pre_hook" and _precedes_pass(trace, index, row):
+        return Cause("before_closure", step=index)
+    if row.kind == "multi_grad_hook" and isinstance(row.before, tuple) and None in row.before:
+        return Cause("partly", {"missing": str(row.before.count(None))}, index)
+    return Cause("undefined", step=index) if row.kind == "tensor_hook" and row.before is None else None
+
+
+def _find_module_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
+    """Find out whether a backward hook of a module got no gradient at all.
+
+    None for one of several outputs is ordinary: the loss does not use it, or it is not a tensor. So is None for an
+    input that is not a tensor; for a tensor that needs no gradient torch passes zeros, unless no input needs one.
+    """
+    is_pre_hook = row.kind == "full_backward_pre_hook"
+    grad_output = row.before if is_pre_hook else tuple(value for _, _, value in row.parts)
+    if is_without_gradient(grad_output) and grad_output != ():
+        return Cause("undefined.module", step=index)
+    if is_pre_hook or not is_without_gradient(row.before):
+        return None
+    has_keywords = row.before == () and row.call is not None and trace.calls[row.call].takes_grad
+    return Cause("early.keywords" if has_keywords else "early", step=index)
+
+
+def _precedes_pass(trace: TraceData, index: int, row: StepRow) -> bool:
+    """Return whether the pass of a step began after the hook, in a closure that the step was given."""
+    for later in (trace.rows[following] for following in range(index + 1, len(trace.rows))):
+        if later.kind == "optimizer_step" and later.optimizer == row.optimizer:
+            return False
+        if later.kind == "seed":
+            return later.pass_id == row.pass_id
+    return False
+
+
+def _find_unwritten(gradients: NoneGradients, index: int, row: StepRow) -> Cause | None:
+    """Find out whether a post-accumulate hook ran though no gradient arrived: torch calls it all the same."""
+    is_unwritten = row.kind == "post_accumulate_hook" and gradients.culprit(row.pass_id, row.node) is not None
+    return Cause("undefined.grad", step=index) if is_unwritten else None
+
+
+def _add_place(cause: Cause, gradients: NoneGradients, row: StepRow) -> Cause:
+    """Add the node that returned None, if it is known."""
+    if not cause.key.startswith("undefined"):
+        return cause
+    step = gradients.culprit(row.pass_id, row.node)
+    return cause if step is None else cause._replace(place=gradients.place(step))

@@ -1,0 +1,203 @@
+"""When the modules of a trace were called, when passes began, and what limits what is known of them."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal
+
+from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, list_missing_gradients
+from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
+from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, UnfiredRow
+from hookviz.trace.notes import PART_NOTES
+from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
+
+_LIMITED = ("every", *PART_NOTES)
+
+Fact = Literal["calls", "passes", "graphs"]
+"""What a conclusion needs: every call of a module, every backward pass, or the whole graph of each pass."""
+ALL_FACTS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
+
+
+class Timeline:
+    """The steps of a trace at which hooks could fire."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self.trace = trace
+        self._calls: dict[int, list[int]] = {}
+        """Module → the steps at which it was called."""
+        self.seeds: list[int] = []
+        """The steps at which passes begin."""
+        self.exceptions: list[int] = []
+        for step, row in enumerate(trace.rows):
+            if row.kind == "call":
+                self._calls.setdefault(trace.calls[row.own_call].module, []).append(step)
+            elif row.kind == "seed":
+                self.seeds.append(step)
+            elif row.kind == "exception":
+                self.exceptions.append(step)
+
+    def calls_of(self, hook: UnfiredRow) -> list[int]:
+        """Return the steps at which the module of a hook was called; any module for a hook of all modules."""
+        if "global" in hook.flags:
+            return sorted(step for steps in self._calls.values() for step in steps)
+        return self._calls.get(-1 if hook.module is None else hook.module, [])
+
+    def calls_while(self, hook: UnfiredRow) -> list[int]:
+        """Return the steps at which the module of a hook was called while the hook was registered."""
+        return _between(self.calls_of(hook), hook.since, hook.until)
+
+    def last_call(self, hook: UnfiredRow) -> int | None:
+        """Return the last step at which the module of a hook was called."""
+        calls = self.calls_of(hook)
+        return calls[-1] if calls else None
+
+    def exception_in(self, calls: set[int]) -> int | None:
+        """Return the step of the exception in the last of ``calls``, if exceptions ended them all."""
+        ended: dict[int, int] = {}
+        for step in self.exceptions:
+            for call in iter_enclosing_calls(self.trace, self.trace.rows[step].call):
+                ended.setdefault(call, step)
+        return ended[max(calls)] if calls and calls <= ended.keys() else None
+
+    def optimizers_named(self, name: str) -> set[int]:
+        """Return the numbers of the optimizers with a name."""
+        return {index for index, row in enumerate(self.trace.optimizers) if row.name == name}
+
+    def passes_while(self, hook: UnfiredRow) -> list[int]:
+        """Return the steps at which passes began while a hook was registered."""
+        return _between(self.seeds, hook.since, hook.until)
+
+    def call_at(self, step: int) -> CallRow:
+        """Return the call that begins at a step."""
+        return self.trace.calls[self.trace.rows[step].own_call]
+
+    def caller_of(self, hook: UnfiredRow) -> ModuleRow | None:
+        """Return the innermost module around that of a hook that was called."""
+        ends = [index for index, letter in enumerate(hook.on) if letter == "."]
+        return next((row for end in reversed(ends) if (row := self._called.get(hook.on[:end]))), None)
+
+    @cached_property
+    def other_calls(self) -> dict[str, int]:
+        """Name of a module → the step of the first call that it, or one in it, made of one that it does not hold."""
+        found: dict[str, int] = {}
+        for step in sorted(step for steps in self._calls.values() for step in steps):
+            name = self.trace.plain_call(self.trace.rows[step].own_call)
+            for call in iter_enclosing_calls(self.trace, self.call_at(step).parent):
+                caller = self.trace.plain_call(call)
+                if not name.startswith(f"{caller}."):
+                    found.setdefault(caller, step)
+        return found
+
+    def find_user(self, owner: str) -> ModuleRow | None:
+        """Return the module whose call used a parameter of a module with this name in the graph of a pass."""
+        names = self.trace.lookup.leaf_names
+        leaves = {node for node, name in names.items() if name.startswith(f"{owner}.")}
+        nodes = (start for (start, _slot), (end, _output) in self.trace.edges.items() if end in leaves)
+        calls = (self.trace.owners.get(node) for node in nodes)
+        call = next((call for call in calls if call is not None), None)
+        return None if call is None else self.trace.modules[self.trace.calls[call].module]
+
+    @cached_property
+    def _called(self) -> dict[str, ModuleRow]:
+        """Name → each module that was called."""
+        return {row.name: row for row in self.trace.modules}
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether any module was called."""
+        return bool(self._calls)
+
+    @cached_property
+    def owned_calls(self) -> set[int]:
+        """The calls that made nodes of the graph of a pass, with all calls around them."""
+        return find_calls_in_graphs(self.trace)
+
+    @cached_property
+    def _missing(self) -> Sequence[MissingGradient]:
+        return list_missing_gradients(self.trace)
+
+    @cached_property
+    def _places(self) -> PlaceFinder:
+        return PlaceFinder(self.trace)
+
+    def find_cut(self, owner: str, module: int | None) -> Place | None:
+        """Return where the graph between a module, named ``owner``, and the loss is cut; None if it is not cut."""
+        rows = [row for row in self._missing if any(name.startswith(f"{owner}.") for name in row.parameters)]
+        if rows:  # the place is that of its parameters, for which more may be known
+            row = max(rows, key=lambda row: -1 if row.step is None else row.step)
+            place = Place(row.place, row.sentence, row.step, row.file, row.line)
+        else:
+            place = self._places.find(owner, module)
+        return place if place.key in CUTS else None
+
+    def find_cut_after(self, call: int | None) -> Place | None:
+        """Return where the graph between what a module call returned and the loss is cut; None if it is not cut."""
+        module = None if call is None else self.trace.calls[call].module
+        return None if module is None else self.find_cut(self.trace.modules[module].name, module)
+
+    def find_cut_of_parameter(self, name: str) -> Place | None:
+        """Return where the graph between the module of a parameter and the loss is cut; None if it is not cut."""
+        owner = name.rpartition(".")[0]
+        module = next((number for number, row in enumerate(self.trace.modules) if row.name == owner), None)
+        return None if module is None else self.find_cut(owner, module)
+
+    @cached_property
+    def returning_passes(self) -> set[int]:
+        """The passes in which torch.autograd.grad returned gradients: none of them writes ``.grad``."""
+        return {row.pass_id for row in self.trace.rows if row.kind == "returned"}
+
+    def find_gap(self, hook: UnfiredRow, needs: frozenset[Fact]) -> str | None:
+        """Return why some of the facts that a conclusion about a hook needs are not known; None if all are.
+
+        This is a cause of its own: ``elsewhere`` (in another thread), ``limited``, ``compiled`` or ``unobserved``.
+        """
+        if not needs:
+            return None
+        facts = self._facts_of_notes
+        if ("passes" in needs and "elsewhere" in facts) or ("calls" in needs and "elsewhere.calls" in facts):
+            return "elsewhere"
+        if is_limited(self.trace):
+            return "limited"
+        is_compiled = "calls" in needs and self.has_compiled and hook.kind in MODULE_HOOK_KINDS
+        if is_compiled and (hook.compiled or not hook.called):
+            return "compiled"
+        return "unobserved" if self._is_unobserved(hook, needs) else None
+
+    def _is_unobserved(self, hook: UnfiredRow, needs: frozenset[Fact]) -> bool:
+        """Return whether hookviz failed to observe a call, or a pass, that a conclusion about a hook needs."""
+        notes = [row.note for row in self.trace.rows if row.kind == "unobserved" and row.note is not None]
+        missed = [dict(note.details).get("module", "") for note in notes if note.fact == "trace.trouble.call"]
+        has_missed_pass = any(note.fact in ("trace.trouble", "trace.deep") for note in notes)
+        is_missed = any(hook.on == name or hook.on.startswith(f"{name}.") for name in missed if name)
+        return ("passes" in needs and has_missed_pass) or ("calls" in needs and is_missed)
+
+    @cached_property
+    def unobserved_hooks(self) -> set[str | None]:
+        """The names of hooks that ran unobserved."""
+        notes = (row.note for row in self.trace.rows if row.kind == "unobserved" and row.note is not None)
+        return {name for note in notes if (name := dict(note.details).get("hook")) is not None}
+
+    @cached_property
+    def _facts_of_notes(self) -> set[str]:
+        return {note.fact for note in self.trace.remarks}
+
+    @cached_property
+    def fast_paths(self) -> list[str]:
+        """The names of the modules that ran as one kernel."""
+        rows = self.trace.rows
+        return [self.trace.plain_call(row.own_call) for row in rows if row.kind == "fast_path"]
+
+    @cached_property
+    def has_compiled(self) -> bool:
+        """Whether compiled code ran."""
+        return any(row.kind == "compiled" for row in self.trace.rows)
+
+
+def is_limited(trace: TraceData) -> bool:
+    """Return whether only some passes or modules were recorded."""
+    return any(note.fact.startswith(_LIMITED) for note in trace.remarks)
+
+
+def _between(steps: list[int], since: int | None, until: int | None) -> list[int]:
+    end = len(steps) if until is None else bisect_left(steps, until)
+    return steps[bisect_left(steps, since or 0) : end]

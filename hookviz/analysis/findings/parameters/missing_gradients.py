@@ -1,0 +1,123 @@
+"""The parameters that got no gradient, and where the graph is cut."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
+from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
+from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
+from hookviz.support.messages import _, join_list
+from hookviz.trace import MissingRow, TraceData
+
+MAX_NAMED = 4
+"""How many parameters, or modules that hold some, a sentence names."""
+
+
+@dataclass(frozen=True)
+class MissingGradient:
+    """Parameters that require grad and that no gradient reached, with the place where the graph is cut."""
+
+    parameters: tuple[str, ...]
+    """Their names; all are cut off at the same place."""
+    place: str
+    """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``frozen`` (they did not require
+    grad when their module was called), ``no_pass`` (no pass began after that), ``inside`` (the forward of a module that
+    got their output), ``between`` (two module calls), ``within`` (the forward of a module, after an inner one
+    returned), ``after`` (an outermost module returned), ``unused`` (their module belongs to the graph, and they do
+    not), or ``none_returned`` (they belong to the graph, and a node in front of them got a gradient and returned None).
+    After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the place
+    ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
+    sentence: str
+    """Where the graph is cut, and why."""
+    step: int | None
+    """The step to look at, counted from 0; None if their module was not called."""
+    file: str | None
+    """The file of ``line``, relative to the working directory, or ``In [4]`` for a notebook cell."""
+    line: int | None
+    """The line of code that cuts, if only one can."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
+        return self.place not in _LIKELY_PLACES or self.line is not None
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        if self.place in CUTS and self.is_proven:
+            return _("Remove the cut, unless it is there to stop gradients.")
+        if self.place in (*_LIKELY_PLACES, "unused"):
+            return _("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
+        return ""
+
+
+_LIKELY_PLACES = ("within", "after")
+
+
+def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
+    """List the parameters without a gradient; those that are cut off at the same place, or by the same line, together.
+
+    If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
+    """
+    rows = _find_rows(trace) if trace.missing_rows else []
+    return [*rows, *_find_rows_behind_none(NoneGradients(trace))]
+
+
+def _find_rows(trace: TraceData) -> list[MissingGradient]:
+    finder = PlaceFinder(trace)
+    by_path: dict[object, list[MissingRow]] = {}
+    for row in trace.missing_rows:
+        by_path.setdefault(row.cuts or (row.owner, row.module, row.frozen), []).append(row)
+    by_cause: dict[object, list[str]] = {}
+    places: dict[object, Place] = {}
+    for rows in by_path.values():
+        first = rows[0]
+        place = place_of_cuts(trace, first.cuts) if first.cuts else finder.find(first.owner, first.module, first.frozen)
+        cause = place if place.line is None else (place.file, place.line)
+        by_cause.setdefault(cause, []).extend(row.name for row in rows)
+        places[cause] = max(place, places.get(cause, place), key=_get_step)
+    return [_make_missing_gradient(tuple(names), places[cause]) for cause, names in by_cause.items()]
+
+
+def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:
+    """Make the rows of parameters that are in the graph, behind a node that returned None."""
+    places: dict[object, Place] = {}
+    names: dict[object, list[str]] = {}
+    for name, step in gradients.unreached.items():
+        if step is not None:
+            place = gradients.place(step)
+            cause = (place.file, place.line) if place.line is not None else step
+            places[cause] = max(place, places.get(cause, place), key=_get_step)
+            names.setdefault(cause, []).append(name)
+    return [_make_missing_gradient(tuple(names[cause]), place) for cause, place in places.items()]
+
+
+def _get_step(place: Place) -> int:
+    return -1 if place.step is None else place.step
+
+
+def _make_missing_gradient(names: tuple[str, ...], place: Place) -> MissingGradient:
+    return MissingGradient(names, place.key, place.sentence, place.step, place.file, place.line)
+
+
+def join_names(names: tuple[str, ...]) -> str:
+    """Join the names of parameters; of many, name the modules that hold them, and how many of them each holds.
+
+    >>> join_names(("net.stem.weight", *(f"net.blocks.{i}.weight" for i in range(4))))
+    'net.stem.weight, 4 parameters of net.blocks'
+    """
+    if len(names) <= MAX_NAMED:
+        return join_list(names)
+    paths = [name.split(".") for name in names]
+    for depth in range(max(map(len, paths)), 0, -1):
+        groups = Counter(".".join(path[:depth]) for path in paths)
+        if len(groups) <= MAX_NAMED:
+            return join_list([_describe_holder(names, *group) for group in groups.items()])
+    return join_list([*names[:MAX_NAMED], _("{count} more").format(count=f"{len(names) - MAX_NAMED:,}")])
+
+
+def _describe_holder(names: tuple[str, ...], prefix: str, count: int) -> str:
+    """Describe the parameters whose names begin with ``prefix``; a single one by its name."""
+    if count == 1:
+        return next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
+    return _("{count} parameters of {on}").format(count=f"{count:,}", on=prefix)

@@ -1,0 +1,126 @@
+"""Nodes that received a gradient and returned None, and what lies behind them: no gradient gets there."""
+
+from functools import cached_property
+
+from hookviz.analysis.findings.parameters.places import Place
+from hookviz.support.messages import _
+from hookviz.trace import StepRow, TraceData
+from hookviz.trace.rows import BACKWARD_LOCATION
+
+NONE_RETURNED = "none_returned"
+"""The place of parameters behind a node that returned None."""
+_LEAF_OP = "AccumulateGrad"
+_REACHING_KINDS = ("arrive", "accumulate", "returned")
+
+
+class NoneGradients:
+    """Finds the steps in which a node returned None, and the nodes that got no gradient because of them."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self.trace = trace
+        self._culprits: dict[int, dict[int, int]] = {}
+
+    def culprit(self, pass_id: int, node: int | None) -> int | None:
+        """Return the step in which a node returned None, so that no gradient got to ``node``; None if there is none."""
+        return None if node is None else self._culprits_of(pass_id).get(node)
+
+    @cached_property
+    def unreached(self) -> dict[str, int | None]:
+        """Parameter in the graph of a pass that no gradient reached in any → the step to blame; None if unknown."""
+        names = self.trace.lookup.leaf_names
+        reached = {names.get(row.node) for row in self.trace.rows if row.node in names and _is_reaching(row)}
+        leaves = {(row.pass_id, row.node): row.name for row in self.trace.tensors if row.leaf and _is_path(row.name)}
+        unreached: dict[str, int | None] = {}
+        for (pass_id, node), name in leaves.items():
+            if name not in reached and self.trace.ops[node] == _LEAF_OP:
+                step = self.culprit(pass_id, node)
+                unreached[name] = unreached.get(name) if step is None else step
+        return unreached
+
+    def place(self, step: int) -> Place:
+        """Return the place at which a node returned None: the line of its backward, if that is the user's."""
+        row = self.trace.rows[step]
+        target = next((end for _ignored, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
+        names = {"on": self.trace.name(row.node), "target": self._describe(target), "step": f"{step + 1:,}"}
+        where = self._find_backward(row)
+        if where is None:
+            return Place(
+                NONE_RETURNED,
+                _(
+                    "{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there."
+                ).format(**names),
+                step,
+            )
+        file, _ignored, line = where.rpartition(":")
+        sentence = _(
+            "{on} got a gradient, and its backward ({where}) returned None for {target} (step {step}): "
+            "no gradient goes on from there."
+        ).format(where=where, **names)
+        return Place(NONE_RETURNED, sentence, step, file, int(line) if line.isdecimal() else None)
+
+    def _find_backward(self, row: StepRow) -> str | None:
+        """Return file and line of the backward of a custom Function."""
+        saved = self.trace.lookup.saved(row.pass_id, row.own_node)
+        return next((str(one.plain) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None)
+
+    def _describe(self, node: int | None) -> str:
+        """Name a node, and the module that made it."""
+        call = None if node is None else self.trace.owners.get(node)
+        name = self.trace.name(node)
+        return name if call is None else _("{on} of {module}").format(on=name, module=self.trace.call(call))
+
+    def _culprits_of(self, pass_id: int) -> dict[int, int]:
+        """Node that got no gradient → the step in which a node before it returned None."""
+        if pass_id not in self._culprits:
+            self._culprits[pass_id] = self._find_culprits(pass_id)
+        return self._culprits[pass_id]
+
+    def _find_culprits(self, pass_id: int) -> dict[int, int]:
+        """Follow each None that a node returned to the nodes that ran without a gradient, and to the leaves.
+
+        A pass for chosen tensors does not run the nodes that it does not need: these have no step.
+        """
+        rows = [(step, self.trace.rows[step]) for step in self.trace.lookup.steps(pass_id)]
+        without = {row.own_node for _ignored, row in rows if row.kind == "compute" and is_without_gradient(row.before)}
+        reached = {row.node for _ignored, row in rows if _is_reaching(row)}
+        is_whole = not any(row.kind in ("returned", "exception") for _ignored, row in rows)
+        culprits: dict[int, int] = {}
+        for step, row in rows:
+            if row.kind == "compute" and not is_without_gradient(row.before):
+                ends = [end for _ignored, end in self._dropped(row)]
+                known = [end for end in ends if end in without or (is_whole and self._is_lost_leaf(end, reached))]
+                self._spread(known, step, without, reached, culprits)
+        return culprits
+
+    def _is_lost_leaf(self, node: int, reached: set[int | None]) -> bool:
+        return self.trace.ops[node] == _LEAF_OP and node not in reached
+
+    def _spread(
+        self, nodes: list[int], step: int, without: set[int], reached: set[int | None], culprits: dict[int, int]
+    ) -> None:
+        queue = list(nodes)
+        for node in queue:  # the loop body appends to the queue
+            if node in culprits or not (node in without or self._is_lost_leaf(node, reached)):
+                continue
+            culprits[node] = step
+            queue += [end for _ignored, end in self.trace.lookup.next_nodes.get(node, ())]
+
+    def _dropped(self, row: StepRow) -> list[tuple[int, int]]:
+        """Return (slot, next node) for each edge along which a node returned None."""
+        sent = row.after if isinstance(row.after, tuple) else (row.after,)
+        edges = self.trace.lookup.next_nodes.get(row.own_node, ())
+        return [(slot, end) for slot, end in edges if slot >= len(sent) or sent[slot] is None]
+
+
+def is_without_gradient(values: object) -> bool:
+    """Return whether all gradients of a step are None."""
+    return values is None or (isinstance(values, tuple) and all(value is None for value in values))
+
+
+def _is_path(name: str) -> bool:
+    """Return whether a name is the path of a parameter, such as ``net.weight``, not that of an item, ``w['a.b']``."""
+    return "." in name and "[" not in name
+
+
+def _is_reaching(row: StepRow) -> bool:
+    return row.kind in _REACHING_KINDS and row.after is not None

@@ -1,0 +1,205 @@
+"""The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
+
+from itertools import takewhile
+from typing import NamedTuple
+
+from hookviz.analysis.findings.parameters.cutting_code import CuttingCode, find_cutting_code
+from hookviz.support.messages import N_, _, join_sentences
+from hookviz.trace import LineRow, TraceData
+from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
+
+_CUTS = {
+    "between": N_(
+        "The graph is cut between {on} and {user}: {user} got the numbers that {on} returned, but without a graph."
+    ),
+    "within": N_(
+        "In the forward of {outer}, after {on} returned, the graph is cut, or the output of {on} is "
+        "not used for {root}."
+    ),
+    "after": N_("After {on} returned, the graph is cut, or the output of {on} is not used for {root}."),
+}
+"""Where the graph is cut → the sentence."""
+
+_MODES = {
+    "no_grad": N_("{on} ran in torch.no_grad(): PyTorch recorded no graph."),
+    "inference": N_("{on} ran in torch.inference_mode(): PyTorch recorded no graph."),
+    "checkpoint": N_(
+        "{on} ran in a reentrant checkpoint none of whose inputs requires grad: PyTorch recorded no graph."
+    ),
+}
+"""Mode of a call → why it recorded no graph."""
+
+CUTS = frozenset({"op", "between", "inside", "within", "after", "none_returned"})
+"""The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
+
+
+class Place(NamedTuple):
+    """Where the graph is cut."""
+
+    key: str
+    """What kind of place it is, such as ``between``, between two calls."""
+    sentence: str
+    step: int | None
+    """The step to look at."""
+    file: str | None = None
+    line: int | None = None
+    """The line of the user's code that cuts, if only one can."""
+
+
+class PlaceFinder:
+    """Finds the places for the parameters of one trace."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self.trace = trace
+        self._lines = {row.call: row for row in trace.lines if row.call is not None}
+        self._begin: dict[int, int] = {}
+        self._end: dict[int, int] = {}
+        """Call → the step at which it begins, and at which its forward has returned."""
+        for step, row in enumerate(trace.rows):
+            if row.call is not None and row.kind in ("call", "forward"):
+                (self._begin if row.kind == "call" else self._end)[row.call] = step
+        self._last_seed = max((step for step, row in enumerate(trace.rows) if row.kind == "seed"), default=-1)
+        self._used, self._root = find_calls_in_graphs(trace), name_last_root(trace)
+
+    def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
+        """Return the place where the graph between a module, named ``owner``, and the loss is cut.
+
+        If it is cut at several places, this is the one nearest to the loss that the calls show. ``frozen``: whether the
+        parameters in question did not require grad when the module was called.
+        """
+        calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
+        names = {"on": owner, "root": self._root}
+        if module is None or not calls:
+            return Place(
+                "uncalled",
+                _("{on} was never called as a module.").format(**names),
+                None,
+            )
+        last_end = max(self._end.get(call, self._begin.get(call, 0)) for call in calls)
+        if frozen:
+            text = _("They did not require grad when {on} was called, only later: the graph was made without them.")
+            return Place("frozen", text.format(**names), self._begin.get(calls[-1]))
+        if last_end > self._last_seed and self._used.isdisjoint(calls):
+            return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), last_end)
+        if not self._used.isdisjoint(calls):
+            call = next(call for call in calls if call in self._used)
+            return Place(
+                "unused",
+                _(
+                    "{on} belongs to the graph of {root}, but these parameters do not: its forward ran without "
+                    "them. What took their place was not observed."
+                ).format(**names),
+                self._begin.get(call),
+            )
+        with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
+        if not with_graph:
+            return self._without_graph(calls[-1], names)
+        return self._after(with_graph[-1], names)
+
+    def _without_graph(self, call: int, names: dict[str, str]) -> Place:
+        mode = self.trace.calls[call].mode
+        sentence = join_sentences([_(_MODES[mode]).format(**names), *self._called_at(call)])
+        return Place(mode, sentence, self._begin.get(call))
+
+    def _after(self, call: int, names: dict[str, str]) -> Place:
+        """The place after a call that recorded a graph of which nothing belongs to a pass."""
+        last, user = self._follow_numbers(self._find_anchor(call))
+        names = {**names, "on": self._name(last)}
+        if self.trace.calls[last].gives_grad is False:
+            return Place(
+                "inside",
+                _(
+                    "The graph is cut in the forward of {on}: what it returned does not require grad (detach, "
+                    "no_grad, .data, numpy, or an op without a gradient)."
+                ).format(**names),
+                self._end.get(last),
+            )
+        if user is not None:
+            is_same = self.trace.calls[last].module == self.trace.calls[user].module
+            name = self.trace.call if is_same else self._name
+            names |= {"on": name(last), "user": name(user)}
+            return self._with_code("between", names, last, self._end.get(last), self._lines.get(user))
+        outer = self.trace.calls[last].parent
+        if outer is not None:
+            names["outer"] = self._name(outer)
+        return self._with_code("after" if outer is None else "within", names, last, self._end.get(last), None)
+
+    def _find_anchor(self, call: int) -> int:
+        """Return the call, from ``call`` outward, whose output is the last that is known to have a history.
+
+        The loss uses none of them. The output of the outermost one comes nearest to the loss. If it has no history,
+        its forward cuts the graph: after an inner call whose output has one, or else in the forward of ``call``.
+        """
+        unused = list(takewhile(lambda outer: outer not in self._used, iter_enclosing_calls(self.trace, call)))
+        return next((outer for outer in reversed(unused) if self.trace.calls[outer].gives_grad is not False), call)
+
+    def _follow_numbers(self, call: int) -> tuple[int, int | None]:
+        """Follow the output of a call from one call to the next, as long as the numbers and their history go on.
+
+        Returns:
+            The last call that the history reaches, and the call that was given its numbers without it, if any.
+        """
+        user = self._call_with_the_same_numbers(call)
+        while user is not None and self.trace.calls[user].takes_grad and user not in self._used:
+            call, user = user, self._call_with_the_same_numbers(user)
+        return call, user if user is not None and self.trace.calls[user].takes_grad is False else None
+
+    def _name(self, call: int) -> str:
+        """Return the name of the module of a call: what is said holds for all its calls."""
+        return self.trace.plain_call(call)
+
+    def _call_with_the_same_numbers(self, call: int) -> int | None:
+        """Return the first later call that recorded a graph and was given what ``call`` returned."""
+        end = self._end.get(call)
+        returned = [] if end is None else self._numbers(self.trace.rows[end].after)
+        if end is None or not returned:
+            return None
+        for other, begin in self._begin.items():
+            if begin > end and self.trace.calls[other].mode == "grad":
+                given = self._numbers(self.trace.rows[begin].after)
+                if any(value in returned for value in given):
+                    return other
+        return None
+
+    def _numbers(self, indices: object) -> list[object]:
+        """Return the rows of values of which more than a shape is known."""
+        indexes = indices if isinstance(indices, tuple) else (indices,)
+        rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
+        return [row for row in rows if row[3] is not None or row[4] is not None]
+
+    # -- lines of code
+
+    def _called_at(self, call: int) -> list[str]:
+        line = self._lines.get(call)
+        name = self._name(call)
+        return (
+            []
+            if line is None
+            else [_("{on} was called at {where}.").format(on=name, where=self._where(line.source, line.line))]
+        )
+
+    def _with_code(self, key: str, names: dict[str, str], call: int, step: int | None, until: LineRow | None) -> Place:
+        """Make a place after a call, with the code that can cut there."""
+        start = self._lines.get(call)
+        sentence = _(_CUTS[key]).format(**names)
+        if start is None or (until is not None and until.source != start.source):
+            return Place(key, sentence, step)
+        source = self.trace.sources[start.source]
+        end = None if until is None else until.line
+        code = find_cutting_code(source.text, source.line, start.line, end)
+        hints = [self._hint(start.source, code)] if code else self._called_at(call)
+        line = code[0].line if len(code) == 1 else None
+        return Place(key, join_sentences([sentence, *hints]), step, source.file if line else None, line)
+
+    def _hint(self, source: int, code: list[CuttingCode]) -> str:
+        first = {"where": self._where(source, code[0].line), "code": code[0].text}
+        return (
+            _("The only code there that can cut the graph: {code} ({where}).").format(**first)
+            if len(code) == 1
+            else _("{count} pieces of code there can cut the graph; the first: {code} ({where}).").format(
+                count=len(code), **first
+            )
+        )
+
+    def _where(self, source: int, line: int) -> str:
+        return _("{file}, line {line}").format(file=self.trace.sources[source].file or "", line=line)

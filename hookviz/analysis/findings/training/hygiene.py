@@ -1,0 +1,145 @@
+"""Find mistakes of a training loop: parameters that are not trained, gradients that add up, steps that do nothing."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.training.parameter_findings import (
+    find_frozen,
+    find_missing,
+    find_replaced,
+    find_shared,
+    find_unreached,
+)
+from hookviz.analysis.findings.training.training_facts import TrainingFacts
+from hookviz.support.messages import _
+from hookviz.trace import TraceData
+
+
+def list_hygiene(trace: TraceData) -> list[Finding]:
+    """List the mistakes of the training that a trace shows, over all its passes and optimizer steps.
+
+    They are found from the steps of optimizers, of a GradScaler, and from the gradients that reach parameters; a trace
+    without any optimizer step has none.
+    """
+    facts = TrainingFacts(trace)
+    return [finding for rule in _RULES for finding in rule(facts)]
+
+
+def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that use the gradients of earlier steps again, because nothing set them to zero.
+
+    Several passes between two steps are gradient accumulation: then the first of them finds no ``.grad``, or zeros.
+    Nothing is found if passes ran unrecorded, in which ``.grad`` may have been set to zero and written again.
+    """
+    if not facts.updates or _has_unrecorded_passes(facts.trace):
+        return
+    for optimizer, updates in facts.updates.items():
+        added: dict[int, tuple[int, int]] = {}
+        """Parameter → (step, pass) of the first gradient that was added to that of an earlier optimizer step."""
+        later: set[int] = set()
+        for number, row in enumerate(facts.parameters):
+            if optimizer not in row.optimizers or not row.held:
+                continue
+            for before, after in pairwise(updates):
+                found = facts.accumulations_between(number, before.step, after.step)
+                if found and all(each.before for each in found):
+                    added.setdefault(number, (found[0].step, found[0].pass_id))
+                    later.update(each.pass_id for each in found)
+        if added:
+            sentence = _(
+                "{optimizer} uses the gradients of earlier steps again: after its step, .grad of {on} was "
+                "not set to zero, and the next pass added to it. Call zero_grad() once for each step."
+            ).format(on=facts.describe([*added]), optimizer=facts.describe_optimizers([optimizer]))
+            passes = tuple(sorted(later))
+            first = min(step for step, _ignored in added.values())
+            yield Finding(first, "not_zeroed", sentence, "warning", passes, describe_passes(passes, facts.trace))
+
+
+def _has_unrecorded_passes(trace: TraceData) -> bool:
+    hiding = {"unobserved", "compiled"}
+    notes = {note.fact for note in trace.remarks}
+    return not notes.isdisjoint(("every", "elsewhere")) or any(row.kind in hiding for row in trace.rows)
+
+
+def _find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers whose learning rate is 0, in all steps or in some, such as the first one of a warm-up."""
+    for optimizer, updates in facts.updates.items():
+        zero = [row for row in updates if row.rates and all(rate == 0 for rate in row.rates)]
+        if not zero:
+            continue
+        is_always = len(zero) == len(updates)
+        name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
+        sentence = _(
+            "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
+        ).format(optimizer=name, **count)
+        yield Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
+
+
+def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that were given zeros only, although the passes before had computed other gradients."""
+    for optimizer, updates in facts.updates.items():
+        zero = [row for row in updates if row.zero]
+        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        if zero and any(each.after for number in held for each in facts.accumulations(number)):
+            name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
+            severity = "warning" if len(zero) == len(updates) else "remark"
+            sentence = _(
+                "The gradients of {optimizer} were all 0 in {count} of {total} steps, although the passes "
+                "computed other gradients: something set them to 0 before the step, such as clipping to a "
+                "norm of 0."
+            ).format(optimizer=name, **count)
+            yield Finding(zero[0].step, "zeroed", sentence, severity)
+
+
+def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers all of whose steps a GradScaler has skipped; a single skipped step is normal at the beginning."""
+    unscaled: dict[int, list[int]] = {}
+    for index, row in enumerate(facts.trace.rows):
+        if row.kind == "unscale" and row.optimizer is not None:
+            unscaled.setdefault(row.optimizer, []).append(index)
+    for optimizer, steps in unscaled.items():
+        is_skipped = all(facts.trace.rows[step].found_inf for step in steps)
+        if len(steps) > 1 and is_skipped and optimizer not in facts.updates:
+            name = facts.describe_optimizers([optimizer])
+            sentence = _(
+                "The GradScaler has skipped all {count} steps of {optimizer}, because its gradients held Inf "
+                "or NaN each time: no parameter has changed. Its scale is too large, or the gradients are "
+                "not finite at any scale."
+            ).format(optimizer=name, count=len(steps))
+            yield Finding(steps[0], "skipped", sentence, "warning")
+
+
+def _find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find batch norms that are trained in evaluation mode."""
+    steps: dict[int, int] = {}
+    for row in facts.trace.updates:
+        for module in row.eval_norms:
+            steps.setdefault(module, row.step)
+    if steps:
+        names = [facts.trace.module(module) for module in steps]
+        on = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}") if len(names) > 1 else names[0]
+        yield Finding(
+            min(steps.values()),
+            "eval_norm",
+            _(
+                "Trained in evaluation mode: {on}. They normalise with their running statistics and do not "
+                "update these. That is right if you freeze them on purpose; otherwise call train() on the "
+                "model."
+            ).format(on=on),
+            "remark",
+        )
+
+
+_RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
+    find_replaced,
+    find_missing,
+    find_unreached,
+    find_frozen,
+    find_shared,
+    _find_not_zeroed,
+    _find_zero_rates,
+    _find_zeroed_gradients,
+    _find_skipped_steps,
+    _find_eval_norms,
+)

@@ -1,0 +1,1 @@
+"""Findings about the values of gradients: NaN, Inf, zeros, vanishing and exploding."""

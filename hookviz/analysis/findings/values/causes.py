@@ -1,0 +1,262 @@
+"""Explain why a module returned NaN or Inf, using only causes that the recorded numbers show."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
+
+from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.values.op_causes import (
+    ForwardOps,
+    find_causes,
+    format_largest,
+    holds_inf,
+    maximum,
+    minimum,
+)
+from hookviz.analysis.findings.values.pass_statistics import PassStatistics
+from hookviz.support.messages import N_, _, join_list, join_sentences
+from hookviz.trace import NodeOutput, TensorRow
+from hookviz.trace.values import Value, format_number, get_norm_nan_inf
+
+
+def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str) -> tuple[str, bool]:
+    """Explain why the forward at step ``index`` returned NaN or Inf although its input, ``before``, had none.
+
+    The search covers: the parameters of the module; its ops in the order of the forward, with the numbers that they
+    saved for backward or received as the only input of the module; sums and products of finite numbers that exceed the
+    largest number of the dtype.
+
+    Returns:
+        The explanation in words, and whether the recorded numbers show the cause.
+    """
+    call = statistics.trace.rows[index].own_call
+    made = statistics.trace.lookup.nodes_by_call.get(call, ())
+    nodes = sorted(node for node in made if statistics.trace.ops[node] != "AccumulateGrad")
+    parameters = _list_parameters(statistics, call)
+    for row in parameters:
+        if statistics.is_nonfinite(row.data):
+            return _explain_parameter(statistics, index, row), True
+    spoiled = _explain_spoiled(statistics, call)
+    if spoiled:
+        return spoiled, True
+    inputs = [value for value in _read_values(statistics, before) if value.note is None]
+    ops = _make_call_ops(statistics, call, nodes, inputs, parameters)
+    cause = _describe_known_cause(ops, kind)
+    if cause is None and kind == "inf" and _is_overflow(statistics, call, nodes, inputs, parameters):
+        outputs = _read_values(statistics, statistics.trace.rows[index].after)
+        cause = _describe_overflow(next(value.dtype for value in outputs if holds_inf(value)))
+    if cause is not None:
+        return cause, True
+    text = _describe_input(inputs, any(not _is_known_finite(statistics, row.data) for row in parameters))
+    culprits = [node for node in nodes if _contains_kind(ops.saved_tensor(node, "result"), kind)]
+    first = [
+        _("The first op known to have produced it is {op}.").format(op=statistics.describe_node(node))
+        for node in culprits[:1]
+    ]
+    return join_sentences([text, *first]), False
+
+
+def _explain_spoiled(statistics: PassStatistics, call: int) -> str:
+    """Explain that a parameter or buffer of a module contains NaN or Inf; empty if the trace shows none."""
+    module = statistics.trace.calls[call].module
+    rows = [row for row in statistics.trace.nonfinite if row.module == module and row.call <= call]
+    if not rows:
+        return ""
+    name = f"{statistics.trace.module(module)}.{rows[0].name}"
+    return _("its own {on} held {what}.").format(on=name, what=name_of_kind(rows[0].kind))
+
+
+def _make_call_ops(
+    statistics: PassStatistics, call: int, nodes: list[int], inputs: list[Value], parameters: list[TensorRow]
+) -> ForwardOps:
+    """The ops of a module call, with its parameters and its input as known tensors.
+
+    The input is known if the module has one, and its ops use nothing else from outside.
+    """
+    known = {(row.node, row.output): statistics.value(row.data) for row in parameters if row.data is not None}
+    inside = set(nodes)
+    following = statistics.trace.lookup.next_nodes
+    outgoing = ((node, slot) for node in nodes for slot, end in following.get(node, ()) if end not in inside)
+    outside: set[NodeOutput] = {statistics.trace.edges[edge] for edge in outgoing} - known.keys()
+    has_one_input = len(outside) == 1 and len(inputs) == 1
+    # A value that was made inside this call, by a module inside this one, is not its input.
+    if has_one_input and call not in statistics.enclosing_calls(next(iter(outside))[0]):
+        known |= dict.fromkeys(outside, inputs[0])
+    dtype = next((value.dtype for value in _outputs_of(statistics, call)), "")
+    return ForwardOps(statistics, nodes, known, dtype)
+
+
+def _contains_kind(value: Value | None, kind: str) -> bool:
+    """Whether a value is known and contains NaN or Inf, as ``kind`` says."""
+    return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else holds_inf(value))
+
+
+def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
+    """Describe the first cause that the numbers of the ops show; if it needs an Inf, also where that came from."""
+    causes = list(find_causes(ops))
+    first = next((cause for cause in causes if cause.kind == kind), None)
+    if first is None:
+        return None
+    origin = next((cause for cause in causes if cause.kind == "inf"), None) if first.needs_inf else None
+    more = [] if origin is None else [_("The Inf arises where it {cause}.").format(cause=origin.text)]
+    return join_sentences([_("it {cause}.").format(cause=first.text), *more])
+
+
+def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
+    """Describe the range of the input of a module whose NaN or Inf has no known cause."""
+    if any(value.min is None for value in inputs):
+        return _(
+            "its input held none; the cause was not seen: only the norm of the input was read. "
+            'record(statistics="all") reads more.'
+        )
+    known = [value for value in inputs if not math.isnan(minimum(value))]
+    if not known:
+        return _("the cause was not seen.")
+    low, high = format_number(min(map(minimum, known)), 4), format_number(max(map(maximum, known)), 4)
+    return (
+        _(
+            "its input held none (minimum {low}, maximum {high}); the cause was not seen, and not all "
+            "numbers of its parameters were read."
+        )
+        if has_unread_parameters
+        else _("its input held none (minimum {low}, maximum {high}); the cause was not seen.")
+    ).format(low=low, high=high)
+
+
+def _list_parameters(statistics: PassStatistics, call: int) -> list[TensorRow]:
+    """The parameters of a module, and of the modules inside it that it uses without calling them."""
+    module = statistics.trace.calls[call].module
+    calls, prefix = statistics.trace.calls, f"{statistics.trace.module(module)}."
+
+    def belongs(row: TensorRow) -> bool:
+        owner = statistics.trace.owners.get(row.node)
+        return calls[owner].module == module if owner is not None else row.name.startswith(prefix)
+
+    return [row for row in statistics.tensors if row.leaf and belongs(row)]
+
+
+def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -> str:
+    """Explain that a parameter contained NaN or Inf before the pass, and what may have put it there."""
+    earlier = statistics.trace.lookup.tensors_before(statistics.pass_id, row.node)
+    if not earlier or not _is_known_finite(statistics, earlier[-1].data):
+        return _("its parameter {on} held it before backward began.").format(on=row.name)
+    last_steps = _find_last_steps(statistics, earlier[-1].pass_id, index)
+    if not last_steps:
+        return _(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began; the change itself was not recorded."
+        ).format(on=row.name)
+    last = max(last_steps.values())
+    is_spoiled = _had_nonfinite_gradient(statistics, row, earlier[-1].pass_id, last)
+    every = _find_every(statistics)
+    if every is not None and not is_spoiled:
+        return _(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began. In between, passes ran that were not recorded: record(every={every}) records one of "
+            "{every}."
+        ).format(on=row.name, every=every)
+    if len(last_steps) > 1:  # a step row does not hold which parameters the optimizer changed
+        return _explain_several_steps(statistics, row, last_steps, is_spoiled)
+    arguments = {"on": row.name, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
+    text = (
+        N_(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began. In between, {optimizer} took its step ({step}), and the gradient of {on} held NaN or "
+            "Inf then."
+        )
+        if is_spoiled
+        else N_(
+            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "began. In between, {optimizer} took its step ({step}), and something that was not recorded "
+            "may have changed it, too."
+        )
+    )
+    return _(text).format(**arguments)
+
+
+def _explain_several_steps(
+    statistics: PassStatistics, row: TensorRow, last_steps: dict[int, int], is_spoiled: bool
+) -> str:
+    """Explain that one of several optimizers may have put NaN or Inf into a parameter."""
+    steps = [statistics.trace.steps[i] for i in last_steps.values()]
+    each = [_("{optimizer} ({step})").format(optimizer=step.on, step=step.index + 1) for step in steps]
+    more = (
+        _("its gradient held NaN or Inf before the last of these steps.")
+        if is_spoiled
+        else _("something that was not recorded may have changed it, too.")
+    )
+    return _(
+        "its parameter {on} held it before backward began, but not when the previous recorded pass "
+        "began. In between, several optimizers took their steps: {optimizers}. The trace does not "
+        "show which of them holds {on}, and {more}"
+    ).format(on=row.name, optimizers=join_list(each), more=more)
+
+
+def _find_last_steps(statistics: PassStatistics, since: int, index: int) -> dict[int, int]:
+    """Optimizer → its last step between the beginning of pass ``since`` and step ``index``."""
+    first = next((i for i in statistics.trace.lookup.steps(since) if statistics.trace.rows[i].kind == "seed"), 0)
+    steps = statistics.trace.lookup.optimizer_steps
+    between = ((i, statistics.trace.rows[i]) for i in steps[bisect_left(steps, first) : bisect_left(steps, index)])
+    return {row.optimizer: i for i, row in between if row.optimizer is not None and row.pass_id >= since}
+
+
+def _had_nonfinite_gradient(statistics: PassStatistics, row: TensorRow, since: int, step: int) -> bool:
+    """Whether the last gradient of a parameter before ``step`` contains NaN or Inf and is not from before ``since``."""
+    accumulations = (
+        earlier
+        for earlier in map(statistics.trace.rows.__getitem__, range(step - 1, -1, -1))
+        if earlier.node == row.node
+        and earlier.kind in ("accumulate", "post_accumulate_hook")
+        and earlier.subject == "gradient"
+    )
+    last = next(accumulations, None)
+    return last is not None and last.pass_id >= since and statistics.is_nonfinite(last.after)
+
+
+def _find_every(statistics: PassStatistics) -> str | None:
+    """The option ``every`` of the recording; None if every pass was recorded."""
+    return next((dict(note.details)["every"] for note in statistics.trace.remarks if note.fact == "every"), None)
+
+
+def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
+    """Whether the numbers of a value are known and contain neither NaN nor Inf."""
+    return index is not None and statistics.value(index).note is None and not statistics.is_nonfinite(index)
+
+
+def _read_values(statistics: PassStatistics, indices: Any) -> list[Value]:
+    """The values with these indices: a single index, a tuple of them, or None."""
+    values = statistics.trace.value(indices)
+    return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
+
+
+def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
+    """The values that the forward of a module call returned."""
+    rows = (row for _ignored, row in statistics.rows if row.kind == "forward" and row.call == call)
+    yield from (value for row in rows for value in _read_values(statistics, row.after))
+
+
+# -- numbers that grow too large
+
+
+_LINEAR_LAYERS = {"Linear", "Conv1d", "Conv2d", "Conv3d"}
+_LINEAR_OPS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution"}
+_LINEAR_OPS |= {"View", "UnsafeView", "T", "Transpose", "ToCopy", "Squeeze"}
+
+
+def _is_overflow(
+    statistics: PassStatistics, call: int, nodes: list[int], inputs: list[Value], parameters: list[TensorRow]
+) -> bool:
+    """Whether a linear layer has finite inputs and parameters, so that its sums of products must have overflowed."""
+    is_layer = statistics.trace.modules[statistics.trace.calls[call].module].kind in _LINEAR_LAYERS
+    only_linear = {statistics.trace.ops[node].partition("Backward")[0] for node in nodes} <= _LINEAR_OPS
+    has_weight = any(row.name.endswith(".weight") for row in parameters)
+    is_finite = all(_is_known_finite(statistics, row.data) for row in parameters) and not any(map(holds_inf, inputs))
+    return is_layer and only_linear and has_weight and bool(inputs) and is_finite
+
+
+def _describe_overflow(dtype: str) -> str:
+    return _(
+        "its sums of products go beyond {largest}, the largest number of {dtype}, though its input "
+        "and its parameters are finite."
+    ).format(largest=format_largest(dtype), dtype=dtype)

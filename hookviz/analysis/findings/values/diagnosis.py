@@ -1,0 +1,76 @@
+"""Find the problems of the gradients of a trace: the worst finding of each kind."""
+
+from collections.abc import Iterator
+
+from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
+from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
+from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
+from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
+from hookviz.analysis.findings.values.zeros import find_zeros
+from hookviz.support.messages import _, join_sentences
+from hookviz.trace import TensorRow, TraceData
+
+_KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
+
+
+def list_troubles(trace: TraceData) -> list[Finding]:
+    """List the worst finding of each kind about gradients, the worst first; of equally bad ones the first pass counts.
+
+    A finding has all passes in which its kind was found.
+    """
+    worst: dict[str, PassFinding] = {}
+    passes: dict[str, list[int]] = {}
+    harmless: PassFinding | None = None
+    for statistics in _split_passes(trace):
+        found = list(_find_in_pass(statistics))
+        for finding in found:
+            known = worst.get(finding.kind)
+            if known is None or rank_severity(finding.severity) < rank_severity(known.severity):
+                worst[finding.kind] = finding
+        for kind in {finding.kind for finding in found}:
+            passes.setdefault(kind, []).append(statistics.pass_id)
+        if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
+            harmless = find_harmless_nonfinite(statistics)
+    if harmless is not None:
+        worst.setdefault(harmless.kind, harmless)
+
+    def order(finding: PassFinding) -> tuple[int, int, int]:
+        return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
+
+    return [_publish(trace, finding, passes.get(finding.kind)) for finding in sorted(worst.values(), key=order)]
+
+
+def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -> Finding:
+    """Make a public finding of a finding in a pass, with all passes in which its kind was found.
+
+    Zeros in the first of several passes alone are a remark: weights that start at 0, as in a residual branch, do that.
+    """
+    passes = passes or [trace.rows[finding.step].pass_id]
+    when = describe_passes(passes, trace)
+    if finding.kind == "zero" and passes == [0] and not trace.dropped and len(trace.roots) > 1:
+        sentence = join_sentences(
+            [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
+        )
+        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
+    return Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
+
+
+def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:
+    """The statistics of each pass of a trace."""
+    steps: dict[int, list[int]] = {}
+    tensors: dict[int, list[TensorRow]] = {}
+    for index, row in enumerate(trace.rows):
+        steps.setdefault(row.pass_id, []).append(index)
+    for tensor in trace.tensors:
+        tensors.setdefault(tensor.pass_id, []).append(tensor)
+    for pass_id, indices in steps.items():
+        yield PassStatistics(trace, indices, tensors.get(pass_id, []))
+
+
+def _find_in_pass(statistics: PassStatistics) -> Iterator[PassFinding]:
+    """Find everything that is wrong in one pass."""
+    yield from find_nonfinite(statistics)
+    zeros = find_zeros(statistics)
+    if zeros is not None:
+        yield zeros
+    yield from find_vanishing_or_exploding(statistics)

@@ -1,0 +1,226 @@
+"""Find the step where NaN or Inf begins: in a module's forward, in a tensor of the graph, or in a gradient."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.values.backward_causes import explain_backward
+from hookviz.analysis.findings.values.causes import explain_cause
+from hookviz.analysis.findings.values.forward_origin import find_forward_origin
+from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.support.messages import N_, _, join_sentences
+from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
+from hookviz.trace.sentences import format_values
+
+_BEGINS_HERE = N_("{what} begins here: {sentence}")
+
+
+_FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
+_GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
+"""The kinds of step in which a gradient is passed on, changed or accumulated."""
+
+
+def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
+    """Find the first step of the forward, and the first of the backward, with NaN or Inf that was not in its input.
+
+    In the forward, Inf counts only if an output of the model is NaN or infinite: masks are infinite by design. The
+    backward is searched only if the forward did not pass on its NaN or Inf. In a pass that a GradScaler scales,
+    overflowing gradients are a remark, because the GradScaler skips the optimizer step.
+    """
+    outputs = _find_in_outputs(statistics)
+    only_masks = not _has_more_than_masks(statistics, outputs)
+    is_scaled = bool(statistics.scales)
+    severity = "remark" if only_masks else "warning"
+    if _reaches_leaves(statistics) or _starts_at_nan(statistics):
+        severity = "warning" if is_scaled else "error"
+    forward = _find_in_forward(statistics)
+    if forward is not None:
+        is_origin = bool(outputs) and (forward.seen or not only_masks)
+        yield forward._replace(severity=severity if is_origin else "remark")
+        if is_origin:
+            return
+    backward, tensor = _find_in_backward(statistics), _find_in_tensors(statistics)
+    if tensor is not None and (backward is not None or tensor.kind == "nan" or not only_masks):
+        yield tensor._replace(severity=severity)
+    elif backward is not None:
+        yield backward._replace(severity="remark" if is_scaled else _raise_to_warning(statistics, severity))
+
+
+def _raise_to_warning(statistics: PassStatistics, severity: str) -> str:
+    """Raise a remark on a gradient to a warning, unless a hook removes the NaN or Inf.
+
+    NaN or Inf in a gradient is rarely intended, even if it reaches no leaf.
+    """
+    changes = (row for _ignored, row in statistics.rows if row.kind in CHANGING_KINDS)
+    removed = (statistics.is_nonfinite(row.before) and not statistics.is_nonfinite(row.after) for row in changes)
+    return "warning" if severity == "remark" and not any(removed) else severity
+
+
+def _reaches_leaves(statistics: PassStatistics) -> bool:
+    """Whether the pass puts NaN or Inf into the gradient of a leaf, where it still is when the pass ends."""
+    last: dict[int, bool] = {}
+    for _ignored, row in statistics.rows:
+        if row.kind == "returned" or (row.kind == "post_accumulate_hook" and row.subject == "gradient"):
+            last[row.own_node] = statistics.is_nonfinite(row.after)
+        elif row.kind == "accumulate":
+            last[row.own_node] = statistics.is_nonfinite(row.after) and not statistics.is_nonfinite(row.before)
+    return any(last.values())
+
+
+def _find_in_outputs(statistics: PassStatistics) -> list[int]:
+    """The indices of the values with NaN or Inf that a model returned, or at which the pass began."""
+    forwards = (
+        row for _ignored, row in statistics.rows if row.kind in ("forward", "forward_hook") and row.call is not None
+    )
+    last = {row.own_call: row.after for row in forwards}
+    outputs = [values for call, values in last.items() if statistics.trace.calls[call].parent is None]
+    outputs += [row.data for row in _root_tensors(statistics)]
+    indices = (index for values in outputs for index in (values if isinstance(values, tuple) else (values,)))
+    return [index for index in indices if index is not None and statistics.is_nonfinite(index)]
+
+
+def _has_more_than_masks(statistics: PassStatistics, indices: list[int]) -> bool:
+    """Whether values contain NaN or +Inf; -Inf alone may be a mask that a model returns."""
+    return any(value.nan or value.max == math.inf for value in map(statistics.value, indices))
+
+
+def _starts_at_nan(statistics: PassStatistics) -> bool:
+    """Whether the pass began at a tensor that contains NaN."""
+    return any(statistics.find_new_kind(None, row.data) == "nan" for row in _root_tensors(statistics))
+
+
+def _root_tensors(statistics: PassStatistics) -> list[TensorRow]:
+    """The recorded tensors at which the pass began."""
+    roots = statistics.trace.roots[statistics.pass_id] if statistics.pass_id < len(statistics.trace.roots) else []
+    return [row for row in statistics.tensors if (row.node, row.output) in roots]
+
+
+def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
+    """Find the first step with NaN or Inf, for a pass in which they reached no leaf and no output of a model."""
+    for index, row in statistics.rows:
+        if statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after):
+            values = row.after if statistics.is_nonfinite(row.after) else row.before
+            kind = statistics.find_new_kind(None, values) or "nan"
+            what, step = name_of_kind(kind), statistics.trace.steps[index]
+            is_old_grad = row.kind == "accumulate" and statistics.is_nonfinite(row.before)
+            text = (
+                N_("{on}.grad held {what} before this pass, which adds a finite gradient to it.")
+                if is_old_grad
+                else N_(
+                    "{what} appears in a step but reaches no gradient of a leaf and no output of a model: {sentence}"
+                )
+            )
+            return PassFinding(index, kind, _(text).format(what=what, on=step.on, sentence=step.sentence), "remark")
+    return None
+
+
+def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
+    """Find the first module call or forward hook that adds NaN to the values it is given, or a harmful Inf."""
+    inputs: dict[int, Any] = {}
+    calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call is not None]
+    outermost = (
+        row for _ignored, row in calls if row.kind == "forward" and statistics.trace.calls[row.own_call].parent is None
+    )
+    output_is_nonfinite = any(statistics.is_nonfinite(row.after) for row in outermost)
+    for index, row in calls:
+        before = inputs.get(row.own_call) if row.kind == "forward" else row.before
+        if row.kind in ("call", "forward_pre_hook"):
+            inputs[row.own_call] = row.after
+        kind = statistics.find_new_kind(before, row.after)
+        if kind == "nan" or (kind == "inf" and output_is_nonfinite and row.kind != "call"):
+            return _make_call_finding(statistics, index, row, before, kind)
+    return None
+
+
+def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> PassFinding:
+    module, what = statistics.describe_module(row.own_call), name_of_kind(kind)
+    if row.kind == "call":
+        origin = find_forward_origin(statistics, kind)
+        more = origin.sentence if origin is not None and origin.seen else ""
+        called = _("{module} is called with {what}, although no module recorded before it returned any.").format(
+            module=module, what=what
+        )
+        return PassFinding(index, kind, join_sentences([called, more]))
+    if row.kind != "forward":
+        return PassFinding(
+            index, kind, _(_BEGINS_HERE).format(what=what, sentence=statistics.trace.steps[index].sentence)
+        )
+    cause, seen = explain_cause(statistics, index, before, kind)
+    return PassFinding(
+        index, kind, _("{module} returns {what}: {why}").format(module=module, what=what, why=cause), seen=seen
+    )
+
+
+def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
+    """Find the op that made the NaN or Inf of a tensor of the graph, else the first such tensor that was made."""
+    rows = [row for row in statistics.tensors if statistics.is_nonfinite(row.data)]
+    row = min(rows, key=lambda row: row.node, default=None)
+    if row is None:
+        return None
+    kind = statistics.find_new_kind(None, row.data) or "nan"
+    if any(statistics.find_new_kind(None, tensor.data) == "nan" for tensor in rows):
+        kind = "nan"
+    origin = None if row.leaf else find_forward_origin(statistics, kind)
+    if origin is not None:
+        return origin
+    name = statistics.trace.name(row.node, row.output)
+    return PassFinding(
+        statistics.steps[0],
+        kind,
+        _("{on} held {what} before backward began.").format(on=name, what=name_of_kind(kind)),
+    )
+
+
+def _find_in_backward(statistics: PassStatistics) -> PassFinding | None:
+    """Find the first step of the backward that adds NaN or Inf to a gradient."""
+    for index, row in statistics.rows:
+        if row.subject != "gradient" or row.kind not in _GRADIENT_KINDS or not statistics.is_nonfinite(row.after):
+            continue
+        kind = statistics.find_new_kind(_inputs_of_step(statistics, row), row.after)
+        if kind is not None:
+            return PassFinding(index, kind, _describe_gradient(statistics, index, row, name_of_kind(kind)))
+    return None
+
+
+def _inputs_of_step(statistics: PassStatistics, row: StepRow) -> Any:
+    """The values from which a step computes its gradient."""
+    if row.kind == "arrive":
+        return tuple(value for _ignored, _ignored, value in row.parts)
+    if row.kind == "accumulate":
+        arrived = statistics.arrival_steps.get(row.own_node)
+        return row.before, None if arrived is None else statistics.trace.rows[arrived].after
+    return row.before
+
+
+def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, what: str) -> str:
+    """The sentence on a step that adds NaN or Inf to a gradient."""
+    step = statistics.trace.steps[index]
+    if row.kind != "compute":
+        return _(_BEGINS_HERE).format(what=what, sentence=step.sentence)
+    sent = row.after if isinstance(row.after, tuple) else (row.after,)
+    slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
+    place = statistics.trace.edges.get((row.own_node, slot))
+    to = "None" if place is None else statistics.trace.name(*place)
+    after = format_values(statistics.trace.value(sent[slot]))
+    on = statistics.describe_node(row.own_node)
+    sentence = _("{what} begins at {on}: it takes the gradient {before} and sends {after} to {to}.").format(
+        on=on, what=what, before=format_values(step.before), after=after, to=to
+    )
+
+    def may_be_cause(index: int) -> bool:
+        value = statistics.value(index)
+        return statistics.is_nonfinite(index) or (value.min is not None and value.min <= 0)
+
+    reasons = explain_backward(statistics, row.own_node)
+    return join_sentences([sentence, *reasons, *describe_saved(statistics, row.own_node, may_be_cause)])
+
+
+def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable[[int], bool]) -> Iterator[str]:
+    """A sentence for each tensor that the node saved in the forward and that may be the cause, judged by its index."""
+    rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
+    for row in rows:
+        if isinstance(row.value, int) and may_be_cause(row.value):
+            yield _("In the forward pass, the node saved {name}: {value}.").format(
+                name=row.name, value=statistics.value(row.value).text(40)
+            )

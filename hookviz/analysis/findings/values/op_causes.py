@@ -1,0 +1,270 @@
+"""Check for the ops of a forward whether their inputs and results show that they made NaN or Inf."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from hookviz.analysis.findings.values.pass_statistics import PassStatistics
+from hookviz.analysis.findings.values.torchless_numbers import broadcast_pairs, largest_number, rows_along
+from hookviz.support.messages import N_, _
+from hookviz.trace import NodeOutput
+from hookviz.trace.values import Value, format_number, get_norm_nan_inf
+
+_DIVIDES_BY_ZERO = N_("divides by 0")
+_ZERO_BY_ZERO = N_("divides 0 by 0")
+_INF_BY_INF = N_("divides Inf by Inf")
+_ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
+
+
+class Cause(NamedTuple):
+    """A way in which an op made NaN or Inf."""
+
+    kind: str
+    """``nan`` or ``inf``: the kind that it made."""
+    text: str
+    needs_inf: bool = False
+    """Whether the input of the op already contained Inf."""
+
+
+class ForwardOps:
+    """Ops in the order of the forward, and the known numbers of their inputs."""
+
+    def __init__(
+        self, statistics: PassStatistics, nodes: Sequence[int], known: Mapping[NodeOutput, Value], dtype: str = ""
+    ) -> None:
+        self.statistics, self.nodes, self._known = statistics, nodes, known
+        self.dtype = dtype
+        """The dtype of what the last op returns; empty if it is not known."""
+        self._saved = {(row.node, row.name): row for row in statistics.trace.saved if row.pass_id == statistics.pass_id}
+
+    def op_name(self, node: int) -> str:
+        """The name of the op: ``Log`` for a node ``LogBackward0``."""
+        return self.statistics.trace.ops[node].partition("Backward")[0]
+
+    def saved_number(self, node: int, name: str) -> float | None:
+        """A number that the node saved, such as an exponent; None if it is a tensor or unknown."""
+        row = self._saved.get((node, name))
+        return row.plain if row is not None and isinstance(row.plain, int | float) else None
+
+    def saved_tensor(self, node: int, name: str) -> Value | None:
+        """The tensor that the node saved under ``name``; None if it is unknown."""
+        row = self._saved.get((node, name))
+        return self.statistics.value(row.value) if row is not None and isinstance(row.value, int) else None
+
+    def input_value(self, node: int, slot: int, name: str) -> Value | None:
+        """The forward input of a node in ``slot``, which the node may have saved under ``name``; None if unknown.
+
+        If the node did not save it, it may be the result that the previous op saved, or one of the ``known`` tensors.
+        """
+        place = self.statistics.trace.edges.get((node, slot))
+        value = self.saved_tensor(node, name)
+        if value is None and place is not None:
+            value = self.saved_tensor(place[0], "result") or self._known.get(place)
+        return value if value is not None and value.note is None else None
+
+
+def find_causes(ops: ForwardOps) -> Iterator[Cause]:
+    """Check every op, in the order of the forward."""
+    return (cause for _ignored, cause in find_op_causes(ops))
+
+
+def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, Cause]]:
+    """Check every op, in the order of the forward; yield the node with each cause."""
+    for node in ops.nodes:
+        check = _CHECKS.get(ops.op_name(node))
+        if check is not None:
+            yield from ((node, cause) for cause in check(ops, node))
+
+
+def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None:
+    """Explain an op that is known to have made ``kind`` from inputs without it, whose numbers are too many to keep.
+
+    A product without NaN in its factors is NaN only if it multiplies 0 by Inf, and a quotient only if it divides 0 by 0
+    or Inf by Inf. So the statistics of the inputs decide.
+    """
+    one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
+    op = ops.op_name(node)
+    if op == "Div" and other is not None and other.zero:
+        text = _ZERO_BY_ZERO if kind == "nan" else _DIVIDES_BY_ZERO
+        return Cause(kind, _(text))
+    infinite = next((value for value in (one, other) if value is not None and holds_inf(value)), None)
+    if infinite is None or kind != "nan":
+        return None
+    if op == "Mul":
+        largest = minimum(infinite) if minimum(infinite) == -math.inf else math.inf
+        return Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
+    return Cause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" else None
+
+
+def _check_log(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    value = ops.input_value(node, 0, "self")
+    least = -1 if ops.op_name(node) == "Log1P" else 0
+    if minimum(value) < least:
+        yield Cause(
+            "nan",
+            _("takes the logarithm of numbers below {least}, the smallest {low}").format(
+                least=least, low=format_number(minimum(value), 4)
+            ),
+        )
+    if value is not None and (value.min == least or (least == 0 and value.zero)):
+        yield Cause(
+            "inf",
+            (
+                _("takes log1p of -1, the logarithm of 0, which is -Inf")
+                if least
+                else _("takes the logarithm of 0, which is -Inf")
+            ),
+        )
+
+
+def _check_root(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    value = ops.input_value(node, 0, "self")
+    if minimum(value) < 0:
+        yield Cause(
+            "nan",
+            _("takes the square root of negative numbers, the smallest {low}").format(
+                low=format_number(minimum(value), 4)
+            ),
+        )
+    if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
+        yield Cause("inf", _(_DIVIDES_BY_ZERO))
+
+
+def _check_reciprocal(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    value = ops.input_value(node, 0, "self")
+    if value is not None and value.zero:
+        yield Cause("inf", _(_DIVIDES_BY_ZERO))
+
+
+def _check_exponential(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    result = ops.saved_tensor(node, "result")
+    if result is not None and holds_inf(result):
+        limit = format_number(math.log(largest_number(result.dtype)), 3)
+        yield Cause(
+            "inf",
+            _("takes the exponential of numbers above {largest}, which is too large for {dtype}").format(
+                largest=limit, dtype=result.dtype
+            ),
+        )
+
+
+def _check_division(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    numerator, denominator = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
+    for x, y in broadcast_pairs(numerator, denominator):
+        if y == 0 or (math.isinf(x) and math.isinf(y)):
+            is_nan = x == 0 or y != 0
+            text = _INF_BY_INF if y else _ZERO_BY_ZERO if is_nan else _DIVIDES_BY_ZERO
+            yield Cause("nan" if is_nan else "inf", _(text), needs_inf=y != 0)
+    if numerator is None and denominator is not None and denominator.zero == math.prod(denominator.shape):
+        yield Cause("inf", _(_DIVIDES_BY_ZERO))
+
+
+def _check_product(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
+    for x, y in broadcast_pairs(one, other):
+        if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
+            yield Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(x if x else y)), needs_inf=True)
+        elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
+            limit = format_largest(one.dtype)
+            factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
+            yield Cause(
+                "inf",
+                _(
+                    "multiplies numbers ({x} and {y}) whose product is beyond {largest}, the largest number of {dtype}"
+                ).format(largest=limit, dtype=one.dtype, **factors),
+            )
+
+
+def _check_sum(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    sign = -1 if ops.op_name(node) == "Sub" else 1
+    for x, y in broadcast_pairs(ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")):
+        if math.isinf(x) and x == -sign * y:
+            text = (_("adds Inf and -Inf") if sign > 0 else _("subtracts {x} from {x}")).format(x=_format_inf(x))
+            yield Cause("nan", text, needs_inf=True)
+
+
+def _check_power(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    base, exponent = ops.input_value(node, 0, "self"), ops.saved_number(node, "exponent")
+    pairs = broadcast_pairs(base, ops.input_value(node, 1, "exponent"))
+    if base is not None and exponent is not None:
+        pairs = iter(((minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
+    for x, y in pairs:
+        if x < 0 and math.isfinite(y) and y != int(y):
+            yield Cause(
+                "nan",
+                _("raises a negative number, {low}, to the power {exponent}").format(
+                    low=format_number(x, 4), exponent=format_number(y)
+                ),
+            )
+        elif x == 0 and y < 0:
+            yield Cause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
+
+
+def _check_softmax(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    value = ops.input_value(node, 0, "self")
+    if value is None:
+        return
+    if value.max == -math.inf or any(max(row) == -math.inf for row in rows_along(value, ops.saved_number(node, "dim"))):
+        yield Cause("nan", _("takes the softmax of numbers that are all -Inf"), needs_inf=True)
+    elif value.max == math.inf:
+        yield Cause("nan", _("takes the softmax of numbers with Inf among them"), needs_inf=True)
+
+
+def _check_cast(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    value = ops.input_value(node, 0, "self")
+    magnitude = max(maximum(value), -minimum(value))
+    if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
+        limit = format_largest(ops.dtype)
+        yield Cause(
+            "inf",
+            _("turns {far} into {dtype}, whose largest number is {largest}").format(
+                largest=limit, dtype=ops.dtype, far=format_number(magnitude)
+            ),
+        )
+
+
+_CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[Cause]]] = {
+    **dict.fromkeys(("Log", "Log2", "Log10", "Log1P"), _check_log),
+    **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),
+    **dict.fromkeys(("Add", "Sub"), _check_sum),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _check_softmax),
+    "ToCopy": _check_cast,
+    "Reciprocal": _check_reciprocal,
+    "Exp": _check_exponential,
+    "Div": _check_division,
+    "Mul": _check_product,
+    "Pow": _check_power,
+}
+"""Op → the check whether its inputs or its result show that it made NaN or Inf."""
+
+
+def format_largest(dtype: str) -> str:
+    return f"{largest_number(dtype):,.6g}"
+
+
+def _exceeds(x: float, *dtypes: str) -> bool:
+    """Whether a number is too large for all of these dtypes, by more than rounding can explain."""
+    return all(abs(x) > 1.001 * largest_number(dtype) for dtype in dtypes)
+
+
+def _overflows(x: float, y: float, *dtypes: str) -> bool:
+    """Whether the product of two finite numbers is too large for all of these dtypes."""
+    return _exceeds(x * y, *dtypes) and math.isfinite(x) and math.isfinite(y)
+
+
+def _format_inf(x: float) -> str:
+    return "Inf" if x > 0 else "-Inf"
+
+
+def holds_inf(value: Value) -> bool:
+    return get_norm_nan_inf(value.row)[2] > 0
+
+
+def minimum(value: Value | None) -> float:
+    """The smallest number of a tensor; NaN if it is not known."""
+    return math.nan if value is None or value.min is None else value.min
+
+
+def maximum(value: Value | None) -> float:
+    """The largest number of a tensor; NaN if it is not known."""
+    return math.nan if value is None or value.max is None else value.max

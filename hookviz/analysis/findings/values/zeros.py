@@ -1,0 +1,124 @@
+"""Find the step that turns a gradient into zeros, and the leaves that get a zero gradient because of it."""
+
+from typing import Any
+
+from hookviz.analysis.findings.values.nonfinite import describe_saved
+from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.trace import StepRow
+from hookviz.trace.sentences import format_values
+
+
+def find_zeros(statistics: PassStatistics) -> PassFinding | None:
+    """Find the step that turns a gradient into zeros and gives the most leaves a gradient of 0.
+
+    The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, or any op all of several
+    leaves, such as a loss that is multiplied by 0. It is one, too, if a hook edits a gradient in place and sets another
+    one in the same memory to 0. Else it is a remark.
+    """
+    culprits: dict[int, int] = {}
+    """Node → the step that made the gradient which arrives there 0."""
+    zero_leaves: dict[int, list[int]] = {}
+    """Step that made a gradient 0 → the leaves that get a gradient of 0 because of it."""
+    leaves: set[int] = set()
+    for index, row in statistics.rows:
+        if row.subject == "gradient" and row.kind in ("compute", *CHANGING_KINDS):
+            if row.kind in _SENDING_KINDS:
+                targets = _targets_of_zeros(statistics, row)
+            else:
+                targets = [row.own_node] if _has_zero_norm(statistics, row.after) else []
+            is_known = bool(statistics.norms(row.before))
+            culprit = culprits.get(row.own_node) if targets and _has_zero_norm(statistics, row.before) else index
+            if culprit is not None and (is_known or culprit != index):
+                culprits |= {target: culprit for target in targets if target not in culprits}
+        elif row.kind == "aliased" and row.cause is not None and _has_zero_norm(statistics, row.after):
+            culprits.setdefault(row.own_node, row.cause)
+        elif culprits and row.kind == "arrive" and not _has_zero_norm(statistics, row.after):
+            culprits.pop(row.own_node, None)  # a gradient arrives on another path, too
+        elif row.kind in ("accumulate", "returned"):
+            leaves.add(row.own_node)
+            if row.own_node in culprits:
+                zero_leaves.setdefault(culprits[row.own_node], []).append(row.own_node)
+    if not zero_leaves:
+        return None
+    first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
+    affected = list(dict.fromkeys(zero_leaves[first]))
+    sentence = _describe_zeros(statistics, first, affected)
+    return PassFinding(first, "zero", sentence, _rate(statistics, first, len(affected), len(leaves)))
+
+
+def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> str:
+    """Rate a step that gives ``affected`` of all ``leaves`` a gradient of 0."""
+    row = statistics.trace.rows[step]
+    if row.kind != "compute":
+        return "warning" if _list_shared(statistics, step) else "remark"
+    is_flat = statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
+    is_everywhere = affected == leaves > 1
+    return "warning" if is_everywhere or (is_flat and 2 * affected >= leaves) else "remark"
+
+
+def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
+    """The nodes whose gradients became 0 because a hook, at ``step``, edited another one in the same memory."""
+    rows = (row for _ignored, row in statistics.rows if row.kind == "aliased" and row.cause == step)
+    return [row.own_node for row in rows if _has_zero_norm(statistics, row.after)]
+
+
+# fmt: off
+_FLAT_OPS = {
+    "Relu", "Threshold", "LeakyRelu", "Prelu", "Elu", "Celu", "Selu", "Gelu", "Silu", "Mish", "Softplus",
+    "Softshrink", "Hardshrink", "Hardtanh", "Hardswish", "Hardsigmoid", "Sigmoid", "LogSigmoid", "Tanh", "Clamp",
+    "ClampMin", "ClampMax", "Softmax", "LogSoftmax", "NativeLayerNorm", "NativeGroupNorm", "NativeBatchNorm",
+    "FusedRmsNorm", "Floor", "Ceil", "Round", "Trunc", "Sign",
+}
+# fmt: on
+"""Ops that send zeros where their function is constant: a saturated or dead activation, a norm whose output does not
+change the loss. Other ops send zeros because they multiply by zeros, such as a mask or a weight that starts at 0; that
+may be intended, as in stochastic depth, which leaves out whole blocks."""
+
+_SENDING_KINDS = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
+"""The kinds of step that hold the gradients that a node sends."""
+
+
+def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
+    """The nodes to which a node sends zeros."""
+    if not isinstance(row.after, tuple):
+        return statistics.targets(row.own_node) if _has_zero_norm(statistics, row.after) else []
+    slots = (slot for slot, value in enumerate(row.after) if _has_zero_norm(statistics, value))
+    places = (statistics.trace.edges.get((row.own_node, slot)) for slot in slots)
+    return [place[0] for place in places if place is not None]
+
+
+def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
+    """Whether the norms of values are known and all 0."""
+    norms = statistics.norms(values)
+    return bool(norms) and not any(norms)
+
+
+def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
+    """The sentence on a step that makes a gradient 0, and on the leaves behind it."""
+    step, count = statistics.trace.steps[index], len(leaves)
+    first = statistics.trace.name(leaves[0], 0)
+    behind = (
+        _("Beyond it, {on} gets a gradient of 0.")
+        if count == 1
+        else _("Beyond it, {on} and {count} more get a gradient of 0.")
+    ).format(on=first, count=f"{count - 1:,}")
+    if step.kind != "compute":
+        here = _("The gradient becomes 0 here: {sentence} {behind}").format(sentence=step.sentence, behind=behind)
+        shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
+        more = (
+            [
+                _(
+                    "The edit in place also set to 0 what shares the memory: the gradient of {on}. Return a new "
+                    "tensor from the hook instead."
+                ).format(on=join_list(shared))
+            ]
+            if shared
+            else []
+        )
+        return join_sentences([here, *more])
+    sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(
+        on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
+    )
+    saved = describe_saved(statistics, step.row.own_node, lambda index: _has_zero_norm(statistics, index))
+    return join_sentences([sentence, *saved])

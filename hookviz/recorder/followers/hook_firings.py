@@ -1,0 +1,81 @@
+"""Notes which hooks fired, or may have fired where no step shows it."""
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from hookviz.autograd.torch_internals import MODULE_HOOKS
+from hookviz.recorder.modules.call_tracker import CallTracker
+from hookviz.recorder.session import Session
+from hookviz.trace import HOOK_KINDS, HookIdentity, identity_of
+from hookviz.trace.value_rows import get_stored_rows
+
+_TENSOR_KINDS = ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+
+
+class HookFirings:
+    """The hooks that fired in a recording, also in passes that were dropped."""
+
+    def __init__(self, session: Session, calls: CallTracker) -> None:
+        self.session, self.trace, self.calls = session, session.trace, calls
+        self.fired: set[HookIdentity] = set()
+        """The hooks that fired in dropped passes; after ``note_all``, all that fired or may have fired."""
+        self.on_graphs: set[Any] = set()
+        """The keys of the tensor hooks that were on the graph of a pass."""
+        self.called_unseen: set[Any] = set()
+        """The keys of the hooks of modules whose calls were not followed."""
+        self._unfollowed: dict[int, weakref.ref[Any]] = {}
+        """``id`` of the hook dicts of modules that were called and are not followed; shallow copies share them."""
+        self._dead: set[Any] = set()
+        """The keys of hooks that no longer exist and still have rows in the trace."""
+
+    @property
+    def keys(self) -> set[Any]:
+        """The keys of the hooks that fired."""
+        return {key for key, _module in self.fired}
+
+    def note_all(self) -> None:
+        """Note what fired in the passes that the trace still holds."""
+        # Compact rows, which have no hook, are not expanded for this.
+        self._add({row.hook for row in get_stored_rows(self.trace.rows, 0) if type(row) is not tuple})
+        self.fired |= self.session.unseen_firings
+        self._note_graphs()
+
+    def passes_dropped(self, count: int) -> int:
+        """Note what fired in the first ``count`` passes, which are about to be dropped; return their steps."""
+        dropped = [row for row in self.trace.rows if row.pass_id < count]
+        self._note_graphs()
+        self._add({row.hook for row in dropped if row.kind in HOOK_KINDS})
+        return len(dropped)
+
+    def forget(self, keys: set[Any]) -> None:
+        """Forget hooks that no longer exist, as soon as no row of the trace names them."""
+        self._dead |= keys
+        self.fired = {identity for identity in self.fired if identity[0] not in self._dead}
+        self.on_graphs -= self._dead
+        self._dead &= {row.key for row in self.trace.hook_rows}
+
+    def _note_graphs(self) -> None:
+        self.on_graphs |= {row.key for row in self.trace.hook_rows if row.kind in _TENSOR_KINDS}
+
+    def _add(self, hooks: Iterable[int | None]) -> None:
+        self.fired |= {identity_of(self.trace.hook_rows[hook]) for hook in hooks if hook is not None}
+
+    # -- modules that are not followed
+
+    def unfollowed_call(self, module: torch.nn.Module) -> None:
+        """Note that a module is called, perhaps one that the recording does not follow, or not now."""
+        self.called_unseen.update(*filter(None, map(vars(module).get, MODULE_HOOKS.values())))
+        if module in self.calls.followed:
+            return
+        for attribute in MODULE_HOOKS.values():
+            hooks = vars(module).get(attribute)
+            if hooks:
+                self._unfollowed[id(hooks)] = weakref.ref(hooks)
+
+    def may_have_fired_elsewhere(self, hooks: Any) -> bool:
+        """Return whether a dict was also that of a module that was called without being followed."""
+        reference = self._unfollowed.get(id(hooks))
+        return reference is not None and reference() is hooks

@@ -1,0 +1,119 @@
+"""What the ledger of a recording keeps of the owners of hooks: numbers and texts, which outlive them."""
+
+import weakref
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+from hookviz.autograd import module_tree
+from hookviz.autograd.torch_internals import MODULE_HOOKS
+from hookviz.recorder.followers.owner_names import OwnerNames
+from hookviz.recorder.modules.call_tracker import CallTracker
+
+
+class HookOwner:
+    """The module, tensor or optimizer that has a hook; it may no longer exist."""
+
+    def __init__(self, owner: Any) -> None:
+        self.name = ""
+        """The name by the variables when its hook was registered; the recording may have a better one."""
+        self.reference: weakref.ref[Any] | None = weakref.ref(owner)
+
+    def get(self) -> Any:
+        """Return the owner; None if it no longer exists."""
+        return None if self.reference is None else self.reference()
+
+
+class ModuleOwner(HookOwner):
+    """A module that has a hook."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        super().__init__(module)
+        self.class_name, self.has_forward = type(module).__name__, module_tree.has_forward(module)
+        self.dict_ids = {id(vars(module).get(attribute)) for attribute in MODULE_HOOKS.values()}
+        """The ``id`` of each of its hook dicts, which a shallow copy of it shares."""
+
+
+class OptimizerOwner(HookOwner):
+    """An optimizer that has a hook."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        super().__init__(optimizer)
+        self.class_name = type(optimizer).__name__
+
+
+class TensorOwner(HookOwner):
+    """A tensor that has a hook."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        super().__init__(tensor)
+        self.is_leaf, self.is_parameter = False, isinstance(tensor, torch.nn.Parameter)
+        with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+            self.is_leaf = tensor.is_leaf
+        self.requires_grad = tensor.requires_grad
+        """Whether it required grad when a pass began last, or when the hook was registered."""
+        self.call: int | None = None
+        """The module call that made it, if one did."""
+        self.normed: weakref.ref[torch.Tensor] | None = None
+        """The parameter of which weight_norm computed it, if it did."""
+
+
+class HookOwners:
+    """All owners of hooks that a recording knows."""
+
+    def __init__(self, calls: CallTracker) -> None:
+        self.calls, self.names = calls, OwnerNames(calls.modules)
+        self._owners: dict[int, HookOwner] = {}
+        """``id`` → each owner that still exists."""
+        self._unnamed: list[ModuleOwner] = []
+        """The modules that got a hook since the last pass began: perhaps nothing calls them, and so names them."""
+
+    def find(self, owner: Any) -> HookOwner:
+        """Return what is kept of an owner; a new one is named by the variables of the user's code."""
+        known = self._owners.get(id(owner))
+        if known is None or known.get() is not owner:
+            known = self._owners[id(owner)] = self._make(owner)
+            known.name = self.names.name(owner)
+            if isinstance(known, ModuleOwner):
+                self._unnamed.append(known)
+        return known
+
+    def _make(self, owner: Any) -> HookOwner:
+        if isinstance(owner, torch.nn.Module):
+            return ModuleOwner(owner)
+        if isinstance(owner, torch.optim.Optimizer):
+            return OptimizerOwner(owner)
+        made = TensorOwner(owner)
+        with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+            made.normed, node = _find_normed_parameter(owner), owner.grad_fn
+            owners = {} if node is None else self.calls.owners.node_owners.find_owners([node])
+            made.call = owners.get(id(node))
+        return made
+
+    def name_models(self) -> None:
+        """Name the models of new owners, as a call of them would."""
+        for owner in self._unnamed:
+            module = owner.get()
+            if module is not None:
+                self.calls.modules.name_if_held(module)
+        self._unnamed.clear()
+
+    def forget(self, tensor: torch.Tensor) -> None:
+        """Forget the reference to a tensor."""
+        owner = self._owners.pop(id(tensor), None)
+        if owner is not None and owner.get() is tensor:
+            owner.reference = None
+
+    def forget_dead(self) -> None:
+        """Forget the owners that no longer exist; the hooks of the ledger keep what they need of them."""
+        self._owners = {key: owner for key, owner in self._owners.items() if owner.get() is not None}
+
+
+def _find_normed_parameter(tensor: torch.Tensor) -> "weakref.ref[torch.Tensor] | None":
+    """Return the parameter whose direction weight_norm gave to ``tensor``; None for any other tensor."""
+    node = tensor.grad_fn
+    if node is None or not type(node).__name__.startswith("WeightNorm"):
+        return None
+    parameter = getattr(node.next_functions[0][0], "variable", None)
+    return None if parameter is None else weakref.ref(parameter)
