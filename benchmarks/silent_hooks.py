@@ -6,24 +6,28 @@ from statistics import median
 from unittest.mock import patch
 
 import torch
-from hookviz.recorder.followers.hook_log import HookLog
-from hookviz.recorder.followers.missing_parameters import MissingParameters
 from torch import nn
 
 import hookviz as hv
 from benchmarks.cases import CASES, Case
 from benchmarks.tables import format_spread, table_row
 from benchmarks.timing import seconds_per_pass
+from hookviz.recorder.followers.hook_firings import HookFirings
+from hookviz.recorder.followers.hook_ledger import HookLedger
+from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.training_tracker import TrainingTracker
 
 ROUNDS = 15
 MEASURED = ("scalars", "mlp", "resnet", "encoder")
 NOTES = (
-    (HookLog, "pass_begins"),
-    (HookLog, "unfollowed_call"),
+    (HookLedger, "pass_opened"),
+    (HookLedger, "pass_begins"),
+    (HookFirings, "unfollowed_call"),
     (SilentHooks, "close"),
-    (MissingParameters, "close"),
+    (ParameterLedger, "call_written"),
+    (ParameterLedger, "pass_begins"),
+    (ParameterLedger, "close"),
     (TrainingTracker, "add_update"),
 )
 """The functions that note what did not happen."""

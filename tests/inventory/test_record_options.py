@@ -66,7 +66,7 @@ def test_exception_writes_a_file(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="it broke"):
             fail(tmp_path / name)
     assert "<html" in (tmp_path / "crash.html").read_text(encoding="utf-8")
-    assert len(hv.load(tmp_path / "crash.json").steps) == 4
+    assert hv.load(tmp_path / "crash.json").steps[-1].sentence == "ValueError: it broke ended the recording."
 
 
 @pytest.mark.parametrize("statistics", ["all", "norm", None])
