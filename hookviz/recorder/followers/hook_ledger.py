@@ -113,18 +113,19 @@ class HookLedger(Follower):
         entry.since, entry.registered_at = self.dates.find(entry.key)
         self.entries[entry.key] = entry
 
-    def add_older(self, kind: str, key: Any, hook: Any, owner: Any, hooks: Any) -> HookEntry:
-        """Return the entry of a hook that is in a dict of ``owner``; one from before the recording gets one now."""
+    def add_older(self, kind: str, key: Any, hook: Any, owner: Any, hooks: Any, name: str) -> HookEntry:
+        """Return the entry of a hook in a dict of ``owner``, named ``name``; an older one gets an entry now."""
         known = self.entries.get(key)
-        if known is not None and known.hooks() is hooks:
-            return known
-        known = self.older.get((key, id(hooks)))
+        if known is None or known.hooks() is not hooks:
+            known = self.older.get((key, id(hooks)))
         if known is None or known.hooks() is not hooks:
             source, group = find_user_source(hook)
-            known = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owners.find(owner), hooks)
+            found = self.owners.find(owner, name)
+            known = HookEntry(kind if group is None else "multi_grad_hook", key, source, found, hooks)
             known.group, known.passes_before, known.is_from_library = group, self.whole_passes, _is_from_library(hook)
             known.since, known.registered_at = self.dates.find(key)
             self.older[key, id(hooks)] = known
+        known.owner.name = name
         return known
 
     def removed(self, handle: RemovableHandle) -> None:
@@ -192,8 +193,7 @@ class HookLedger(Follower):
         for kind, attribute in TENSOR_HOOKS.items():
             hooks = getattr(tensor, attribute)
             for key, hook in user_hook_entries(hooks) if hooks else ():
-                entry = self.add_older(kind, key, hook, tensor, hooks)
-                entry.owner.name = name
+                entry = self.add_older(kind, key, hook, tensor, hooks, name)
                 self._on_tensors[entry.identity] = entry
 
     def _see(self, entry: HookEntry, tensor: torch.Tensor, start: PassStart) -> None:

@@ -69,13 +69,13 @@ class HookOwners:
         self._unnamed: list[ModuleOwner] = []
         """The modules that got a hook since the last pass began: perhaps nothing calls them, and so names them."""
 
-    def find(self, owner: Any) -> HookOwner:
-        """Return what is kept of an owner; a new one is named by the variables of the user's code."""
+    def find(self, owner: Any, name: str = "") -> HookOwner:
+        """Return what is kept of an owner; a new one without a name is named by the variables of the user's code."""
         known = self._owners.get(id(owner))
         if known is None or known.get() is not owner:
             known = self._owners[id(owner)] = self._make(owner)
-            known.name = self.names.name(owner)
-            if isinstance(known, ModuleOwner):
+            known.name = name or self.names.name(owner)
+            if isinstance(known, ModuleOwner) and not name:
                 self._unnamed.append(known)
         return known
 

@@ -91,15 +91,17 @@ class ParameterLedger(Follower):
 
     def pass_begins(self, start: PassStart) -> None:
         """Note which parameters belong to the graph of a pass."""
-        snapshot = start.snapshot
-        is_older = snapshot.lowest_sequence < self._first_node
+        leaves = (reference() for reference in start.snapshot.leaves.values())
+        parameters = [
+            leaf for leaf in leaves if type(leaf) is not torch.Tensor and isinstance(leaf, torch.nn.Parameter)
+        ]
+        if not parameters:
+            return
+        is_older = start.snapshot.lowest_sequence < self._first_node
         names: dict[int, str] = {}
         for name, tensor in start.names.items():
             names.setdefault(id(tensor), name)
-        for reference in snapshot.leaves.values():
-            leaf = reference()
-            if type(leaf) is torch.Tensor or not isinstance(leaf, torch.nn.Parameter):
-                continue
+        for leaf in parameters:
             entry = self.entry_of(leaf)
             entry.passes += 1
             entry.is_older = is_older

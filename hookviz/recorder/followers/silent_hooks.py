@@ -80,8 +80,8 @@ class SilentHooks(Follower):
                 if (key, number) in self.firings.fired and key not in several:
                     continue
                 if owner is not None:
-                    entry = self.ledger.add_older(place.kind, key, hook, owner, place.hooks)
-                    entry.owner.name, entry.flags = place.on, place.flags_of(key)
+                    entry = self.ledger.add_older(place.kind, key, hook, owner, place.hooks, place.on)
+                    entry.flags = place.flags_of(key)
                 else:
                     source, _ignored = find_user_source(hook)
                     since = self.ledger.dates.since(key)
