@@ -1,6 +1,7 @@
 """See and debug PyTorch hooks: record a backward pass once, replay it anywhere.
 
 Each public name is imported when it is first used, so that traces can be loaded and shown where torch is not installed.
+(PYTEST_DONT_REWRITE: pytest need not look into this package, also where it is imported before pytest.)
 """
 
 from importlib import import_module

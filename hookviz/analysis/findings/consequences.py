@@ -23,6 +23,9 @@ _UNCALLED = (
 )  # fmt: skip
 """Kinds of findings about hooks whose module was not called."""
 
+_UNFINISHED = ("missing", "unreached")
+"""Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
+
 Held = dict[str, tuple[str, ...]]
 """Parameter → the optimizers that hold it."""
 
@@ -111,16 +114,18 @@ def _find_held(trace: TraceData) -> Held:
 def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> Finding:
     """Make the finding of parameters without a gradient.
 
-    It is a warning if the graph is cut between them and the loss, and a remark if that may well be intended: the module
-    was not called, or ran without a graph.
+    It is a warning if the graph is cut between them and the loss, or if an optimizer holds one of them; else it may
+    well be intended: the module was not called, or ran without a graph.
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
-    role = "step" if row.line is None else "backward" if row.place == NONE_RETURNED else "cuts"
+    is_cut = row.place in CUTS and row.line is not None
+    role = ("backward" if row.place == NONE_RETURNED else "cuts") if is_cut else "step"
+    is_held = not held.keys().isdisjoint(row.parameters)
     return Finding(
         row.step,
         "cut",
         sentence,
-        "warning" if row.place in CUTS else "remark",
+        "warning" if row.place in CUTS or is_held else "remark",
         line=row.line,
         file=row.file,
         line_role=role,
@@ -186,6 +191,8 @@ def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
 
 def _put_together(findings: list[Finding]) -> list[Finding]:
     """Tell findings that follow from another one there."""
+    has_ended = any(finding.kind == "exception" and finding.severity == "error" for finding in findings)
+    findings = [finding for finding in findings if not (has_ended and finding.kind in _UNFINISHED)]
     dropped: set[int] = set()
     merged = {id(finding): finding for finding in findings}
     for finding in findings:

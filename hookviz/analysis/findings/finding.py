@@ -62,6 +62,7 @@ _KIND_NAMES = {
 _PARAMETER_KINDS = ("cut", "unreached", "frozen", "missing")
 _TRAINING_KINDS = ("replaced", "cleared", "shared", "not_zeroed", "lr_zero", "zeroed", "skipped", "eval_norm")
 _VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
+_CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),
     "warning": N_("warning"),
@@ -223,7 +224,10 @@ class Findings(Table[Finding]):
         trace = self._trace
         number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
         step = format_step_number(trace, row.step)
-        texts = {"pass": number, "step": step, "severity": name_of_severity(row.severity), "when": row.when}
+        severity = name_of_severity(row.severity)
+        if row.certainty != "proven":
+            severity = f"{severity} ({_(_CERTAINTY_NAMES[row.certainty])})"
+        texts = {"pass": number, "step": step, "severity": severity, "when": row.when}
         texts |= {"problem": name_of_finding(row), "line": describe_line(row)}
         return (*(texts[name] for name in self._columns), row.text)
 

@@ -176,8 +176,10 @@ class HookLedger(Follower):
         self.partial_passes += bool(start.inputs)
         if not self.has_hooks or len(start.snapshot.nodes) < len(start.snapshot.all_nodes):
             return
-        for name, tensor in start.names.items():
-            if tensor._backward_hooks or tensor._post_accumulate_grad_hooks:
+        met: set[int] = set()
+        for name, tensor in start.names.items():  # of several names the first counts: that of a module comes early
+            if (tensor._backward_hooks or tensor._post_accumulate_grad_hooks) and id(tensor) not in met:
+                met.add(id(tensor))
                 self._meet(tensor, name)
         self.whole_passes += 1
         for identity, entry in list(self._on_tensors.items()):

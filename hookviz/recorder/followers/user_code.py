@@ -90,6 +90,11 @@ class UserCode(Follower):
         return found
 
 
+def _is_forward_of_module(code: CodeType) -> bool:
+    """Return whether a function is the forward of a module, not that of an ``autograd.Function``, as of checkpoint."""
+    return code.co_name == "forward" and code.co_varnames[:1] == ("self",)
+
+
 def _calling_frame(frame: FrameType) -> FrameType | None:
     """Return the innermost frame that is neither ours nor torch's, if it runs the user's own code.
 
@@ -97,7 +102,7 @@ def _calling_frame(frame: FrameType) -> FrameType | None:
     """
     caller: FrameType | None = frame
     while caller is not None and is_library_file(caller.f_code.co_filename):
-        caller = None if caller.f_code.co_name == "forward" else caller.f_back
+        caller = None if _is_forward_of_module(caller.f_code) else caller.f_back
     if caller is None or _is_installed(caller.f_code.co_filename):
         return None
     filename = caller.f_code.co_filename

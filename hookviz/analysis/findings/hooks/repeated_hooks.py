@@ -4,7 +4,8 @@ from itertools import pairwise
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.support.messages import _
+from hookviz.analysis.findings.parameters.missing_gradients import join_names
+from hookviz.support.messages import _, join_sentences
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData
 
 
@@ -25,7 +26,15 @@ def list_repeated_hooks(trace: TraceData) -> list[Finding]:
             group = (hook.kind, owner, hook.name, hook.file, hook.line)
             groups.setdefault(group, {}).setdefault(row.pass_id, set()).add(hook.key)
             steps.setdefault(group, []).append(step)
-    return [_describe_pile(trace, keys, steps[group]) for group, keys in groups.items() if _pile_up(keys)]
+    piles: dict[Any, list[Any]] = {}
+    for group, keys in groups.items():
+        if _pile_up(keys):
+            kind, _owner, *source = group
+            piles.setdefault((kind, *source), []).append(group)
+    return [
+        _describe_pile(trace, groups[first], steps[first], [steps[one] for one in more])
+        for first, *more in piles.values()
+    ]
 
 
 def _find_owner(trace: TraceData, hook: HookRow) -> object | None:
@@ -44,17 +53,27 @@ def _pile_up(keys: dict[int, set[int | str]]) -> bool:
     return has_all and len(passes) > 1 and len(passes[-1]) > len(passes[0])
 
 
-def _describe_pile(trace: TraceData, keys: dict[int, set[int | str]], steps: list[int]) -> Finding:
+def _describe_pile(
+    trace: TraceData, keys: dict[int, set[int | str]], steps: list[int], others: list[list[int]]
+) -> Finding:
+    """Describe a function that piles up on one owner, and on the owners of the steps of ``others``."""
     last = trace.rows[steps[-1]]
     assert last.hook is not None
     hook, row = trace.hook(last.hook), trace.hook_rows[last.hook]
     count = f"{len(next(reversed(keys.values()))):,}"
     counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
     file, line = _split_place(row.registered_at)
+    hooks = [hook, *(trace.hook(index) for more in others if (index := trace.rows[more[-1]].hook) is not None)]
+    sentences = [
+        _("{hook} on {on} fired {fired} times in {passes} passes.").format(hook=hook.label, on=hook.on, **counts)
+    ]
+    if others:
+        names = join_names(tuple(one.on for one in hooks[1:]))
+        sentences.append(_("The same holds for {hook} on {others}.").format(hook=hook.label, others=names))
     return Finding(
         steps[-1],
         "repeated",
-        _("{hook} on {on} fired {fired} times in {passes} passes.").format(hook=hook.label, on=hook.on, **counts),
+        join_sentences(sentences),
         "warning",
         tuple(keys),
         line=hook.line if line is None else line,
@@ -62,7 +81,7 @@ def _describe_pile(trace: TraceData, keys: dict[int, set[int | str]], steps: lis
         line_role="hook" if line is None else "registered",
         cause=_describe_cause(hook.on, count, row.registered_at),
         advice=_("Register it once, or remove it after each pass: handle.remove()."),
-        hooks=(hook,),
+        hooks=tuple(hooks),
     )
 
 

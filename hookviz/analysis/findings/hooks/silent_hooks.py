@@ -9,6 +9,7 @@ from hookviz.analysis.findings.hooks.cause_texts import ADVICE, SENTENCES
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import Timeline
+from hookviz.analysis.findings.parameters.missing_gradients import follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
@@ -40,6 +41,8 @@ class SilentHook:
     registered_at: str | None = None
     index: int | None = None
     """The index of its row in the trace; None if it fired."""
+    follows_ops: bool = False
+    """Whether the recording followed each op, to find those that cut."""
 
     @property
     def is_relevant(self) -> bool:
@@ -72,6 +75,13 @@ class SilentHook:
             sentences.append(self.cause.place.sentence)
         return join_sentences(sentences)
 
+    def _advise(self) -> str:
+        if self.follows_ops and self.cause.key in ("outside", "not_in_graph"):
+            return _("No op that cuts was seen on the way: look whether {on} is used for {root}.").format(
+                **self.arguments
+            )
+        return _(ADVICE[self.cause.key]).format(**self.arguments)
+
     def make_finding(self) -> Finding:
         """Make the finding that is about this hook alone."""
         cause, place = self.cause, self.cause.place
@@ -86,7 +96,7 @@ class SilentHook:
             file=file,
             line_role="cuts" if has_line else "hook",
             cause=self.reason,
-            advice=_(ADVICE[cause.key]).format(**self.arguments),
+            advice=self._advise(),
             certainty="proven" if cause.is_proven else "open",
             hooks=(self.hook,),
         )
@@ -119,7 +129,8 @@ def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
         hook, cause = _make_hook(row, row.on), find_cause(row, timeline)
         is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
         is_older = row.since is None
-        yield SilentHook(hook, row.key, cause, 0, is_older, is_idle, row.library, row.registered_at, index)
+        more = row.library, row.registered_at, index, follows_ops(trace)
+        yield SilentHook(hook, row.key, cause, 0, is_older, is_idle, *more)
 
 
 def _make_hook(row: UnfiredRow | HookRow, on: str) -> Hook:

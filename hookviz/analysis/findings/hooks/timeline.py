@@ -1,7 +1,7 @@
 """When the modules of a trace were called, when passes began, and what limits what is known of them."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -11,6 +11,8 @@ from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, Unfi
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
 
+_WITHOUT_GRAPH = (*CUTS, "no_grad", "inference", "checkpoint")
+"""The kinds of places that keep gradients from a parameter of a module that was called."""
 _LIMITED = ("every", *PART_NOTES)
 
 Fact = Literal["calls", "passes", "graphs"]
@@ -120,15 +122,18 @@ class Timeline:
     def _places(self) -> PlaceFinder:
         return PlaceFinder(self.trace)
 
-    def find_cut(self, owner: str, module: int | None) -> Place | None:
-        """Return where the graph between a module, named ``owner``, and the loss is cut; None if it is not cut."""
+    def find_cut(self, owner: str, module: int | None, places: Collection[str] = CUTS) -> Place | None:
+        """Return where the graph between a module, named ``owner``, and the loss is cut; None if it is not cut.
+
+        ``places`` are the kinds of places that count.
+        """
         rows = [row for row in self._missing if any(name.startswith(f"{owner}.") for name in row.parameters)]
         if rows:  # the place is that of its parameters, for which more may be known
             row = max(rows, key=lambda row: -1 if row.step is None else row.step)
             place = Place(row.place, row.sentence, row.step, row.file, row.line)
         else:
             place = self._places.find(owner, module)
-        return place if place.key in CUTS else None
+        return place if place.key in places else None
 
     def find_cut_after(self, call: int | None) -> Place | None:
         """Return where the graph between what a module call returned and the loss is cut; None if it is not cut."""
@@ -139,7 +144,7 @@ class Timeline:
         """Return where the graph between the module of a parameter and the loss is cut; None if it is not cut."""
         owner = name.rpartition(".")[0]
         module = next((number for number, row in enumerate(self.trace.modules) if row.name == owner), None)
-        return None if module is None else self.find_cut(owner, module)
+        return None if module is None else self.find_cut(owner, module, _WITHOUT_GRAPH)
 
     @cached_property
     def returning_passes(self) -> set[int]:

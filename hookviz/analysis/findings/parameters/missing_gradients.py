@@ -1,12 +1,12 @@
 """The parameters that got no gradient, and where the graph is cut."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
 from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import MissingRow, TraceData
 
 MAX_NAMED = 4
@@ -41,17 +41,34 @@ class MissingGradient:
         """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
         return self.place not in _LIKELY_PLACES or self.line is not None
 
+    follows_ops: bool = False
+    """Whether the recording followed each op, to find those that cut."""
+
     @property
     def advice(self) -> str:
         """What to do."""
         if self.place in CUTS and self.is_proven:
             return _("Remove the cut, unless it is there to stop gradients.")
         if self.place in (*_LIKELY_PLACES, "unused"):
-            return _("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
-        return ""
+            return _(_NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS)
+        return _(_ADVICE[self.place]) if self.place in _ADVICE else ""
 
 
 _LIKELY_PLACES = ("within", "after")
+_FOLLOW_OPS = N_("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
+_NO_CUT_SEEN = N_("No op that cuts was seen on the way: look whether the output is used.")
+_ADVICE = {
+    "checkpoint": N_("Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad."),
+    "no_grad": N_("If they should be trained, call the module outside of no_grad()."),
+    "inference": N_("If they should be trained, call the module outside of inference_mode()."),
+    "frozen": N_("If they should be trained, unfreeze them before the module is called."),
+}
+"""Place → what to do."""
+
+
+def follows_ops(trace: TraceData) -> bool:
+    """Return whether the recording followed each op, to find those that cut."""
+    return any(note.fact == "cuts" for note in trace.remarks)
 
 
 def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
@@ -60,7 +77,8 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
     If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
     """
     rows = _find_rows(trace) if trace.missing_rows else []
-    return [*rows, *_find_rows_behind_none(NoneGradients(trace))]
+    found = [*rows, *_find_rows_behind_none(NoneGradients(trace))]
+    return [replace(row, follows_ops=True) for row in found] if follows_ops(trace) else found
 
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:

@@ -93,13 +93,20 @@ class PlaceFinder:
             )
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
-            return self._without_graph(calls[-1], names)
+            return self._without_graph(calls[-1])
         return self._after(with_graph[-1], names)
 
-    def _without_graph(self, call: int, names: dict[str, str]) -> Place:
+    def _without_graph(self, call: int) -> Place:
+        """The place of a call that recorded no graph: where the outermost call around it in the same mode was made."""
         mode = self.trace.calls[call].mode
-        sentence = join_sentences([_(_MODES[mode]).format(**names), *self._called_at(call)])
-        return Place(mode, sentence, self._begin.get(call))
+        around = takewhile(lambda outer: self.trace.calls[outer].mode == mode, iter_enclosing_calls(self.trace, call))
+        outermost = list(around)[-1]
+        sentence = _(_MODES[mode]).format(on=self._name(outermost))
+        line, step = self._lines.get(outermost), self._begin.get(outermost)
+        if line is None:
+            return Place(mode, sentence, step)
+        text = join_sentences([sentence, *self._called_at(outermost)])
+        return Place(mode, text, step, self.trace.sources[line.source].file, line.line)
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""

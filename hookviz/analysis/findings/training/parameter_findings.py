@@ -45,9 +45,8 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
         is_partly_trained = any(facts.has_stepped(row) and row.held and row.model == root for row in facts.parameters)
         if facts.updates:
             sentence = _(
-                "Not in any optimizer that took a step: {on}. Their gradients are computed, and nothing uses "
-                "them or sets them to zero. Pass them to an optimizer, or call requires_grad_(False) to "
-                "freeze them."
+                "Not in any optimizer that took a step: {on}. Their gradients are computed, and no step uses "
+                "them. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
             ).format(on=facts.describe(numbers))
             step = min(facts.accumulations(number)[0].step for number in numbers)
             severity = "warning" if is_partly_trained else "remark"
