@@ -48,6 +48,8 @@ class UnfiredRow(NamedTuple):
     """Whether its function belongs to an installed package, not to the user's own code."""
     owner: str = ""
     """The class of the module or optimizer that owns it."""
+    discarded: bool = False
+    """Whether the module or parameter that owns it no longer existed when the next pass began."""
     has_forward: bool = True
     """Whether that module has a forward of its own, which a container such as ModuleList has not."""
     called: int = 0

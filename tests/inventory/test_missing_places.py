@@ -73,7 +73,16 @@ def layer_is_called_after_the_last_pass() -> hv.Trace:
     return trace
 
 
+def forward_hook_returns_a_detached_tensor() -> hv.Trace:
+    encoder, head = two_layers()
+    encoder.register_forward_hook(lambda module, args, output: output.detach())
+    with hv.record(encoder, head) as trace:
+        head(encoder(torch.ones(2))).sum().backward()
+    return trace
+
+
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "hook": forward_hook_returns_a_detached_tensor,
     "frozen": layer_is_frozen_while_it_runs,
     "no_pass": layer_is_called_after_the_last_pass,
     "inference": encoder_runs_in_inference_mode,

@@ -1042,7 +1042,7 @@ def hook_of_a_model_that_is_not_used_is_removed() -> Trace:
     return trace
 
 
-@because("never_called", "net")
+@because("discarded", "net")
 def model_with_the_hook_is_thrown_away() -> Trace:
     def prepare() -> nn.Module:
         net = nn.Linear(2, 2)
@@ -1051,6 +1051,16 @@ def model_with_the_hook_is_thrown_away() -> Trace:
 
     with hv.record() as trace:
         prepare()(ones()).sum().backward()
+    return trace
+
+
+@because("discarded", "model.1")
+def head_is_replaced_after_the_hook() -> Trace:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    with hv.record() as trace:
+        model[1].register_full_backward_hook(lost)
+        model[1] = nn.Linear(2, 1)
+        model(ones()).sum().backward()
     return trace
 
 

@@ -23,6 +23,8 @@ _UNCALLED = (
 )  # fmt: skip
 """Kinds of findings about hooks whose module was not called."""
 
+_ROLES = {NONE_RETURNED: "backward", "hook": "hook"}
+"""Place → what its line does, if it does not simply cut."""
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
@@ -119,7 +121,7 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> 
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
     is_cut = row.place in CUTS and row.line is not None
-    role = ("backward" if row.place == NONE_RETURNED else "cuts") if is_cut else "step"
+    role = _ROLES.get(row.place, "cuts") if is_cut else "step"
     is_held = not held.keys().isdisjoint(row.parameters)
     return Finding(
         row.step,

@@ -186,6 +186,7 @@ class HookLedger(Follower):
             tensor = entry.owner.get()
             if tensor is None:
                 del self._on_tensors[identity]
+                entry.owner.is_discarded = not entry.seen
             else:
                 with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
                     self._see(entry, tensor, start)

@@ -19,6 +19,8 @@ class HookOwner:
         self.name = ""
         """The name by the variables when its hook was registered; the recording may have a better one."""
         self.reference: weakref.ref[Any] | None = weakref.ref(owner)
+        self.is_discarded = False
+        """Whether it no longer existed when the next pass began."""
 
     def get(self) -> Any:
         """Return the owner; None if it no longer exists."""
@@ -92,10 +94,12 @@ class HookOwners:
         return made
 
     def name_models(self) -> None:
-        """Name the models of new owners, as a call of them would."""
+        """Name the models of new owners, as a call of them would; note which owners are gone already."""
         for owner in self._unnamed:
             module = owner.get()
-            if module is not None:
+            if module is None:
+                owner.is_discarded = True
+            else:
                 self.calls.modules.name_if_held(module)
         self._unnamed.clear()
 

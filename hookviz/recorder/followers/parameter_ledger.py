@@ -5,6 +5,7 @@ A model may be gone when the recording ends: what is said about its parameters i
 
 import weakref
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from operator import itemgetter
 
 import torch
@@ -61,7 +62,10 @@ class ParameterLedger(Follower):
 
     def call_written(self, call: int, module: torch.nn.Module) -> None:
         """Note the parameters of a module that is called."""
-        for name, parameter in module_tree.own_parameters(module):
+        used = module_tree.own_parameters(module)
+        if isinstance(module, torch.nn.MultiheadAttention):  # it uses those of its projection without a call
+            used = chain(used, ((f"out_proj.{name}", one) for name, one in module_tree.own_parameters(module.out_proj)))
+        for name, parameter in used:
             entry = self.entry_of(parameter)
             entry.name, entry.module = name, self.trace.calls[call].module
             entry.requires_grad = parameter.requires_grad

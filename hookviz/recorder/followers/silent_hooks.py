@@ -140,6 +140,7 @@ class SilentHooks(Follower):
             on=name,
             module=number,
             owner=owner.class_name,
+            discarded=owner.is_discarded and not called,
             has_forward=owner.has_forward,
             called=called,
             inner="" if called else self._find_inner(name, module),
@@ -175,7 +176,7 @@ class SilentHooks(Follower):
     def _count_uses(self, name: str, module: torch.nn.Module | None) -> tuple[int, bool]:
         """Return in how many passes a parameter of a module belonged to the graph, and whether that is older."""
         used = None if module is None else self.parameters.count_uses(module_tree.all_parameters(module))
-        return used or self._used_prefixes.get(name, (0, False))
+        return used or ((0, False) if module is not None else self._used_prefixes.get(name, (0, False)))
 
     def _add_optimizer(self, row: UnfiredRow, owner: OptimizerOwner) -> UnfiredRow:
         number = None if owner.reference is None else self.optimizers.number_of(owner.reference)
@@ -198,6 +199,7 @@ class SilentHooks(Follower):
             in_graph=entry.in_graph or int(entry.key in self.firings.on_graphs),
             partial=entry.partial,
             leaf=owner.is_leaf,
+            discarded=owner.is_discarded and owner.is_parameter,
             frozen=is_frozen and owner.is_leaf,
             frozen_at_call=bool(passes) and entry.frozen_at_call == passes,
             stray=entry.is_stray,

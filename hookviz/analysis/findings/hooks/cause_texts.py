@@ -56,9 +56,9 @@ SENTENCES: dict[str, str] = {
         "registered after the call of {on} is not in the graph."
     ),
     "nothing_called": N_("No module was called in the recording."),
-    "substituted": N_(
-        "{module} belongs to the graph, and {on} does not: the forward of {module} ran without it. What took its "
-        "place was not observed."
+    "substituted": N_("No gradient can reach {on}, although {module} belongs to the graph."),
+    "discarded": N_(
+        "{on} no longer existed when the next pass began: what has {hook} was replaced, or taken out of the model."
     ),
     "raised.caller": N_("An exception ended the call of {caller} before it called {on} (step {step})."),
     "unseen": N_(
@@ -189,6 +189,7 @@ ADVICE: dict[str, str] = {
         "Look at where {module} uses it. Under functional_call, register the hook on the tensor that you pass; with "
         "weight_norm, on the parameter that it computes from."
     ),
+    "discarded": N_("Register the hook after the model has its final modules and parameters."),
     "raised.caller": N_("Fix the exception first."),
     "unseen": N_('Give the tensor a name of its own: hookviz.record(names={{"h": tensor}}).'),
     "raised": N_("Fix the exception first."),

@@ -98,6 +98,11 @@ def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
     return None if hook.has_forward else Cause("no_forward", {"on": hook.on, "class": hook.owner})
 
 
+def _discarded(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """Its module or parameter was gone before anything ran."""
+    return Cause("discarded", {"on": hook.on}) if hook.discarded else None
+
+
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     layer = next((name for name in timeline.fast_paths if hook.on.startswith(f"{name}.")), None)
     return None if layer is None or hook.called else Cause("fast_path", {"on": hook.on, "layer": layer})
@@ -301,7 +306,8 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     calls = {call for call in timeline.owned_calls if timeline.trace.calls[call].module in numbers}
     if not calls or not hook.leaf or hook.in_graph or not hook.passes:
         return None
-    return Cause("substituted", {"on": hook.on, "module": module})
+    place = timeline.find_cut_of_parameter(hook.on)
+    return Cause("substituted", {"on": hook.on, "module": module}, place=place)
 
 
 # -- optimizers
@@ -345,7 +351,7 @@ _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 _UNCALLED = (
-    Rule(_nothing_called, _CALLS), Rule(_no_forward), Rule(_fast_path), Rule(_attention, _CALLS),
+    Rule(_nothing_called, _CALLS), Rule(_discarded), Rule(_no_forward), Rule(_fast_path), Rule(_attention, _CALLS),
     Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised), Rule(_not_called, _CALLS),
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
@@ -359,7 +365,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
-        Rule(_removed, _PASSES), Rule(_weight_norm, _PASSES), Rule(_frozen), Rule(_no_pass, _PASSES),
+        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_frozen), Rule(_no_pass, _PASSES),
         Rule(_registered_after_passes, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES),
         Rule(_owner_not_called, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),

@@ -69,7 +69,8 @@ class SilentHook:
     def reason(self) -> str:
         """Why it did not fire."""
         sentences = [_(SENTENCES[self.cause.key]).format(**self.arguments)]
-        if self.registered_at is not None and self.cause.key in TOO_LATE:
+        is_elsewhere = self.registered_at != f"{self.hook.file}:{self.hook.line}"
+        if self.registered_at is not None and (is_elsewhere or self.cause.key in TOO_LATE):
             sentences.append(_("It was registered at {where}.").format(where=self.registered_at))
         if self.cause.place is not None:
             sentences.append(self.cause.place.sentence)

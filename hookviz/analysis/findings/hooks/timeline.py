@@ -11,7 +11,7 @@ from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, Unfi
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
 
-_WITHOUT_GRAPH = (*CUTS, "no_grad", "inference", "checkpoint")
+_WITHOUT_GRAPH = (*CUTS, "no_grad", "inference", "checkpoint", "unused")
 """The kinds of places that keep gradients from a parameter of a module that was called."""
 _LIMITED = ("every", *PART_NOTES)
 

@@ -21,12 +21,12 @@ class MissingGradient:
     """Their names; all are cut off at the same place."""
     place: str
     """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``frozen`` (they did not require
-    grad when their module was called), ``no_pass`` (no pass began after that), ``inside`` (the forward of a module that
-    got their output), ``between`` (two module calls), ``within`` (the forward of a module, after an inner one
-    returned), ``after`` (an outermost module returned), ``unused`` (their module belongs to the graph, and they do
-    not), or ``none_returned`` (they belong to the graph, and a node in front of them got a gradient and returned None).
-    After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the place
-    ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
+    grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook replaced an
+    output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls), ``within`` (the
+    forward of a module, after an inner one returned), ``after`` (an outermost module returned), ``unused`` (their
+    module belongs to the graph, and they do not), or ``none_returned`` (they belong to the graph, and a node in front
+    of them got a gradient and returned None). After ``record(cuts=True)`` also ``op``: an op whose result has no graph.
+    One that runs in ``no_grad`` has the place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
     """Where the graph is cut, and why."""
     step: int | None
@@ -47,7 +47,7 @@ class MissingGradient:
     @property
     def advice(self) -> str:
         """What to do."""
-        if self.place in CUTS and self.is_proven:
+        if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
             return _("Remove the cut, unless it is there to stop gradients.")
         if self.place in (*_LIKELY_PLACES, "unused"):
             return _(_NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS)
@@ -58,6 +58,7 @@ _LIKELY_PLACES = ("within", "after")
 _FOLLOW_OPS = N_("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
 _NO_CUT_SEEN = N_("No op that cuts was seen on the way: look whether the output is used.")
 _ADVICE = {
+    "hook": N_("Return None from the hook, or an output that keeps its graph."),
     "checkpoint": N_("Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad."),
     "no_grad": N_("If they should be trained, call the module outside of no_grad()."),
     "inference": N_("If they should be trained, call the module outside of inference_mode()."),

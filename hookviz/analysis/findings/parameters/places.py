@@ -29,7 +29,7 @@ _MODES = {
 }
 """Mode of a call → why it recorded no graph."""
 
-CUTS = frozenset({"op", "between", "inside", "within", "after", "none_returned"})
+CUTS = frozenset({"op", "hook", "between", "inside", "within", "after", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
 
 
@@ -86,8 +86,8 @@ class PlaceFinder:
             return Place(
                 "unused",
                 _(
-                    "{on} belongs to the graph of {root}, but these parameters do not: its forward ran without "
-                    "them. What took their place was not observed."
+                    "{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them. "
+                    "Why was not observed."
                 ).format(**names),
                 self._begin.get(call),
             )
@@ -110,6 +110,9 @@ class PlaceFinder:
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
+        replaced = self._find_replacing_hook(call)
+        if replaced is not None:
+            return self._after_hook(replaced)
         last, user = self._follow_numbers(self._find_anchor(call))
         names = {**names, "on": self._name(last)}
         if self.trace.calls[last].gives_grad is False:
@@ -130,6 +133,22 @@ class PlaceFinder:
         if outer is not None:
             names["outer"] = self._name(outer)
         return self._with_code("after" if outer is None else "within", names, last, self._end.get(last), None)
+
+    def _find_replacing_hook(self, call: int) -> int | None:
+        """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
+        calls = takewhile(lambda outer: outer not in self._used, iter_enclosing_calls(self.trace, call))
+        cut = {outer for outer in calls if self.trace.calls[outer].gives_grad is False}
+        steps = self.trace.lookup.steps_of_kinds("forward_hook") if cut else []
+        rows = self.trace.rows
+        return next((step for step in steps if rows[step].call in cut and rows[step].effect == "replaced"), None)
+
+    def _after_hook(self, step: int) -> Place:
+        index = self.trace.rows[step].hook
+        assert index is not None
+        hook = self.trace.hook(index)
+        sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
+        text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
+        return Place("hook", text, step, hook.file, hook.line)
 
     def _find_anchor(self, call: int) -> int:
         """Return the call, from ``call`` outward, whose output is the last that is known to have a history.

@@ -67,17 +67,26 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     cleared = [number for number in unreached if facts.accumulations(number)]
     if cleared:
         yield _make_cleared(facts, cleared)
-    unreached = [number for number in unreached if number not in cleared]
+    explained = _list_explained(facts)
+    unreached = [
+        number
+        for number in unreached
+        if number not in cleared and not explained.issuperset(facts.parameters[number].names)
+    ]
     for is_called, text, severity in (
         (
             True,
             N_("{optimizer} holds {on}, but no gradient reached them before any of its steps: they are not trained."),
             "warning",
         ),
-        (False, N_("{optimizer} holds {on}, but their modules were not called: they are not trained."), "remark"),
+        (
+            False,
+            N_("{optimizer} holds {on}, but their modules were not called, and no gradient reached them."),
+            "remark",
+        ),
     ):
         numbers = [number for number in unreached if facts.parameters[number].called == is_called]
-        if numbers and not (is_called and _are_explained(facts, numbers)):
+        if numbers:
             yield _make_update_finding(facts, numbers, "unreached", text, severity)
 
 
@@ -98,10 +107,10 @@ def _make_cleared(facts: TrainingFacts, numbers: list[int]) -> Finding:
     return replace(finding, advice=_("Take the step in the hook, or leave .grad alone until the step."))
 
 
-def _are_explained(facts: TrainingFacts, numbers: list[int]) -> bool:
-    """Whether the trace shows for each of these parameters why no gradient reaches it."""
-    missing = {name for row in list_missing_gradients(facts.trace) for name in row.parameters}
-    return all(missing.issuperset(facts.parameters[number].names) for number in numbers)
+def _list_explained(facts: TrainingFacts) -> set[str]:
+    """List the parameters of which the trace shows why no gradient reaches them."""
+    rows = list_missing_gradients(facts.trace)
+    return {name for row in rows if row.place not in ("uncalled", "no_pass") for name in row.parameters}
 
 
 def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
