@@ -240,6 +240,9 @@ class FindingText(TypedDict):
     """One cause with what follows from it, and the step in which it begins."""
 
     text: str
+    """What is so."""
+    more: str
+    """Why it is so, and what to do."""
     step: int
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
 from hookviz.player.payload import Content, FiringRow, RunContent
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_sentences
 
 _PICTURE_LABEL = N_("The autograd graph at the end of the pass")
 COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
@@ -18,7 +18,7 @@ def static_picture(content: Content, hint: str, *, packed: bool) -> str:
     """
     run = initial_run(content)
     summary = _("The end of the recording: {steps} steps.").format(steps=f"{run['steps']:,}")
-    findings = [finding["text"] for finding in content["findings"]]
+    findings = [join_sentences([finding["text"], finding["more"]]) for finding in content["findings"]]
     notes = [f"<li>{escape_text(note)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
     note_list = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
     parts = [f"<p>{summary} {hint}</p>", note_list, _figure_html(content, packed), _firings_table(content)]

@@ -35,7 +35,7 @@ from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
 from hookviz.support.interpreter import gc_paused
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
 from hookviz.support.progress import progress
 from hookviz.trace import TraceData
@@ -305,4 +305,5 @@ def _finding_text(trace: TraceData, finding: Finding) -> FindingText:
     where = "" if finding.step is None else _("Step {step}").format(step=finding.step + 1)
     severity = name_of_severity(finding.severity)
     head = join_list([describe_pass(trace, finding), where, severity, finding.when])
-    return {"text": _("{head}: {sentence}").format(head=head, sentence=finding.text), "step": finding.step or 0}
+    text = _("{head}: {sentence}").format(head=head, sentence=finding.sentence)
+    return {"text": text, "more": join_sentences([finding.cause, finding.advice]), "step": finding.step or 0}

@@ -83,4 +83,4 @@ def test_w_reports_a_trace_without_findings(open_file: Callable[..., Page]) -> N
     player.focus()
     expect(player.locator(".hv-found")).not_to_be_visible()
     press(player.page, "w")
-    expect(player.locator(".hv-told")).to_contain_text("Nothing was found. Checked:")
+    expect(player.locator(".hv-told")).to_contain_text("Nothing was found. Looked at:")

@@ -15,9 +15,9 @@ export function makeFindings({ model, say, content }, panel) {
   pane.hidden = !findings.length;
   // The list starts closed: students may want to find the problem themselves.
   const list = makeElement("ul", "hv-notes");
-  for (const { text, step } of findings) {
+  for (const { text, more, step } of findings) {
     const item = makeElement("li");
-    item.append(makeElement("a", "", text, { href: `#step-${step + 1}` }));
+    item.append(makeElement("a", "", text, { href: `#step-${step + 1}` }), ` ${more}`);
     list.append(item);
   }
   const title = say(findings.length > 1 ? "found_many" : "found_one", { count: findings.length });

@@ -195,7 +195,10 @@ export interface Switch {
 
 /** One cause with what follows from it, and the step in which it begins. */
 export interface FindingText {
+  /** What is so. */
   text: string;
+  /** Why it is so, and what to do. */
+  more: string;
   step: number;
 }
 
