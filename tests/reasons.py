@@ -25,7 +25,7 @@ def reasons(trace: Trace) -> list[HookReason]:
     found = [(row, row.finding) for row in trace.hooks if row.finding is not None]
     return [
         HookReason(
-            row.name, row.on, one.kind, one.certainty == "proven", row.fired, one.step, one.cause, one.advice, row.hook,
+            row.name, row.on, one.kind, one.certainty != "open", row.fired, one.step, one.cause, one.advice, row.hook,
             one.severity,
         )
         for row, one in found

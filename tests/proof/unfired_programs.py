@@ -668,7 +668,7 @@ def tensor_is_wrapped_anew() -> Trace:
     return trace
 
 
-@because("not_in_graph", "hidden")
+@because("not_in_graph.cut", "hidden")
 def tensor_is_detached_on_the_way() -> Trace:
     a = ones(grad=True)
     b = ones(grad=True)

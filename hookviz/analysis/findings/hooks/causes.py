@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hookviz.analysis.findings.hooks.program_text import find_cut_of_variable, find_forward_call
 from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
@@ -45,9 +46,15 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
         cause = rule.find(hook, timeline)
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
+            if gap is None and cause.key in _NOT_CALLED:
+                return cause._replace(place=find_forward_call(timeline.trace, hook.on))
             return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
     gap = timeline.find_gap(hook, ALL_FACTS)
     return Cause(f"unknown.{family}" if gap is None else gap, {"on": hook.on}, is_proven=False)
+
+
+_NOT_CALLED = ("bypassed", "bypassed.inner", "never_called", "not_called")
+"""The causes of which the text of the program may show more."""
 
 
 def _family(kind: str) -> str:
@@ -296,6 +303,7 @@ def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
     place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else timeline.find_cut_after(hook.call)
+    place = place or find_cut_of_variable(timeline.trace, hook)
     return Cause("not_in_graph" if place is None else "not_in_graph.cut", names, timeline.seeds[-1], place=place)
 
 

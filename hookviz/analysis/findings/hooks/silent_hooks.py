@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Certainty, Finding
 from hookviz.analysis.findings.hooks.cause_texts import ADVICE, SENTENCES
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
+from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import Timeline
 from hookviz.analysis.findings.parameters.missing_gradients import follows_ops
@@ -20,6 +21,8 @@ _UNRELATED_CAUSES = frozenset({
 })  # fmt: skip
 """Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
 should be: a notebook keeps the models and tensors of its earlier cells."""
+_ROLES = {FORWARD: "step"}
+"""Kind of place → what its line does, if it does not cut the graph."""
 TOO_LATE = frozenset({"after_call", "after_call.backward", "after_pass", "after_step"})
 """The causes of hooks that were registered too late."""
 
@@ -76,7 +79,15 @@ class SilentHook:
             sentences.append(self.cause.place.sentence)
         return join_sentences(sentences)
 
+    def _rate_certainty(self) -> Certainty:
+        if not self.cause.is_proven:
+            return "open"
+        is_read = self.cause.place is not None and self.cause.place.key in (FORWARD, VARIABLE)
+        return "likely" if is_read else "proven"
+
     def _advise(self) -> str:
+        if self.cause.place is not None and self.cause.place.key == FORWARD:
+            return _("Call the module itself, without .forward.")
         if self.follows_ops and self.cause.key in ("outside", "not_in_graph"):
             return _("No op that cuts was seen on the way: look whether {on} is used for {root}.").format(
                 **self.arguments
@@ -95,10 +106,10 @@ class SilentHook:
             self.severity,
             line=line,
             file=file,
-            line_role="cuts" if has_line else "hook",
+            line_role=_ROLES.get(place.key, "cuts") if has_line and place is not None else "hook",
             cause=self.reason,
             advice=self._advise(),
-            certainty="proven" if cause.is_proven else "open",
+            certainty=self._rate_certainty(),
             hooks=(self.hook,),
         )
 

@@ -1,0 +1,76 @@
+"""Reads the recorded text of the program: where it calls a forward directly, and where it may cut a variable off."""
+
+import ast
+import re
+from collections.abc import Iterator
+from textwrap import dedent
+
+from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code
+from hookviz.analysis.findings.parameters.places import Place
+from hookviz.support.messages import _
+from hookviz.trace import SourceRow, TraceData, UnfiredRow
+
+FORWARD = "forward"
+"""The place of code that calls the forward of a module instead of the module."""
+VARIABLE = "variable"
+"""The place of code that can cut a tensor in a variable off."""
+
+
+def find_forward_call(trace: TraceData, module: str) -> Place | None:
+    """Return where the program calls the forward of a module with this name directly, if at one place only."""
+    name = module.rpartition(".")[2]
+    found = {
+        (source.file, line, text)
+        for source in trace.sources
+        for line, text in _list_forward_calls(source)
+        if _get_last_name(text) == name
+    }
+    if not name or len(found) != 1:
+        return None
+    file, line, text = found.pop()
+    sentence = _("Your code calls {code}.forward(...) ({where}), which runs no hooks.")
+    where = _("{file}, line {line}").format(file=file or "", line=line)
+    return Place(FORWARD, sentence.format(code=text, where=where), None, file, line)
+
+
+def _list_forward_calls(source: SourceRow) -> Iterator[tuple[int, str]]:
+    """Yield line and object of each call of a ``forward``, other than that of a base class."""
+    if ".forward(" not in source.text:
+        return
+    try:
+        tree = ast.parse(dedent(source.text))
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
+            text = ast.unparse(node.func.value)
+            if "super" not in text:
+                yield node.lineno + source.line - 1, text
+
+
+def _get_last_name(text: str) -> str:
+    """Return the last part of an expression that reaches a module.
+
+    >>> _get_last_name("self.encoder"), _get_last_name("net[0]"), _get_last_name("net['head']")
+    ('encoder', '0', 'head')
+    """
+    return re.findall(r"\w+", text)[-1] if re.search(r"\w", text) else ""
+
+
+def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
+    """Return the only code between the registration of a hook and the next pass that can cut its tensor off."""
+    file, _ignored, number = (hook.registered_at or "").rpartition(":")
+    if not (hook.on.isidentifier() and number.isdecimal()):
+        return None
+    for row in trace.lines:
+        source = trace.sources[row.source]
+        if row.pass_id is None or source.file != file:
+            continue
+        code = find_cutting_code(source.text, source.line, int(number), row.line)
+        named = [one for one in code if re.search(rf"\b{hook.on}\b", one.text)]
+        if len(named) == 1:
+            where = _("{file}, line {line}").format(file=file, line=named[0].line)
+            sentence = _("The only code up to there that can cut {on} off: {code} ({where}).")
+            text = sentence.format(on=hook.on, code=named[0].text, where=where)
+            return Place(VARIABLE, text, None, file, named[0].line)
+    return None
