@@ -20,17 +20,6 @@ def lost(*_: Any) -> None:
     """The hook that does not fire."""
 
 
-class Cut(nn.Module):
-    """Cuts the graph between its two layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.second(self.first(x).detach())
-
-
 class Branch(nn.Module):
     """Calls only one of its layers."""
 
@@ -58,14 +47,6 @@ def call_with_the_hook_is_not_used() -> hv.Trace:
         layer.register_full_backward_hook(lost)
         layer(torch.ones(2))
         used.sum().backward()
-    return trace
-
-
-def parameter_is_cut_off() -> hv.Trace:
-    net = Cut()
-    net.first.weight.register_hook(lost)
-    with hv.record(net) as trace:
-        net(torch.ones(2)).sum().backward()
     return trace
 
 
@@ -207,7 +188,6 @@ PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
     "frozen_at_call": parameter_is_unfrozen_after_the_call,
     "unobserved": call_cannot_be_observed,
     "outside": call_with_the_hook_is_not_used,
-    "not_in_graph.cut": parameter_is_cut_off,
     "unseen": no_variable_leads_to_the_tensor,
     "limited": only_some_passes_are_recorded,
     "undefined": one_of_two_outputs_is_not_used,
