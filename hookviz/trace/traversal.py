@@ -102,3 +102,12 @@ def _find_enclosing_call(trace: TraceData, call: int, parameter: str) -> int | N
         if parameter.startswith(f"{trace.plain_call(outer)}."):
             return outer
     return None
+
+
+def list_outer_paths(path: str) -> list[str]:
+    """List the paths around the path of a module or parameter, the outermost first.
+
+    >>> list_outer_paths("net.body.0")
+    ['net', 'net.body']
+    """
+    return [path[:end] for end, letter in enumerate(path) if letter == "."]

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from hookviz.autograd import module_tree
-from hookviz.autograd.torch_internals import MODULE_HOOKS
 from hookviz.recorder.followers.owner_names import OwnerNames
 from hookviz.recorder.modules.call_tracker import CallTracker
 
@@ -33,8 +32,6 @@ class ModuleOwner(HookOwner):
     def __init__(self, module: torch.nn.Module) -> None:
         super().__init__(module)
         self.class_name, self.has_forward = type(module).__name__, module_tree.has_forward(module)
-        self.dict_ids = {id(vars(module).get(attribute)) for attribute in MODULE_HOOKS.values()}
-        """The ``id`` of each of its hook dicts, which a shallow copy of it shares."""
 
 
 class OptimizerOwner(HookOwner):

@@ -18,6 +18,7 @@ from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.passes.pass_tracker import PassTracker
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.trace import HookIdentity, UnfiredRow, identity_of
+from hookviz.trace.traversal import list_outer_paths
 
 MAX_HOOKS = 2_000
 """A trace holds up to this many hooks that did not fire; a note says that there are more."""
@@ -162,14 +163,14 @@ class SilentHooks(Follower):
         """Path → the first module below it that was called."""
         inner: dict[str, str] = {}
         for row in self.trace.modules:
-            for path in _list_prefixes(row.name):
+            for path in list_outer_paths(row.name):
                 inner.setdefault(path, row.name)
         return inner
 
     def _collect_uses(self) -> dict[str, tuple[int, bool]]:
         found: dict[str, tuple[int, bool]] = {}
         for name, passes in self.parameters.used.items():
-            for path in _list_prefixes(name):
+            for path in list_outer_paths(name):
                 found[path] = passes, name in self.parameters.older
         return found
 
@@ -225,12 +226,3 @@ class SilentHooks(Follower):
                 found = UnfiredRow(row.kind, on, row.key, *source, row.flags, self.ledger.dates.since(row.key))
                 registered = self.ledger.dates.registered_at(row.key)
                 yield found._replace(module=row.module, node=row.node, registered_at=registered)
-
-
-def _list_prefixes(name: str) -> list[str]:
-    """List the paths around a path.
-
-    >>> _list_prefixes("net.body.0")
-    ['net', 'net.body']
-    """
-    return [name[:end] for end, letter in enumerate(name) if letter == "."]

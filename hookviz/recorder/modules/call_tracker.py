@@ -23,6 +23,7 @@ from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
 from hookviz.recorder.torch.grad_modes import grad_mode, requires_grad
 from hookviz.trace import CallRow
+from hookviz.trace.traversal import list_outer_paths
 
 _ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
 """This ``forward`` calls other modules unless it takes the fast path."""
@@ -192,9 +193,8 @@ class CallTracker:
         """Return whether the call of a module, or of one around it, was compiled, and ran so in the recording."""
         if not self.ran_compiled:
             return False
-        ends = [index for index, letter in enumerate(name) if letter == "."]
-        paths = {name, *(name[:end] for end in ends)}
-        return not paths.isdisjoint(self._compiled) or (module is not None and runs_compiled(module))
+        paths = (name, *list_outer_paths(name))
+        return not self._compiled.isdisjoint(paths) or (module is not None and runs_compiled(module))
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
         """Renumber calls and hooks (old → new), and forget those that are not in the mappings."""

@@ -8,6 +8,7 @@ from textwrap import dedent
 from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import _
+from hookviz.support.source_code import describe_place
 from hookviz.trace import SourceRow, TraceData, UnfiredRow
 
 FORWARD = "forward"
@@ -29,8 +30,7 @@ def find_forward_call(trace: TraceData, module: str) -> Place | None:
         return None
     file, line, text = found.pop()
     sentence = _("Your code calls {code}.forward(...) ({where}), which runs no hooks.")
-    where = _("{file}, line {line}").format(file=file or "", line=line)
-    return Place(FORWARD, sentence.format(code=text, where=where), None, file, line)
+    return Place(FORWARD, sentence.format(code=text, where=describe_place(file, line)), None, file, line)
 
 
 def _list_forward_calls(source: SourceRow) -> Iterator[tuple[int, str]]:
@@ -69,7 +69,7 @@ def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
         code = find_cutting_code(source.text, source.line, int(number), row.line)
         named = [one for one in code if re.search(rf"\b{hook.on}\b", one.text)]
         if len(named) == 1:
-            where = _("{file}, line {line}").format(file=file, line=named[0].line)
+            where = describe_place(file, named[0].line)
             sentence = _("The only code up to there that can cut {on} off: {code} ({where}).")
             text = sentence.format(on=hook.on, code=named[0].text, where=where)
             return Place(VARIABLE, text, None, file, named[0].line)

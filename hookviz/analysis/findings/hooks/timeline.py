@@ -9,7 +9,7 @@ from hookviz.analysis.findings.parameters.missing_gradients import MissingGradie
 from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
 from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
-from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
+from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, list_outer_paths
 
 _WITHOUT_GRAPH = (*CUTS, "no_grad", "inference", "checkpoint", "unused")
 """The kinds of places that keep gradients from a parameter of a module that was called."""
@@ -75,8 +75,8 @@ class Timeline:
 
     def caller_of(self, hook: UnfiredRow) -> ModuleRow | None:
         """Return the innermost module around that of a hook that was called."""
-        ends = [index for index, letter in enumerate(hook.on) if letter == "."]
-        return next((row for end in reversed(ends) if (row := self._called.get(hook.on[:end]))), None)
+        paths = reversed(list_outer_paths(hook.on))
+        return next((row for path in paths if (row := self._called.get(path))), None)
 
     @cached_property
     def other_calls(self) -> dict[str, int]:

@@ -36,13 +36,13 @@ class MissingGradient:
     line: int | None
     """The line of code that cuts, if only one can."""
 
+    follows_ops: bool = False
+    """Whether the recording followed each op, to find those that cut."""
+
     @property
     def is_proven(self) -> bool:
         """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
         return self.place not in _LIKELY_PLACES or self.line is not None
-
-    follows_ops: bool = False
-    """Whether the recording followed each op, to find those that cut."""
 
     @property
     def advice(self) -> str:

@@ -55,10 +55,13 @@ class PlaceFinder:
         self._begin: dict[int, int] = {}
         self._end: dict[int, int] = {}
         """Call → the step at which it begins, and at which its forward has returned."""
+        self._last_seed = -1
+        """The step at which the last pass begins."""
         for step, row in enumerate(trace.rows):
             if row.call is not None and row.kind in ("call", "forward"):
                 (self._begin if row.kind == "call" else self._end)[row.call] = step
-        self._last_seed = max((step for step, row in enumerate(trace.rows) if row.kind == "seed"), default=-1)
+            elif row.kind == "seed":
+                self._last_seed = step
         self._used, self._root = find_calls_in_graphs(trace), name_last_root(trace)
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
