@@ -88,7 +88,7 @@ LESSONS: dict[str, list[Question]] = {
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
         Question("c21c", words=r"About 10|2000"),
-        Question("c41c", words=r"C, A, D|after_call|no_grad", check="05.2", answer="CADFEB"),
+        Question("c41c", words=r"C, A, D|bypassed|no_graph", check="05.2", answer="CADFEB"),
         Question("c57b", (210,), r"faster than the number", check="05.3"),
         Question("c44", (2,), r"drops|leaves the hooks out", check="05.4"),
         Question("c31", (64,), r"[Ll]ate binding", check="05.5"),

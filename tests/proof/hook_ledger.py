@@ -232,7 +232,7 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
     if entry.kind == "frozen":
         yield "frozen"
     if entry.names and not any(one.reached.intersection(entry.names) for one in passes):
-        yield from ("not_in_graph", "not_in_graph.cut")
+        yield "not_in_graph"
         yield from ("detour",) if entry.kind not in ("detached", "frozen", "multi outside") else ()
     if not entry.names and not any(entry.name in one.hooked for one in passes):
         yield from ("not_in_graph", "detour")
@@ -246,7 +246,7 @@ def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield "removed"
     if not window.is_whole:
         yield from ("removed",) if entry.until is not None else ()
-        yield from ("before", "never_called", "no_pass", "outside", "outside.cut", "partial", "raised.backward")
+        yield from ("never_called", "no_pass", "outside", "partial", "raised.backward")
     if not calls:
         yield "bypassed" if is_used else "never_called"
     elif entry.since == calls:
@@ -271,4 +271,4 @@ def _causes_of_backward_hooks(ledger: HookLedger, entry: HookEntry) -> Iterator[
         yield "partial"
     calls = range(entry.since + 1, 1 + (ledger.calls[entry.names[0]] if entry.until is None else entry.until))
     if not any(f"{entry.names[0]}.output {call}" in one.reached for call in calls for one in passes):
-        yield from ("outside", "outside.cut")
+        yield "outside"

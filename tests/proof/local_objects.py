@@ -75,7 +75,7 @@ PROGRAMS = {
     "hook comes too late": LocalProgram(
         _NET,
         "loss = model(torch.randn(5, 4)).mean()\nmodel[2].register_full_backward_hook(my_hook)\nloss.backward()",
-        "after_call.backward",
+        "late",
         "model.2",
     ),
 }

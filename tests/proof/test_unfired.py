@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hookviz import Trace
-from hookviz.analysis.findings.hooks.cause_texts import ADVICE
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS, KINDS
 from tests.proof import unfired_programs
 from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 from tests.reasons import reasons
@@ -18,11 +18,11 @@ from tests.reasons import reasons
 def test_cause_is_the_one_in_the_program(program: Program) -> None:
     trace = program.run()
     rows = [row for row in reasons(trace) if row.name == "lost"]
-    expected = (program.cause, program.on, program.is_proven)
+    expected = (program.cause, program.on, program.is_proven, program.is_placed)
     if program.cause == "undefined.grad" and torch.__version__ < "2.8":
         # Torch 2.6 calls no post-accumulate hook where no gradient arrived, and its hook never fired.
-        expected = ("unknown.tensor", program.on, False)
-    assert [(row.cause, row.on, row.is_proven) for row in rows] == [expected], trace.notes
+        expected = ("unknown.tensor", program.on, False, False)
+    assert [(row.cause, row.on, row.is_proven, row.is_placed) for row in rows] == [expected], trace.notes
 
 
 @pytest.mark.parametrize("run", FIRING, ids=lambda run: run.__name__)
@@ -41,12 +41,11 @@ def test_weight_norm_is_explained_with_the_names_of_the_weight_and_its_parameter
         assert row.advice == f"Register the hook on net.a.{parameter}."
 
 
-def test_page_on_findings_explains_every_cause() -> None:
-    """The page explains each cause that has a text, and no other."""
+def test_page_on_findings_explains_every_kind_of_cause() -> None:
+    """The page explains each kind of cause, and no other."""
     page = (Path(__file__).parents[2] / "site" / "findings.md").read_text(encoding="utf-8")
     table = page.partition("\n## All causes\n")[2].partition("\n## ")[0]
     cells = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
-    named = [cause for cell in cells for cause in re.findall(r"`([^`]+)`", cell)]
-    causes = set(ADVICE)
-    assert sorted(named) == sorted(causes)
-    assert {program.cause for program in PROGRAMS} <= causes
+    named = [kind for cell in cells for kind in re.findall(r"`([^`]+)`", cell)]
+    assert sorted(named) == sorted(KINDS)
+    assert {explanation.kind for explanation in EXPLANATIONS.values()} == set(KINDS)

@@ -25,6 +25,7 @@ class Program(NamedTuple):
     cause: str
     on: str
     is_proven: bool
+    is_placed: bool
 
     @property
     def name(self) -> str:
@@ -38,11 +39,16 @@ def lost(*_: Any) -> None:
     """The hook that does not fire."""
 
 
-def because(cause: str, on: str, *, is_proven: bool = True) -> Callable[[Callable[[], Trace]], Callable[[], Trace]]:
-    """Register a program with the cause and the owner of its hook, and whether the recording proves the cause."""
+def because(
+    cause: str, on: str, *, is_proven: bool = True, is_placed: bool = False
+) -> Callable[[Callable[[], Trace]], Callable[[], Trace]]:
+    """Register a program with the cause and the owner of its hook.
+
+    ``is_proven`` says whether the recording proves the cause, ``is_placed`` whether it shows where that is.
+    """
 
     def add(run: Callable[[], Trace]) -> Callable[[], Trace]:
-        PROGRAMS.append(Program(run, cause, on, is_proven))
+        PROGRAMS.append(Program(run, cause, on, is_proven, is_placed))
         return run
 
     return add
@@ -69,7 +75,7 @@ class Net(nn.Module):
 # -- called otherwise than as a function, or not at all
 
 
-@because("bypassed.inner", "net")
+@because("bypassed.inner", "net", is_placed=True)
 def model_forward_is_called_directly() -> Trace:
     net = Net()
     net.register_forward_hook(lost)
@@ -78,7 +84,7 @@ def model_forward_is_called_directly() -> Trace:
     return trace
 
 
-@because("bypassed", "layer")
+@because("bypassed", "layer", is_placed=True)
 def layer_forward_is_called_directly() -> Trace:
     layer = nn.Linear(2, 2)
     layer.register_forward_hook(lost)
@@ -87,7 +93,7 @@ def layer_forward_is_called_directly() -> Trace:
     return trace
 
 
-@because("bypassed", "net.b")
+@because("bypassed", "net.b", is_placed=True)
 def inner_forward_is_called_directly() -> Trace:
     class Direct(Net):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -202,7 +208,7 @@ def copy_of_the_model_is_trained() -> Trace:
     return trace
 
 
-@because("before", "net")
+@because("before", "net", is_proven=False)
 def forward_ran_before_the_recording() -> Trace:
     net = Net()
     loss = net(ones()).sum()
@@ -481,7 +487,7 @@ def forward_of_the_module_has_an_op_without_a_gradient() -> Trace:
     return trace
 
 
-@because("outside.cut", "net.a")
+@because("outside", "net.a", is_placed=True)
 def output_is_detached_between_two_modules() -> Trace:
     class Cut(Net):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -494,7 +500,7 @@ def output_is_detached_between_two_modules() -> Trace:
     return trace
 
 
-@because("outside.cut", "net.extra")
+@because("outside", "net.extra", is_placed=True)
 def head_is_not_below_this_loss() -> Trace:
     class Heads(Net):
         def forward(self, x: torch.Tensor) -> Any:
@@ -668,7 +674,7 @@ def tensor_is_wrapped_anew() -> Trace:
     return trace
 
 
-@because("not_in_graph.cut", "hidden")
+@because("not_in_graph", "hidden", is_placed=True)
 def tensor_is_detached_on_the_way() -> Trace:
     a = ones(grad=True)
     b = ones(grad=True)
@@ -722,7 +728,7 @@ def parameter_was_tied_to_another() -> Trace:
     return trace
 
 
-@because("substituted", "net.a.weight")
+@because("substituted", "net.a.weight", is_placed=True)
 def functional_call_uses_other_parameters() -> Trace:
     net = Net()
     net.a.weight.register_hook(lost)
@@ -732,7 +738,7 @@ def functional_call_uses_other_parameters() -> Trace:
     return trace
 
 
-@because("substituted", "net.scale")
+@because("substituted", "net.scale", is_placed=True)
 def parameter_is_not_used() -> Trace:
     net = Net()
     net.scale = nn.Parameter(ones())
@@ -818,7 +824,7 @@ class Silent(torch.autograd.Function):
         return None
 
 
-@because("undefined.grad", "net.a.weight")
+@because("undefined.grad", "net.a.weight", is_placed=True)
 def function_returns_none_for_its_input() -> Trace:
     net = Net()
     net.a.weight.register_post_accumulate_grad_hook(lost)
@@ -827,7 +833,7 @@ def function_returns_none_for_its_input() -> Trace:
     return trace
 
 
-@because("undefined.grad", "net.a.bias")
+@because("undefined.grad", "net.a.bias", is_placed=True)
 def function_returns_none_for_a_parameter() -> Trace:
     net = Net()
     net.a.bias.register_post_accumulate_grad_hook(lost)
@@ -957,7 +963,7 @@ def full_backward_hook_of_a_module_with_keyword_inputs_fires_early() -> Trace:
     return trace
 
 
-@because("undefined.module", "net.a")
+@because("undefined.module", "net.a", is_placed=True)
 def full_backward_hook_gets_none_as_grad_output() -> Trace:
     net = Net()
     net.a.register_full_backward_hook(lost)
@@ -966,7 +972,7 @@ def full_backward_hook_gets_none_as_grad_output() -> Trace:
     return trace
 
 
-@because("undefined.module", "net.a")
+@because("undefined.module", "net.a", is_placed=True)
 def full_backward_hook_gets_none_where_no_input_needs_a_gradient() -> Trace:
     net = Net()
     net.a.register_full_backward_hook(lost)
@@ -976,7 +982,7 @@ def full_backward_hook_gets_none_where_no_input_needs_a_gradient() -> Trace:
     return trace
 
 
-@because("undefined.module", "net.a")
+@because("undefined.module", "net.a", is_placed=True)
 def full_backward_pre_hook_gets_none() -> Trace:
     net = Net()
     net.a.register_full_backward_pre_hook(lost)

@@ -17,10 +17,7 @@ from hookviz.trace import Hook, TraceData
 
 MAX_HOOKS = 20
 """The most findings about hooks that did not fire; ``trace.hooks`` has all."""
-_UNCALLED = (
-    "not_called", "not_called.other", "never_called", "no_forward", "owner_not_called", "bypassed", "bypassed.inner",
-    "attention",
-)  # fmt: skip
+_UNCALLED = ("not_called", "no_forward", "bypassed", "substituted")
 """Kinds of findings about hooks whose module was not called."""
 
 _ROLES = {NONE_RETURNED: "backward", "hook": "hook"}
@@ -50,7 +47,7 @@ def list_silence(trace: TraceData, others: Sequence[Finding]) -> list[Finding]:
     if len(groups) > MAX_HOOKS:
         more = _("{count} more hooks did not fire, or fired in a way that you may not expect: see trace.hooks.")
         text = more.format(count=f"{sum(map(len, groups[MAX_HOOKS:])):,}")
-        silent.append(Finding(None, "unknown.forward", text, "remark", certainty="open"))
+        silent.append(Finding(None, "unknown", text, "remark", certainty="open"))
     return _put_together([*cuts, *silent, *others])
 
 
@@ -198,9 +195,10 @@ def _put_together(findings: list[Finding]) -> list[Finding]:
     dropped: set[int] = set()
     merged = {id(finding): finding for finding in findings}
     for finding in findings:
-        origin = next((one for one in findings if one is not finding and _explains(one, finding)), None)
-        if origin is not None and id(origin) not in dropped:
-            merged[id(origin)] = _add_consequence(merged[id(origin)], finding)
+        others = (one for one in findings if one is not finding and id(one) not in dropped)
+        origin = next((one for one in others if _explains(one, finding)), None)
+        if origin is not None:
+            merged[id(origin)] = _add_consequence(merged[id(origin)], merged[id(finding)])
             dropped.add(id(finding))
     return [merged[id(finding)] for finding in findings if id(finding) not in dropped]
 
@@ -208,15 +206,16 @@ def _put_together(findings: list[Finding]) -> list[Finding]:
 def _explains(origin: Finding, finding: Finding) -> bool:
     """Return whether ``finding`` follows from the cause of ``origin``."""
     if origin.kind == "exception":
-        return finding.kind.startswith("raised") and finding.step == origin.step
+        return finding.kind == "raised" and finding.step == origin.step
     if finding.kind == "edited_in_place":
         return origin.kind == "zero" and origin.step == finding.step
-    if finding.kind == "owner_not_called":
-        return origin.kind in ("not_called", "not_called.other") and _covers_hooks(origin, finding)
+    if finding.kind == "not_called":
+        is_equal = (origin.severity, origin.certainty) == (finding.severity, finding.certainty)
+        return is_equal and origin.kind in ("not_called", "substituted") and _covers_hooks(origin, finding)
     if not finding.parameters or not origin.hooks:
         return False
     if finding.kind == "frozen" and not finding.hooks:
-        return origin.kind in ("frozen", "no_gradient.frozen") and _covers(origin, finding)
+        return origin.kind == "frozen" and _covers(origin, finding)
     return finding.kind == "unreached" and origin.kind in _UNCALLED and _covers(origin, finding)
 
 
@@ -227,7 +226,7 @@ def _covers(origin: Finding, finding: Finding) -> bool:
 
 
 def _covers_hooks(origin: Finding, finding: Finding) -> bool:
-    """Return whether each hook of ``finding`` is on a parameter in a module that has a hook of ``origin``."""
+    """Return whether each hook of ``finding`` is on something in a module that has a hook of ``origin``."""
     owners = [f"{hook.on}." for hook in origin.hooks]
     return all(any(hook.on.startswith(owner) for owner in owners) for hook in finding.hooks)
 
@@ -235,7 +234,7 @@ def _covers_hooks(origin: Finding, finding: Finding) -> bool:
 def _add_consequence(origin: Finding, finding: Finding) -> Finding:
     if finding.kind == "edited_in_place":
         return origin
-    if origin.kind == "exception" or finding.kind == "owner_not_called":
+    if origin.kind == "exception" or finding.kind == "not_called":
         text = _("For the same reason {hooks} did not fire.").format(
             hooks=join_names(tuple(dict.fromkeys(map(_name_hook, finding.hooks))))
         )

@@ -58,7 +58,7 @@ _KIND_NAMES = {
     "repeated": N_("hook registered again"),
     "legacy": N_("legacy hook"),
 }
-"""Kind of a finding → its name; the other kinds are causes for which a hook did not fire."""
+"""Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
 _PARAMETER_KINDS = ("cut", "unreached", "frozen", "missing")
 _TRAINING_KINDS = ("replaced", "cleared", "shared", "not_zeroed", "lr_zero", "zeroed", "skipped", "eval_norm")
 _VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
@@ -99,8 +99,8 @@ class Finding:
     step: int | None
     """The step that shows it, counted from 0; None if no step does."""
     kind: str
-    """What is wrong, such as ``nan``, ``vanishing``, ``not_zeroed``; of a hook that did not fire the cause, such as
-    ``bypassed``. The page on findings lists all."""
+    """What is wrong, such as ``nan``, ``vanishing``, ``not_zeroed``; of a hook that did not fire the kind of
+    cause, such as ``bypassed``. The page on findings lists all."""
     sentence: str
     """What is so."""
     severity: str
@@ -156,9 +156,7 @@ _ABOUT: tuple[tuple[tuple[str, ...], About], ...] = (
 )
 
 
-SURPRISES = frozenset({
-    "early", "early.keywords", "again", "before_closure", "partly", "undefined", "undefined.module", "undefined.grad",
-})  # fmt: skip
+SURPRISES = ("early", "again", "undefined")
 """The kinds of findings about hooks that fired in a way that one may not expect."""
 
 

@@ -19,7 +19,7 @@ class Cause(NamedTuple):
     """Why a hook did not fire."""
 
     key: str
-    """Its name; ``cause_texts.py`` has why the hook did not fire, and what to do."""
+    """Its name; ``explanations.py`` has its kind, why the hook did not fire, and what to do."""
     arguments: dict[str, str] = {}  # noqa: RUF012 - a default of a named tuple, which nobody changes
     step: int | None = None
     """The step to look at."""
@@ -141,8 +141,14 @@ _COMPILED_CLASSES = ("ScriptModule", "TracedModule")
 
 
 def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    """Its weights belong to a graph from before the recording: it may have been called then."""
-    return Cause("before", {"on": hook.on}) if hook.older and not hook.called else None
+    """Its weights belong to a graph from before the recording: an older hook may have fired then."""
+    if not hook.older or hook.called:
+        return None
+    return (
+        Cause("before", {"on": hook.on}, is_proven=False)
+        if hook.since is None
+        else Cause("after_graph", {"on": hook.on})
+    )
 
 
 def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -224,8 +230,7 @@ def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not steps or not calls.isdisjoint(timeline.owned_calls):
         return None
     place = timeline.find_cut(hook.on, hook.module)
-    key = "outside" if place is None else "outside.cut"
-    return Cause(key, {"on": hook.on, "root": name_last_root(timeline.trace)}, steps[-1], place=place)
+    return Cause("outside", {"on": hook.on, "root": name_last_root(timeline.trace)}, steps[-1], place=place)
 
 
 def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -304,7 +309,7 @@ def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
     place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else timeline.find_cut_after(hook.call)
     place = place or find_cut_of_variable(timeline.trace, hook)
-    return Cause("not_in_graph" if place is None else "not_in_graph.cut", names, timeline.seeds[-1], place=place)
+    return Cause("not_in_graph", names, timeline.seeds[-1], place=place)
 
 
 def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

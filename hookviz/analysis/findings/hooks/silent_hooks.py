@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hookviz.analysis.findings.finding import Certainty, Finding
-from hookviz.analysis.findings.hooks.cause_texts import ADVICE, SENTENCES
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS, Explanation
 from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import Timeline
@@ -15,16 +15,10 @@ from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
 
-_INTENDED_CAUSES = frozenset({"no_grad", "inference"})
-_UNRELATED_CAUSES = frozenset({
-    "never_called", "nothing_called", "not_in_graph", "stray", "detour", "no_pass", "no_step", "weight_norm", "unseen",
-})  # fmt: skip
-"""Causes that say that what ran has nothing to do with the hook. If the hook is older than the recording, that is as it
-should be: a notebook keeps the models and tensors of its earlier cells."""
+_FOLLOW_OPS = N_("To see the line where the graph is cut, record with record(cuts=True), or run with --cuts.")
+_NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
 _ROLES = {FORWARD: "step"}
 """Kind of place → what its line does, if it does not cut the graph."""
-TOO_LATE = frozenset({"after_call", "after_call.backward", "after_pass", "after_step"})
-"""The causes of hooks that were registered too late."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +42,16 @@ class SilentHook:
     """Whether the recording followed each op, to find those that cut."""
 
     @property
+    def explanation(self) -> Explanation:
+        """What is said of its cause."""
+        return EXPLANATIONS[self.cause.key]
+
+    @property
     def is_relevant(self) -> bool:
         """Whether what ran has to do with it, so that it belongs into the findings."""
-        kinds = {self.cause.key, self.cause.what_is_open}
-        return not (self.is_older and (self.is_idle or kinds & _UNRELATED_CAUSES))
+        said = EXPLANATIONS[self.cause.what_is_open or self.cause.key]
+        is_unrelated = self.cause.place is None and (self.explanation.is_unrelated or said.is_unrelated)
+        return not (self.is_older and (self.is_idle or is_unrelated))
 
     @property
     def severity(self) -> str:
@@ -59,7 +59,7 @@ class SilentHook:
 
         To remove an older hook before the model runs is a usual way to switch it off.
         """
-        is_intended = self.cause.key in _INTENDED_CAUSES or (self.cause.key == "removed" and self.is_older)
+        is_intended = self.explanation.is_intended or (self.explanation.kind == "removed" and self.is_older)
         is_harm = not self.fired and self.cause.is_proven and not is_intended and not self.is_from_library
         return "warning" if is_harm else "remark"
 
@@ -71,12 +71,14 @@ class SilentHook:
     @property
     def reason(self) -> str:
         """Why it did not fire."""
-        sentences = [_(SENTENCES[self.cause.key]).format(**self.arguments)]
+        sentences = [_(self.explanation.sentence).format(**self.arguments)]
         is_elsewhere = self.registered_at != f"{self.hook.file}:{self.hook.line}"
-        if self.registered_at is not None and (is_elsewhere or self.cause.key in TOO_LATE):
+        if self.registered_at is not None and (is_elsewhere or self.explanation.kind == "late"):
             sentences.append(_("It was registered at {where}.").format(where=self.registered_at))
         if self.cause.place is not None:
             sentences.append(self.cause.place.sentence)
+        elif self._is_somewhere_cut:
+            sentences.append(_("What happens to it on the way was not observed."))
         return join_sentences(sentences)
 
     def _rate_certainty(self) -> Certainty:
@@ -88,11 +90,15 @@ class SilentHook:
     def _advise(self) -> str:
         if self.cause.place is not None and self.cause.place.key == FORWARD:
             return _("Call the module itself, without .forward.")
-        if self.follows_ops and self.cause.key in ("outside", "not_in_graph"):
-            return _("No op that cuts was seen on the way: look whether {on} is used for {root}.").format(
-                **self.arguments
-            )
-        return _(ADVICE[self.cause.key]).format(**self.arguments)
+        advice = self.explanation.advice
+        if self._is_somewhere_cut:
+            advice = _NOT_USED if self.follows_ops else _FOLLOW_OPS
+        return _(advice).format(**self.arguments)
+
+    @property
+    def _is_somewhere_cut(self) -> bool:
+        """Whether what it is on does not reach the loss, and nothing shows where it stops."""
+        return self.cause.place is None and self.cause.key in ("outside", "not_in_graph")
 
     def make_finding(self) -> Finding:
         """Make the finding that is about this hook alone."""
@@ -101,7 +107,7 @@ class SilentHook:
         line, file = (place.line, place.file) if has_line and place is not None else (self.hook.line, self.hook.file)
         return Finding(
             cause.step,
-            cause.key,
+            self.explanation.kind,
             _(_describe(self)).format(hook=self.hook.label, on=self.hook.on),
             self.severity,
             line=line,
