@@ -153,8 +153,9 @@ def _note_missed_call(module: Module) -> None:
         recording.hook_ledger.firings.unfollowed_call(module)
     elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
         for other in tuple(_open_recordings):
-            other.missed_calls |= module in other.calls.followed
-            if other.hook_ledger.entries:
+            is_followed = module in other.calls.followed
+            other.missed_calls |= is_followed
+            if other.hook_ledger.entries and not is_followed:
                 other.guard(other.hook_ledger.firings.unfollowed_call, module)
 
 

@@ -56,6 +56,10 @@ class UnfiredRow(NamedTuple):
     """How often that module was called."""
     inner: str = ""
     """The name of a module inside that module that was called."""
+    copy: ModuleIndex | None = None
+    """The module for which a copy of the hook fired: a deep copy of that module."""
+    bound: bool = False
+    """Whether the hook is a method or an object, which is copied with the module; a function is not."""
     compiled: bool = False
     """Whether that module, or one around it, ran compiled."""
     used: int = 0

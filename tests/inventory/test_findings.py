@@ -1,5 +1,9 @@
 """Kinds of findings that the sick trainings of the proofs do not have."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from fnmatch import fnmatch
+
 import pytest
 import torch
 from torch import nn
@@ -112,7 +116,7 @@ def test_exception_in_a_hook_is_the_first_finding() -> None:
     finding = trace.findings[0]
     assert (finding.kind, finding.severity, finding.about) == ("exception", "error", "hook")
     assert finding.line == fail.__code__.co_firstlineno and "KeyError: 'missing'" in finding.sentence
-    assert not any(other.kind.startswith("raised") for other in trace.findings)
+    assert not any(other.kind == "raised" for other in trace.findings)
 
 
 def test_exception_that_the_program_catches_is_a_remark() -> None:
@@ -144,3 +148,48 @@ def test_legacy_hook_that_misses_an_input_is_a_finding() -> None:
         net(*(torch.tensor(float(n), requires_grad=True) for n in (2, 3, 4))).backward()
     [finding] = trace.findings
     assert (finding.kind, finding.severity) == ("legacy", "warning")
+
+
+class Classes(nn.Module):
+    """Returns numbers of classes, which have no graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(x).argmax(1).float()
+
+
+def run_classes() -> torch.Tensor:
+    return Classes()(torch.ones(1, 2)).sum()  # type: ignore[no-any-return]
+
+
+def run_frozen() -> torch.Tensor:
+    return nn.Linear(2, 2).requires_grad_(False)(torch.ones(1, 2)).sum()  # type: ignore[no-any-return]
+
+
+def run_without_grad() -> torch.Tensor:
+    with torch.no_grad():
+        return nn.Linear(2, 2)(torch.ones(1, 2)).sum()  # type: ignore[no-any-return]
+
+
+def run_and_make_a_number() -> torch.Tensor:
+    output = nn.Linear(2, 2)(torch.ones(1, 2))
+    return torch.tensor(output.sum().item())
+
+
+@pytest.mark.parametrize(
+    ("run", "cause"),
+    [
+        (run_classes, "In the forward of Classes, after Classes.head returned, *self.head(x).argmax(1)*"),
+        (run_frozen, "What Linear returned does not require grad: neither its inputs nor its parameters do."),
+        (run_without_grad, "Linear ran in torch.no_grad()*"),
+        (run_and_make_a_number, "After Linear returned, the graph is cut, *2 pieces of code*output.sum().item()*"),
+    ],
+)
+def test_pass_without_a_graph_is_explained_by_what_ran_before(run: Callable[[], torch.Tensor], cause: str) -> None:
+    with hv.record() as trace, suppress(RuntimeError):
+        run().backward()
+    assert trace.findings[0].kind == "exception"
+    assert fnmatch(trace.findings[0].cause, cause), trace.findings[0].cause

@@ -252,7 +252,7 @@ def hook_runs_inside_compiled_code() -> Trace:
     return run_compiled(net, "aot_eager")
 
 
-@because("never_called", "net.a")
+@because("copied", "net.a")
 def forward_runs_on_a_copy_made_for_it() -> Trace:
     def run(model: nn.Module) -> torch.Tensor:
         return copy.deepcopy(model)(ones(grad=True)).sum()  # type: ignore[no-any-return]

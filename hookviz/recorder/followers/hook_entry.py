@@ -17,6 +17,8 @@ class HookEntry:
         """The dict that has it."""
         self.group: MultiGradGroup | None = None
         self.flags: tuple[str, ...] = ()
+        self.has_object = False
+        """Whether it is a method or an object, which ``copy.deepcopy`` copies; it does not copy functions."""
         self.is_from_library = False
         """Whether its function belongs to an installed package."""
         self.since: int | None = None

@@ -24,10 +24,8 @@ class HookFirings:
         """The hooks that fired in dropped passes; after ``note_all``, all that fired or may have fired."""
         self.on_graphs: set[Any] = set()
         """The keys of the tensor hooks that were on the graph of a pass."""
-        self.called_unseen: set[Any] = set()
-        """The keys of the hooks of modules whose calls were not followed."""
         self._unfollowed: dict[int, weakref.ref[Any]] = {}
-        """``id`` of the hook dicts of modules that were called and are not followed; shallow copies share them."""
+        """``id`` of the reference → it, for the hook dicts of modules that were called and not followed."""
         self._dead: set[Any] = set()
         """The keys of hooks that no longer exist and still have rows in the trace."""
 
@@ -66,16 +64,20 @@ class HookFirings:
     # -- modules that are not followed
 
     def unfollowed_call(self, module: torch.nn.Module) -> None:
-        """Note that a module is called, perhaps one that the recording does not follow, or not now."""
-        self.called_unseen.update(*filter(None, map(vars(module).get, MODULE_HOOKS.values())))
-        if module in self.calls.followed:
-            return
-        for attribute in MODULE_HOOKS.values():
-            hooks = vars(module).get(attribute)
-            if hooks:
-                self._unfollowed[id(hooks)] = weakref.ref(hooks)
+        """Note that a module is called that the recording does not follow, or not now."""
+        for hooks in filter(None, map(vars(module).get, MODULE_HOOKS.values())):
+            reference = weakref.ref(hooks)
+            self._unfollowed[id(reference)] = reference
 
-    def may_have_fired_elsewhere(self, hooks: Any) -> bool:
-        """Return whether a dict was also that of a module that was called without being followed."""
-        reference = self._unfollowed.get(id(hooks))
-        return reference is not None and reference() is hooks
+    def find_modules(self, key: Any) -> list[int]:
+        """Return the modules for which a hook with this key fired: a copy of a module has hooks with the same keys."""
+        return [module for one, module in self.fired if one == key and module is not None]
+
+    def has_fired_from(self, hooks: "weakref.ref[Any]", key: Any) -> bool:
+        """Return whether a hook in this dict fired, or may have, in a call that was not followed.
+
+        Python makes one reference to each dict, which tells dicts apart also when they are gone.
+        """
+        if id(hooks) in self._unfollowed:
+            return True
+        return any(self.calls.modules.dict_of_hook(key, module) is hooks for module in self.find_modules(key))

@@ -5,7 +5,7 @@ exists when the recording ends, or not.
 """
 
 from contextlib import suppress
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import torch
@@ -84,7 +84,7 @@ class HookLedger(Follower):
         source, _ignored = find_user_source(hook)
         entry = HookEntry(kind, handle.id, source, self.owners.find(owner), handle.hooks_dict_ref())
         entry.flags = tuple(flag for flag in ("with_kwargs", "always_call") if variables.get(flag) is True)
-        entry.is_from_library = _is_from_library(hook)
+        entry.is_from_library, entry.has_object = _is_from_library(hook), not isinstance(hook, FunctionType)
         self._add(entry)
 
     def _has_room(self) -> bool:
@@ -124,6 +124,7 @@ class HookLedger(Follower):
             known = HookEntry(kind if group is None else "multi_grad_hook", key, source, found, hooks)
             known.group, known.passes_before, known.is_from_library = group, self.whole_passes, _is_from_library(hook)
             known.since, known.registered_at = self.dates.find(key)
+            known.has_object = not isinstance(hook, FunctionType)
             self.older[key, id(hooks)] = known
         known.owner.name = name
         return known

@@ -35,8 +35,6 @@ class SilentHooks(Follower):
         self.session, self.trace, self.calls, self.optimizers = passes.session, passes.trace, passes.calls, optimizers
         self.numbering, self.ledger, self.parameters = passes.numbering, ledger, ledger.parameters
         self.firings = ledger.firings
-        self._fired_modules: dict[Any, set[int]] = {}
-        """Key of a module hook → the modules for which a hook with this key fired."""
         self._used_prefixes: dict[str, tuple[int, bool]] = {}
         """Path → the most passes of a parameter below it, and whether their graph is older than the recording."""
 
@@ -45,9 +43,6 @@ class SilentHooks(Follower):
         if not self.ledger.has_hooks:
             return
         self.firings.note_all()
-        for key, module in self.firings.fired:
-            if module is not None:
-                self._fired_modules.setdefault(key, set()).add(module)
         self._used_prefixes = self._collect_uses()
         variables = variable_names.interesting_variables(variable_names.caller_frame())
         older = OlderHooks(self.calls.modules, self.parameters, variables, self._is_needed)
@@ -92,18 +87,16 @@ class SilentHooks(Follower):
                 self.ledger.add_removed(place.kind, owner, place.hooks, place.on)
 
     def _has_fired(self, entry: HookEntry) -> bool:
-        """Return whether a hook fired or may have: perhaps for a shallow copy of its module, which has its dict."""
-        owner, key = entry.owner, entry.key
-        if not isinstance(owner, ModuleOwner):
-            return (key, None) in self.firings.fired
-        if entry.since is not None and entry.until is None and owner.get() is None:
-            return key in self._fired_modules or key in self.firings.called_unseen
-        hooks, number = entry.hooks(), self._module_number(owner)
-        if (key, number) in self.firings.fired or self.firings.may_have_fired_elsewhere(hooks):
-            return True
-        if hooks is None:
-            return key in self._fired_modules or key in self.firings.called_unseen
-        return any(self.calls.modules.had_dict(number, hooks) for number in self._fired_modules.get(key, ()))
+        """Return whether a hook fired or may have: perhaps for a copy of its module.
+
+        A shallow copy shares its dict. A deep copy has a dict of its own; the hook of a module that was only made to be
+        copied fires there, unless the hook is a method: its object was copied, too.
+        """
+        if not isinstance(entry.owner, ModuleOwner):
+            return (entry.key, None) in self.firings.fired
+        is_template = entry.owner.is_discarded and not entry.has_object
+        has_moved = is_template and bool(self.firings.find_modules(entry.key))
+        return has_moved or self.firings.has_fired_from(entry.hooks, entry.key)
 
     def _fired_states(self, entries: Iterable[HookEntry]) -> set[int]:
         """Return the ``id`` of the states of the multi-grad hooks that fired: torch calls only one of their parts."""
@@ -119,7 +112,8 @@ class SilentHooks(Follower):
         row = row._replace(since=ledger.dates.since(entry.key), until=until, removed_at=entry.removed_at)
         row = row._replace(registered_at=entry.registered_at, library=entry.is_from_library)
         if isinstance(entry.owner, ModuleOwner):
-            return self._add_module(row, entry.owner)
+            copies = self.firings.find_modules(entry.key)
+            return self._add_module(row, entry.owner)._replace(copy=next(iter(copies), None), bound=entry.has_object)
         if isinstance(entry.owner, OptimizerOwner):
             return self._add_optimizer(row, entry.owner)
         return self._add_tensor(row, entry, entry.owner) if isinstance(entry.owner, TensorOwner) else row

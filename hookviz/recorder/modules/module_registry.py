@@ -47,8 +47,8 @@ class ModuleRegistry:
         self._next_number: dict[str, int] = {}
         """Name that several modules would have → the number to append for the next of them."""
         self._hooks: dict[tuple[Any, ...], int] = {}
-        self._dict_ids: list[set[int]] = []
-        """Number of a module → the ``id`` of each of its hook dicts; a shallow copy of a module shares them."""
+        self._dicts: dict[tuple[Any, int], weakref.ref[dict[Any, Any]]] = {}
+        """Key of a hook and number of its module → the dict that has it; a shallow copy of a module shares it."""
         self._removed_keys: dict[tuple[int, int], list[Any]] = {}
         """``id`` of a hook dict and of a function → the keys of the hooks that were removed from the dict."""
 
@@ -61,7 +61,6 @@ class ModuleRegistry:
                 self.trace.modules.append(ModuleRow(name, type(module).__name__))
                 self._holders.append(weakref.ref(module))
                 self._numbers[id(module)] = (self._holders[-1], number)
-                self._dict_ids.append({id(vars(module).get(attribute)) for attribute in MODULE_HOOKS.values()})
         return number
 
     def find_number(self, module: Module) -> int | None:
@@ -81,9 +80,9 @@ class ModuleRegistry:
         """Return the name of a module that may no longer exist, or None if it has none."""
         return self._names_by_reference.get(id(reference), (None, None))[1]
 
-    def had_dict(self, number: int, hooks: Any) -> bool:
-        """Return whether a hook dict was that of the module with this number when it was first called."""
-        return id(hooks) in self._dict_ids[number]
+    def dict_of_hook(self, key: Any, number: int) -> "weakref.ref[dict[Any, Any]] | None":
+        """Return the reference to the dict that has a hook of the module with this number; the dict may be gone."""
+        return self._dicts.get((key, number))
 
     def _make_name(self, module: Module) -> str:
         return self.known_name(module) or self.name_model(module)
@@ -198,6 +197,8 @@ class ModuleRegistry:
             holder = torch_modules if owner is None else self._holders[owner]()
             flags = _hook_flags(holder, kind, key, shared)
             row = (kind, None, None, key, function)
+            if owner is not None and (hooks := _hook_dict(holder, kind, shared)):
+                self._dicts[key, owner] = weakref.ref(hooks)
             self._hooks[identity] = add_hook_row(self.trace, pass_id, *row, module=identity[1], flags=flags)
         return self._hooks[identity]
 

@@ -110,6 +110,15 @@ def _discarded(hook: UnfiredRow, _: Timeline) -> Cause | None:
     return Cause("discarded", {"on": hook.on}) if hook.discarded else None
 
 
+def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """A deep copy of its module was called: it has the hook under the number that torch gave to it."""
+    if hook.called or hook.copy is None:
+        return None
+    step = timeline.first_call(hook.copy)
+    names = {"on": hook.on, "copy": timeline.trace.modules[hook.copy].name, "step": f"{(step or 0) + 1:,}"}
+    return Cause("copied.object" if hook.bound else "copied", names, step)
+
+
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     layer = next((name for name in timeline.fast_paths if hook.on.startswith(f"{name}.")), None)
     return None if layer is None or hook.called else Cause("fast_path", {"on": hook.on, "layer": layer})
@@ -364,8 +373,9 @@ _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 _UNCALLED = (
-    Rule(_nothing_called, _CALLS), Rule(_discarded), Rule(_no_forward), Rule(_fast_path), Rule(_attention, _CALLS),
-    Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised), Rule(_not_called, _CALLS),
+    Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward), Rule(_fast_path),
+    Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised),
+    Rule(_not_called, _CALLS),
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
     "forward": (

@@ -159,6 +159,20 @@ EXPLANATIONS: dict[str, Explanation] = {
         ),
         N_("Run the original model, or register the hook before torch.jit.script or torch.jit.trace."),
     ),
+    "copied": Explanation(
+        "substituted",
+        N_("{on} was not called: {copy}, a deep copy of it, was (step {step}), and {hook} fired there."),
+        N_("If you mean the copy, register the hook on it."),
+        is_intended=True,
+    ),
+    "copied.object": Explanation(
+        "substituted",
+        N_(
+            "{on} was not called: {copy}, a deep copy of it, was (step {step}). A copy of {hook} fired there, "
+            "with a copy of the object that it belongs to: the original object saw nothing."
+        ),
+        N_("Register the hook on the copy, after it was made."),
+    ),
     "discarded": Explanation(
         "substituted",
         N_("{on} no longer existed when the next pass began: what has {hook} was replaced, or taken out of the model."),

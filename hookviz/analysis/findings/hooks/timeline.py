@@ -53,6 +53,10 @@ class Timeline:
         calls = self.calls_of(hook)
         return calls[-1] if calls else None
 
+    def first_call(self, module: int) -> int | None:
+        """Return the first step at which a module was called."""
+        return next(iter(self._calls.get(module, ())), None)
+
     def exception_in(self, calls: set[int]) -> int | None:
         """Return the step of the exception in the last of ``calls``, if exceptions ended them all."""
         ended: dict[int, int] = {}

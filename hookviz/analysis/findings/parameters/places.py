@@ -99,6 +99,22 @@ class PlaceFinder:
             return self._without_graph(calls[-1])
         return self._after(with_graph[-1], names)
 
+    def find_before(self, step: int) -> Place | None:
+        """Return where the graph of what the last call before a step returned is cut; None if nothing was called."""
+        ended = [call for call, end in self._end.items() if end < step]
+        if not ended:
+            return None
+        last = ended[-1]
+        row, names = self.trace.calls[last], {"on": self._name(last), "root": _("the loss")}
+        if row.mode != "grad":
+            return self._without_graph(last)
+        if row.frozen:
+            text = _("What {on} returned does not require grad: neither its inputs nor its parameters do.")
+            return Place("frozen", text.format(**names), self._end[last])
+        inside = (call for call in ended if last in iter_enclosing_calls(self.trace, call))
+        with_grad = [call for call in inside if self.trace.calls[call].gives_grad]
+        return self._after(with_grad[-1] if with_grad else last, names)
+
     def _without_graph(self, call: int) -> Place:
         """The place of a call that recorded no graph: where the outermost call around it in the same mode was made."""
         mode = self.trace.calls[call].mode
