@@ -47,7 +47,7 @@ class UnfiredRow(NamedTuple):
     library: bool = False
     """Whether its function belongs to an installed package, not to the user's own code."""
     owner: str = ""
-    """The class of the module or optimizer that owns it."""
+    """The class of the module or optimizer that owns it; of a parameter that of the module that holds it."""
     discarded: bool = False
     """Whether the module or parameter that owns it no longer existed when the next pass began."""
     has_forward: bool = True

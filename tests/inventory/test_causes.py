@@ -184,6 +184,17 @@ def traced_model_runs() -> hv.Trace:
     return trace
 
 
+def optimizer_is_made_anew_after_the_hook() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        optimizer: torch.optim.Optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        optimizer.register_step_pre_hook(lost)
+        optimizer = torch.optim.Adam(layer.parameters())
+        layer(torch.ones(2)).sum().backward()
+        optimizer.step()
+    return trace
+
+
 class Log:
     """Has a hook that keeps what it sees."""
 
@@ -220,6 +231,7 @@ def forward_ran_before_the_recording_and_the_hook() -> hv.Trace:
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
     "not_called.other": copy_runs_the_layers_of_the_original,
     "copied.object": copy_of_the_model_runs_with_a_copy_of_the_log,
+    "no_step.other": optimizer_is_made_anew_after_the_hook,
     "after_graph": forward_ran_before_the_recording_and_the_hook,
     "scripted": traced_model_runs,
     "frozen_at_call": parameter_is_unfrozen_after_the_call,

@@ -193,3 +193,32 @@ def test_pass_without_a_graph_is_explained_by_what_ran_before(run: Callable[[], 
         run().backward()
     assert trace.findings[0].kind == "exception"
     assert fnmatch(trace.findings[0].cause, cause), trace.findings[0].cause
+
+
+def test_full_backward_hook_before_an_edit_in_place_explains_the_exception() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+    net[0].register_full_backward_hook(watch)
+    net[1].register_full_backward_hook(lambda *_: None)
+    with pytest.raises(RuntimeError, match="modified inplace"), hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    first = trace.findings[0]
+    assert first.cause.startswith("watch is a full backward hook: torch wraps what net.0 returns")
+    assert (first.kind, first.line) == ("exception", watch.__code__.co_firstlineno)
+    assert not [other for other in trace.findings[1:] if other.kind == "no_pass"]
+
+
+def damp(grad: torch.Tensor) -> torch.Tensor:
+    return grad.mul_(0.5)
+
+
+def test_edits_in_place_in_several_passes_are_one_finding_that_names_the_modules() -> None:
+    first, second = nn.Linear(1, 2), nn.Linear(1, 2)
+    with hv.record(first, second) as trace:
+        for _ in range(3):
+            left, right = first(torch.ones(1, 1)), second(torch.ones(1, 1))
+            right.register_hook(damp)
+            (left + right).square().sum().backward()
+    [finding] = [finding for finding in trace.findings if finding.kind == "edited_in_place"]
+    assert finding.passes == (0, 1, 2)
+    assert "(in second) edits the gradient in place" in finding.sentence and "(in first)" in finding.sentence
+    assert "It was registered at " in finding.cause

@@ -1,5 +1,6 @@
 """Places where the graph is cut, which the programs of the proofs do not have."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -98,3 +99,25 @@ def test_place_is_where_the_program_cuts_the_graph(place: str) -> None:
     rows = missing_gradients(PROGRAMS[place]())
     assert [row.place for row in rows] == [place]
     assert rows[0].parameters[0].endswith("weight")
+
+
+class Quantizer(nn.Module):
+    """Gives the numbers of its input on, and the graph of its codes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.codes = nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        codes = self.codes(torch.ones(2))
+        return codes + (x - codes).detach()  # type: ignore[no-any-return]
+
+
+def test_cut_is_in_the_module_that_got_the_graph_and_gives_another_one_on() -> None:
+    encoder, quantizer = nn.Linear(2, 2), Quantizer()
+    with hv.record(encoder, quantizer) as trace:
+        quantizer(encoder(torch.ones(2))).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "within" and "(x - codes).detach()" in row.sentence
+    assert row.sentence.startswith("quantizer got what encoder returned, with its graph.")
+    assert row.line == inspect.getsourcelines(Quantizer.forward)[1] + 2

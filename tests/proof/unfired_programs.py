@@ -198,7 +198,7 @@ def transformer_takes_the_fast_path() -> Trace:
     return trace
 
 
-@because("never_called", "net.a")
+@because("never_called", "net.a", is_placed=True)
 def copy_of_the_model_is_trained() -> Trace:
     net = Net()
     twin = copy.deepcopy(net)
@@ -264,7 +264,7 @@ def forward_runs_on_a_copy_made_for_it() -> Trace:
     return trace
 
 
-@because("bypassed.inner", "twin")
+@because("bypassed.inner", "twin", is_placed=True)
 def hook_is_on_a_shallow_copy() -> Trace:
     net = Net()
     twin = copy.copy(net)
@@ -1002,7 +1002,7 @@ class Trainer:
         self.net, self.given = copy.deepcopy(net), net
 
 
-@because("never_called", "trainer.given.a")
+@because("never_called", "trainer.given.a", is_placed=True)
 def hook_is_registered_on_a_model_that_an_object_holds_unused() -> Trace:
     trainer = Trainer(Net())
     with hv.record() as trace:

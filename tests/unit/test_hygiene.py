@@ -101,7 +101,7 @@ def test_an_empty_table_says_what_was_examined() -> None:
     trace = train(net, SGD(net.parameters(), lr=0.01))
     assert str(trace.findings) == (
         "Nothing was found. Looked at: the gradients of 3 passes (NaN, Inf, zeros, vanishing, exploding), 0 hooks, "
-        "whether each parameter gets a gradient, and 3 optimizer steps."
+        "whether a gradient reaches each parameter at least once, and 3 optimizer steps."
     )
     with hv.record(net) as trace:
         net(torch.ones(2, 4)).mean().backward()

@@ -22,6 +22,8 @@ _UNCALLED = ("not_called", "no_forward", "bypassed", "substituted")
 
 _ROLES = {NONE_RETURNED: "backward", "hook": "hook"}
 """Place → what its line does, if it does not simply cut."""
+_NOT_REACHED = ("no_pass", "no_step")
+"""Kinds of findings about hooks that an exception explains if it ended the program."""
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
@@ -68,7 +70,7 @@ def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
     """Put the hooks of one function with the same cause together, whatever their owners are."""
     groups: dict[object, list[SilentHook]] = {}
     for hook in hooks:
-        source, cause = hook.hook.source, hook.cause
+        source, cause = hook.hook.source_, hook.cause
         arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in ("on", "step")))
         key = hook.hook.kind, source, cause.key, arguments, cause.place, hook.severity
         groups.setdefault(key, []).append(hook)
@@ -206,7 +208,8 @@ def _put_together(findings: list[Finding]) -> list[Finding]:
 def _explains(origin: Finding, finding: Finding) -> bool:
     """Return whether ``finding`` follows from the cause of ``origin``."""
     if origin.kind == "exception":
-        return finding.kind == "raised" and finding.step == origin.step
+        has_ended_all = origin.severity == "error" and finding.kind in _NOT_REACHED
+        return has_ended_all or (finding.kind == "raised" and finding.step == origin.step)
     if finding.kind == "edited_in_place":
         return origin.kind == "zero" and origin.step == finding.step
     if finding.kind == "not_called":
@@ -235,9 +238,8 @@ def _add_consequence(origin: Finding, finding: Finding) -> Finding:
     if finding.kind == "edited_in_place":
         return origin
     if origin.kind == "exception" or finding.kind == "not_called":
-        text = _("For the same reason {hooks} did not fire.").format(
-            hooks=join_names(tuple(dict.fromkeys(map(_name_hook, finding.hooks))))
-        )
+        named = dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks)
+        text = _("For the same reason {hooks} did not fire.").format(hooks=join_names(tuple(named))) if named else ""
     else:
         text = finding.sentence
     cause = join_sentences([origin.cause, text])

@@ -3,12 +3,16 @@
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
+from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
+from hookviz.analysis.findings.parameters.places import CUTS, PlaceFinder
 from hookviz.support.messages import _
 from hookviz.trace import StepRow, TraceData
 
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
 """What torch says of a backward pass without a graph."""
+_WRAPPED_OUTPUT = "BackwardHookFunction"
+"""The autograd.Function that torch names if an op edits in place what a module with a full backward hook returned."""
+_WRAPPING_KINDS = ("full_backward_hook", "full_backward_pre_hook")
 _FORWARD_KINDS = ("forward_pre_hook", "forward_hook")
 
 
@@ -25,7 +29,6 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
     row = trace.rows[steps[0]]
     hook = None if row.hook is None else trace.hook(row.hook)
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
-    place = PlaceFinder(trace).find_before(steps[0]) if _NO_GRAPH in (row.error or "") else None
     finding = Finding(
         steps[0],
         "exception",
@@ -39,15 +42,40 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         advice=_("Fix the exception first: what should have run after it did not."),
         hooks=() if hook is None else (hook,),
     )
-    return finding if place is None else _add_place(finding, place)
+    if _NO_GRAPH in (row.error or ""):
+        return _explain_missing_graph(trace, finding)
+    return _explain_wrapped_output(trace, finding) if _WRAPPED_OUTPUT in (row.error or "") else finding
 
 
-def _add_place(finding: Finding, place: Place) -> Finding:
+def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
     """Say why there was no graph at which the pass could begin."""
+    place = PlaceFinder(trace).find_before(finding.step or 0)
+    if place is None:
+        return finding
     finding = replace(finding, cause=place.sentence, advice=_("Give the backward pass a graph: fix that first."))
     if place.line is None:
         return finding
     return replace(finding, line=place.line, file=place.file, line_role="cuts" if place.key in CUTS else "step")
+
+
+def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
+    """Name the full backward hook because of which torch does not let an op edit its input in place."""
+    returned = {trace.plain_call(row.own_call) for row in trace.rows[: finding.step] if row.kind == "forward"}
+    wrapping = [hook for hook in list_silent_hooks(trace) if hook.hook.kind in _WRAPPING_KINDS]
+    hooks = [hook for hook in wrapping if hook.hook.on in returned]
+    if not hooks:
+        return finding
+    hook = hooks[-1].hook
+    cause = _("{hook} is a full backward hook: torch wraps what {on} returns, and does not let an op edit it in place.")
+    return replace(
+        finding,
+        cause=cause.format(hook=hook.label, on=hook.on),
+        advice=_("Let the op that follows return a new tensor (inplace=False, or x = x + 1 for x += 1)."),
+        hooks=(hook,),
+        line=hook.line,
+        file=hook.file,
+        line_role="hook",
+    )
 
 
 def _rate(trace: TraceData, row: StepRow, last: int) -> str:

@@ -75,7 +75,7 @@ def describe_no_findings(trace: TraceData) -> str:
     hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired if index is not None}
     looked = _(
         "Nothing was found. Looked at: the gradients of {passes} passes (NaN, Inf, zeros, vanishing, exploding), "
-        "{hooks} hooks, whether each parameter gets a gradient, and {steps} optimizer steps."
+        "{hooks} hooks, whether a gradient reaches each parameter at least once, and {steps} optimizer steps."
     ).format(passes=f"{len(trace.roots):,}", hooks=f"{len(hooks):,}", steps=f"{len(trace.updates):,}")
     missed = _list_unexamined(trace)
     unlooked = [_("Not looked at: {parts}.").format(parts=join_list(missed))] if missed else []

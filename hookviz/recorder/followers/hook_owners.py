@@ -54,6 +54,8 @@ class TensorOwner(HookOwner):
         """Whether it required grad when a pass began last, or when the hook was registered."""
         self.call: int | None = None
         """The module call that made it, if one did."""
+        self.holder_class = ""
+        """The class of the module that holds it, if one does."""
         self.normed: weakref.ref[torch.Tensor] | None = None
         """The parameter of which weight_norm computed it, if it did."""
 
@@ -74,6 +76,8 @@ class HookOwners:
         if known is None or known.get() is not owner:
             known = self._owners[id(owner)] = self._make(owner)
             known.name = name or self.names.name(owner)
+            if isinstance(known, TensorOwner):
+                known.holder_class = self.names.find_holder_class(owner)
             if isinstance(known, ModuleOwner) and not name:
                 self._unnamed.append(known)
         return known

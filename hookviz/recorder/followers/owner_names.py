@@ -37,6 +37,11 @@ class OwnerNames:
             return self._name_parameter(owner) or self._find_variable(owner)
         return self._find_variable(owner)
 
+    def find_holder_class(self, parameter: torch.Tensor) -> str:
+        """Return the class of a module that holds ``parameter``; empty if none was found."""
+        module = self._holders[id(parameter)][0]() if self._known_parameter(parameter) else None
+        return "" if module is None else type(module).__name__
+
     def is_held(self, parameter: torch.Tensor) -> bool:
         """Return whether a module that was found for a hook holds ``parameter``."""
         return bool(self._known_parameter(parameter))

@@ -190,6 +190,7 @@ class SilentHooks(Follower):
         return row._replace(
             node=None if tensor is None else self._find_node(tensor),
             call=owner.call if owner.call is not None and owner.call < len(self.trace.calls) else None,
+            owner=owner.holder_class,
             passes=passes,
             in_graph=entry.in_graph or int(entry.key in self.firings.on_graphs),
             partial=entry.partial,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hookviz.analysis.findings.hooks.program_text import find_cut_of_variable, find_forward_call
-from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline
+from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.traversal import name_last_root
@@ -47,14 +47,20 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
             if gap is None and cause.key in _NOT_CALLED:
-                return cause._replace(place=find_forward_call(timeline.trace, hook.on))
+                return cause._replace(place=_find_other_run(hook, timeline))
             return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
     gap = timeline.find_gap(hook, ALL_FACTS)
     return Cause(f"unknown.{family}" if gap is None else gap, {"on": hook.on}, is_proven=False)
 
 
-_NOT_CALLED = ("bypassed", "bypassed.inner", "never_called", "not_called")
-"""The causes of which the text of the program may show more."""
+def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
+    """Return what ran instead of a call of the module: its forward, or a module like it."""
+    forward = find_forward_call(timeline.trace, hook.on)
+    return forward or (None if timeline.caller_of(hook) is not None else timeline.find_twin(hook))
+
+
+_NOT_CALLED = ("bypassed", "bypassed.inner", "never_called", "not_called", "owner_not_called")
+"""The causes of which the text of the program, or another call, may show more."""
 
 
 def _family(kind: str) -> str:
@@ -69,9 +75,13 @@ def _family(kind: str) -> str:
 
 
 def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It was removed before anything could call it."""
-    steps = timeline.passes_while(hook) if _family(hook.kind) == "tensor" else timeline.calls_while(hook)
-    if hook.until is None or (steps and _family(hook.kind) != "step"):
+    """It was removed before what could have called it: that came later, or nothing happened while it was there."""
+    if hook.until is None:
+        return None
+    family = _family(hook.kind)
+    occasions = {"tensor": timeline.seeds, "step": timeline.steps_of(hook)}.get(family, timeline.calls_of(hook))
+    is_too_early = bool(occasions) and occasions[-1] >= hook.until
+    if between(occasions, hook.since, hook.until) or not (is_too_early or hook.until == hook.since):
         return None
     step = hook.until if hook.until < len(timeline.trace.rows) else None  # it may have been removed after the last step
     return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, step)
@@ -353,12 +363,17 @@ def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    return None if hook.steps else Cause("no_step", {"on": hook.on})
+    trace = timeline.trace
+    if hook.steps or not trace.updates:
+        return None if hook.steps else Cause("no_step", {"on": hook.on})
+    step = trace.updates[0].step
+    other = trace.optimizers[trace.rows[step].optimizer or 0]
+    names = {"class": hook.owner, "other": other.name, "kind": other.kind, "step": f"{step + 1:,}"}
+    return Cause("no_step.other", {"on": hook.on, **names}, step)
 
 
 def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    numbers, later = timeline.optimizers_named(hook.on), timeline.trace.rows[hook.since or 0 :]
-    has_stepped = any(row.kind == "optimizer_step" and row.optimizer in numbers for row in later)
+    has_stepped = bool(between(timeline.steps_of(hook), hook.since, None))
     is_late = hook.since is not None and hook.steps and not has_stepped
     return Cause("after_step", {"on": hook.on}) if is_late else None
 

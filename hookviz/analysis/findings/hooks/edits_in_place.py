@@ -1,7 +1,8 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.source_code import Source
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.sentences import format_values
 
@@ -10,12 +11,15 @@ MAX_NAMED = 4
 
 
 def list_edits_in_place(trace: TraceData) -> list[Finding]:
-    """List the hooks whose edits changed the gradients of other tensors; one finding for each hook."""
-    changed: dict[tuple[str, str], list[int]] = {}
+    """List the hooks whose edits changed the gradients of other tensors; one finding for each function.
+
+    A loop registers it on a new tensor in each pass.
+    """
+    changed: dict[Source, list[int]] = {}
     for step in trace.lookup.steps_of_kinds("aliased"):
         row = trace.rows[step]
         if row.cause is not None and (hook := trace.rows[row.cause].hook) is not None:
-            changed.setdefault((trace.hook(hook).label, trace.hook(hook).on), []).append(step)
+            changed.setdefault(trace.hook(hook).source_, []).append(step)
     return [_describe_edit(trace, steps) for steps in changed.values()]
 
 
@@ -25,7 +29,7 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     edit = trace.steps[first.cause]
     assert edit.hook is not None
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
-    names = {"hook": edit.hook.label, "on": edit.hook.on}
+    names = {"hook": edit.hook.label, "on": _name(trace, edit.row) or edit.hook.on}
     advice = _("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
     sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
         **names, others=join_list(_list_names(trace, steps))
@@ -40,20 +44,29 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
         line=edit.hook.line,
         file=edit.hook.file,
         line_role="hook",
-        cause=_describe_change(trace, steps[0]),
+        cause=join_sentences([_describe_change(trace, steps[0]), *_tell_registration(trace, edit.row)]),
         advice=advice.format(**names),
         hooks=(edit.hook,),
     )
 
 
 def _list_names(trace: TraceData, steps: list[int]) -> list[str]:
-    names = list(dict.fromkeys(_name(trace, trace.rows[step]) for step in steps))
+    first = trace.rows[steps[0]].pass_id
+    rows = [trace.rows[step] for step in steps if trace.rows[step].pass_id == first]
+    names = list(dict.fromkeys(_name(trace, row) for row in rows))
     more = len(names) - MAX_NAMED
     return names if more <= 0 else [*names[:MAX_NAMED], _("{count} more").format(count=f"{more:,}")]
 
 
 def _name(trace: TraceData, row: StepRow) -> str:
-    return trace.name(row.node, row.output)
+    """Name the gradient of a row by its node, and by the module that made the node."""
+    name, call = trace.name(row.node, row.output), trace.owners.get(-1 if row.node is None else row.node)
+    return name if call is None else _("{name} (in {module})").format(name=name, module=trace.plain_call(call))
+
+
+def _tell_registration(trace: TraceData, row: StepRow) -> list[str]:
+    where = None if row.hook is None else trace.hook_rows[row.hook].registered_at
+    return [] if where is None else [_("It was registered at {where}.").format(where=where)]
 
 
 def _describe_change(trace: TraceData, number: int) -> str:

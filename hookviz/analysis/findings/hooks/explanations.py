@@ -105,7 +105,10 @@ EXPLANATIONS: dict[str, Explanation] = {
     "owner_not_called": Explanation(
         "not_called",
         N_("{module} was never called, and {on} does not belong to the graph."),
-        N_("Check why {module} is not called."),
+        N_(
+            "Check why {module} is not called. A copy of a model (copy.deepcopy) has none of the hooks of its "
+            "tensors: register them on the copy."
+        ),
     ),
     # its module is a container, which has no forward
     "no_forward": Explanation(
@@ -291,6 +294,15 @@ EXPLANATIONS: dict[str, Explanation] = {
     # no step of its optimizer
     "no_step": Explanation(
         "no_step", N_("{on} took no step in the recording."), N_("Call its step() inside record()."), is_unrelated=True
+    ),
+    "no_step.other": Explanation(
+        "no_step",
+        N_(
+            "The {class} that {hook} is on took no step. Another optimizer did: {other}, of the class {kind} "
+            "(step {step})."
+        ),
+        N_("Register the hook on the optimizer whose step() is called."),
+        is_unrelated=True,
     ),
     "scaler": Explanation(
         "no_step",

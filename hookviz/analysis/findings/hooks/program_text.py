@@ -3,9 +3,8 @@
 import ast
 import re
 from collections.abc import Iterator
-from textwrap import dedent
 
-from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code
+from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, parse_source
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place
@@ -37,11 +36,8 @@ def _list_forward_calls(source: SourceRow) -> Iterator[tuple[int, str]]:
     """Yield line and object of each call of a ``forward``, other than that of a base class."""
     if ".forward(" not in source.text:
         return
-    try:
-        tree = ast.parse(dedent(source.text))
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in ast.walk(tree):
+    tree = parse_source(source.text)
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
             text = ast.unparse(node.func.value)
             if "super" not in text:

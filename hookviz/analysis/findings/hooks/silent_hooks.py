@@ -9,7 +9,7 @@ from hookviz.analysis.findings.hooks.causes import Cause, find_cause
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS, Explanation
 from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
 from hookviz.analysis.findings.hooks.surprises import find_surprises
-from hookviz.analysis.findings.hooks.timeline import Timeline
+from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
 from hookviz.analysis.findings.parameters.missing_gradients import follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source
@@ -50,7 +50,8 @@ class SilentHook:
     def is_relevant(self) -> bool:
         """Whether what ran has to do with it, so that it belongs into the findings."""
         said = EXPLANATIONS[self.cause.what_is_open or self.cause.key]
-        is_unrelated = self.cause.place is None and (self.explanation.is_unrelated or said.is_unrelated)
+        is_placed = self.cause.place is not None and self.cause.place.key != TWIN
+        is_unrelated = not is_placed and (self.explanation.is_unrelated or said.is_unrelated)
         return not (self.is_older and (self.is_idle or is_unrelated))
 
     @property
@@ -71,7 +72,9 @@ class SilentHook:
     @property
     def reason(self) -> str:
         """Why it did not fire."""
-        sentences = [_(self.explanation.sentence).format(**self.arguments)]
+        is_read = self.cause.place is not None and self.cause.place.key == FORWARD
+        sentence = N_("{on} was never called.") if is_read else self.explanation.sentence
+        sentences = [_(sentence).format(**self.arguments)]
         is_elsewhere = self.registered_at != f"{self.hook.file}:{self.hook.line}"
         if self.registered_at is not None and (is_elsewhere or self.explanation.kind == "late"):
             sentences.append(_("It was registered at {where}.").format(where=self.registered_at))

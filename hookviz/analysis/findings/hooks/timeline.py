@@ -7,6 +7,7 @@ from typing import Literal
 
 from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
+from hookviz.support.messages import _
 from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, list_outer_paths
@@ -17,6 +18,8 @@ _LIMITED = ("every", *PART_NOTES)
 
 Fact = Literal["calls", "passes", "graphs"]
 """What a conclusion needs: every call of a module, every backward pass, or the whole graph of each pass."""
+TWIN = "twin"
+"""The place of the call of a module that resembles one that was not called."""
 ALL_FACTS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 
 
@@ -46,7 +49,7 @@ class Timeline:
 
     def calls_while(self, hook: UnfiredRow) -> list[int]:
         """Return the steps at which the module of a hook was called while the hook was registered."""
-        return _between(self.calls_of(hook), hook.since, hook.until)
+        return between(self.calls_of(hook), hook.since, hook.until)
 
     def last_call(self, hook: UnfiredRow) -> int | None:
         """Return the last step at which the module of a hook was called."""
@@ -69,9 +72,15 @@ class Timeline:
         """Return the numbers of the optimizers with a name."""
         return {index for index, row in enumerate(self.trace.optimizers) if row.name == name}
 
+    def steps_of(self, hook: UnfiredRow) -> list[int]:
+        """Return the steps of the optimizer of a hook."""
+        numbers, rows = self.optimizers_named(hook.on), self.trace.rows
+        steps = self.trace.lookup.steps_of_kinds("optimizer_step")
+        return [step for step in steps if rows[step].optimizer in numbers]
+
     def passes_while(self, hook: UnfiredRow) -> list[int]:
         """Return the steps at which passes began while a hook was registered."""
-        return _between(self.seeds, hook.since, hook.until)
+        return between(self.seeds, hook.since, hook.until)
 
     def call_at(self, step: int) -> CallRow:
         """Return the call that begins at a step."""
@@ -93,6 +102,19 @@ class Timeline:
                 if not name.startswith(f"{caller}."):
                     found.setdefault(caller, step)
         return found
+
+    def find_twin(self, hook: UnfiredRow) -> Place | None:
+        """Return the call of a module of the same class, at the same place in another model, or outermost as it is."""
+        owner = hook.on if hook.kind in MODULE_HOOK_KINDS else hook.on.rpartition(".")[0]
+        path = owner.rpartition(".")[2] if "." in owner else None
+        for step in sorted(steps[0] for steps in self._calls.values()):
+            row = self.trace.modules[self.call_at(step).module]
+            other = row.name.rpartition(".")[2] if self.call_at(step).parent is not None else None
+            if row.kind == hook.owner and path == other:
+                text = _("{other}, another {class}, was called (step {step}).")
+                names = {"other": row.name, "class": row.kind, "step": f"{step + 1:,}"}
+                return Place(TWIN, text.format(**names), step)
+        return None
 
     def find_user(self, owner: str) -> ModuleRow | None:
         """Return the module whose call used a parameter of a module with this name in the graph of a pass."""
@@ -207,6 +229,7 @@ def is_limited(trace: TraceData) -> bool:
     return any(note.fact.startswith(_LIMITED) for note in trace.remarks)
 
 
-def _between(steps: list[int], since: int | None, until: int | None) -> list[int]:
+def between(steps: list[int], since: int | None, until: int | None) -> list[int]:
+    """Return those of ``steps`` that lie between two numbers of steps; None stands for the begin and the end."""
     end = len(steps) if until is None else bisect_left(steps, until)
     return steps[bisect_left(steps, since or 0) : end]

@@ -10,6 +10,7 @@ CUTTING_METHODS = frozenset({
     "requires_grad_", "sign", "multinomial", "bernoulli",
 })  # fmt: skip
 """Methods and functions whose result has no history, or none that leads back."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
 
 
@@ -37,14 +38,40 @@ def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -
     >>> find_cutting_code(text, 1, 2, 4)
     [CuttingCode(line=3, text='h.detach()')]
     """
-    try:
-        tree = ast.parse(dedent(text))
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parse_source(text)
+    shift = first_line - 1
+    return [] if tree is None else _list_code(tree, shift, _find_range(tree, start - shift, end and end - shift))
+
+
+def find_cutting_code_around(text: str, first_line: int, line: int) -> list[CuttingCode]:
+    """Find the code that can cut in the function around a line.
+
+    >>> text = '''def forward(self, x):
+    ...     h = x.detach()
+    ...     return self.a(h)
+    ... '''
+    >>> find_cutting_code_around(text, 1, 3)
+    [CuttingCode(line=2, text='x.detach()')]
+    """
+    tree = parse_source(text)
+    if tree is None:
         return []
     shift = first_line - 1
-    first, last = _find_range(tree, start - shift, None if end is None else end - shift)
+    function = _find_innermost(tree, _FUNCTIONS, line - shift, line - shift)
+    return [] if function is None else _list_code(tree, shift, function)
+
+
+def parse_source(text: str) -> ast.Module | None:
+    """Parse the text of a function or of a file; None if that fails."""
+    try:
+        return ast.parse(dedent(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _list_code(tree: ast.AST, shift: int, lines: tuple[int, int]) -> list[CuttingCode]:
     found = [CuttingCode(node.lineno, ast.unparse(node)) for node in _cutting_nodes(tree)]
-    return sorted({code._replace(line=code.line + shift) for code in found if first <= code.line <= last})
+    return sorted({code._replace(line=code.line + shift) for code in found if lines[0] <= code.line <= lines[1]})
 
 
 def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
@@ -60,7 +87,7 @@ def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
 def _find_range(tree: ast.AST, start: int, end: int | None) -> tuple[int, int]:
     """Return the first and the last line that may run between two lines."""
     if end is None:
-        function = _find_innermost(tree, (ast.FunctionDef, ast.AsyncFunctionDef), start, start)
+        function = _find_innermost(tree, _FUNCTIONS, start, start)
         return (start, max(_list_end_lines(tree), default=start) if function is None else function[1])
     loop = _find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
     return (start, end) if loop is None else loop

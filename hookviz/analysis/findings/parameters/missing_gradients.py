@@ -47,6 +47,8 @@ class MissingGradient:
     @property
     def advice(self) -> str:
         """What to do."""
+        if self.place == "op" and self.line is None:
+            return _("Look which of these is not there to stop gradients, and remove that one.")
         if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
             return _("Remove the cut, unless it is there to stop gradients.")
         if self.place in (*_LIKELY_PLACES, "unused"):
@@ -91,7 +93,9 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
     places: dict[object, Place] = {}
     for rows in by_path.values():
         first = rows[0]
-        place = place_of_cuts(trace, first.cuts) if first.cuts else finder.find(first.owner, first.module, first.frozen)
+        place = finder.find(first.owner, first.module, first.frozen)
+        cut = place_of_cuts(trace, first.cuts) if first.cuts else place
+        place = place if place.key == cut.key else cut  # a call without a graph says more than the ops in it
         cause = place if place.line is None else (place.file, place.line)
         by_cause.setdefault(cause, []).extend(row.name for row in rows)
         places[cause] = max(place, places.get(cause, place), key=_get_step)

@@ -3,7 +3,11 @@
 from itertools import takewhile
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.cutting_code import CuttingCode, find_cutting_code
+from hookviz.analysis.findings.parameters.cutting_code import (
+    CuttingCode,
+    find_cutting_code,
+    find_cutting_code_around,
+)
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
@@ -148,10 +152,29 @@ class PlaceFinder:
             name = self.trace.call if is_same else self._name
             names |= {"on": name(last), "user": name(user)}
             return self._with_code("between", names, last, self._end.get(last), self._lines.get(user))
+        taker = self._call_with_the_same_numbers(last)
+        if taker is not None and self.trace.calls[taker].takes_grad and taker in self._used:
+            return self._inside_of(taker, {**names, "user": self._name(taker)})
         outer = self.trace.calls[last].parent
         if outer is not None:
             names["outer"] = self._name(outer)
         return self._with_code("after" if outer is None else "within", names, last, self._end.get(last), None)
+
+    def _inside_of(self, call: int, names: dict[str, str]) -> Place:
+        """The place in the forward of a call that was given a graph, and of which the pass used something else."""
+        sentence = _(
+            "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
+            "input is not used for {root}."
+        ).format(**names)
+        step = self._begin.get(call)
+        line = next((self._lines[inner] for inner in self._lines if self.trace.calls[inner].parent == call), None)
+        if line is None:
+            return Place("within", sentence, step)
+        source = self.trace.sources[line.source]
+        code = find_cutting_code_around(source.text, source.line, line.line)
+        hints = [self._hint(line.source, code)] if code else []
+        number = code[0].line if len(code) == 1 else None
+        return Place("within", join_sentences([sentence, *hints]), step, source.file if number else None, number)
 
     def _find_replacing_hook(self, call: int) -> int | None:
         """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
