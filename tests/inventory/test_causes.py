@@ -4,7 +4,7 @@ import copy
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -195,6 +195,15 @@ def optimizer_is_made_anew_after_the_hook() -> hv.Trace:
     return trace
 
 
+def exception_ends_the_program_before_the_model_is_called() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    with suppress(ValueError), hv.record(layer) as trace:
+        (torch.ones(2, requires_grad=True) * 2).sum().backward()
+        layer.register_forward_hook(lost)
+        raise ValueError
+    return trace
+
+
 class Log:
     """Has a hook that keeps what it sees."""
 
@@ -232,6 +241,7 @@ PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
     "not_called.other": copy_runs_the_layers_of_the_original,
     "copied.object": copy_of_the_model_runs_with_a_copy_of_the_log,
     "no_step.other": optimizer_is_made_anew_after_the_hook,
+    "raised.end": exception_ends_the_program_before_the_model_is_called,
     "after_graph": forward_ran_before_the_recording_and_the_hook,
     "scripted": traced_model_runs,
     "frozen_at_call": parameter_is_unfrozen_after_the_call,

@@ -222,3 +222,12 @@ def test_edits_in_place_in_several_passes_are_one_finding_that_names_the_modules
     assert finding.passes == (0, 1, 2)
     assert "(in second) edits the gradient in place" in finding.sentence and "(in first)" in finding.sentence
     assert "It was registered at " in finding.cause
+
+
+def test_pass_in_a_hook_of_a_pass_is_explained_by_the_mode_in_which_hooks_run() -> None:
+    probe = nn.Linear(1, 1)
+    layer = nn.Linear(1, 1)
+    layer.weight.register_hook(lambda grad: probe(torch.ones(1)).sum().backward())
+    with suppress(RuntimeError), hv.record(layer) as trace:
+        layer(torch.ones(1)).sum().backward()
+    assert trace.findings[0].cause.startswith("In a hook of a backward pass PyTorch records no graph")

@@ -22,8 +22,6 @@ _UNCALLED = ("not_called", "no_forward", "bypassed", "substituted")
 
 _ROLES = {NONE_RETURNED: "backward", "hook": "hook"}
 """Place → what its line does, if it does not simply cut."""
-_NOT_REACHED = ("no_pass", "no_step")
-"""Kinds of findings about hooks that an exception explains if it ended the program."""
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
@@ -208,8 +206,7 @@ def _put_together(findings: list[Finding]) -> list[Finding]:
 def _explains(origin: Finding, finding: Finding) -> bool:
     """Return whether ``finding`` follows from the cause of ``origin``."""
     if origin.kind == "exception":
-        has_ended_all = origin.severity == "error" and finding.kind in _NOT_REACHED
-        return has_ended_all or (finding.kind == "raised" and finding.step == origin.step)
+        return finding.kind == "raised" and finding.step == origin.step
     if finding.kind == "edited_in_place":
         return origin.kind == "zero" and origin.step == finding.step
     if finding.kind == "not_called":

@@ -6,7 +6,7 @@ from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import CUTS, PlaceFinder
 from hookviz.support.messages import _
-from hookviz.trace import StepRow, TraceData
+from hookviz.trace import STEP_HOOK_KINDS, StepRow, TraceData
 
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
 """What torch says of a backward pass without a graph."""
@@ -49,6 +49,8 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
 
 def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
     """Say why there was no graph at which the pass could begin."""
+    if trace.rows[finding.step or 0].hook is not None:
+        return _explain_hook_without_graph(trace, finding)
     place = PlaceFinder(trace).find_before(finding.step or 0)
     if place is None:
         return finding
@@ -56,6 +58,16 @@ def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
     if place.line is None:
         return finding
     return replace(finding, line=place.line, file=place.file, line_role="cuts" if place.key in CUTS else "step")
+
+
+def _explain_hook_without_graph(trace: TraceData, finding: Finding) -> Finding:
+    """Say that hooks of a backward pass run without recording a graph."""
+    kind = finding.hooks[0].kind
+    if kind in _FORWARD_KINDS or kind in STEP_HOOK_KINDS:
+        return finding
+    cause = _("In a hook of a backward pass PyTorch records no graph, unless the pass has create_graph=True.")
+    advice = _("Compute in the hook within torch.enable_grad(), from tensors that require grad.")
+    return replace(finding, cause=cause, advice=advice)
 
 
 def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:

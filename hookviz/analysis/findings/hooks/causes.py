@@ -44,6 +44,9 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
     family = _family(hook.kind)
     for rule in _RULES[family]:
         cause = rule.find(hook, timeline)
+        if cause is not None and cause.key in _UNFINISHED and timeline.has_ended_before(hook):
+            step = len(timeline.trace.rows) - 1
+            return Cause("raised.end", {"on": hook.on, "step": f"{step + 1:,}"}, step)
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
             if gap is None and cause.key in _NOT_CALLED:
@@ -61,6 +64,13 @@ def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
 
 _NOT_CALLED = ("bypassed", "bypassed.inner", "never_called", "not_called", "owner_not_called")
 """The causes of which the text of the program, or another call, may show more."""
+
+
+_UNFINISHED = (
+    "after_call", "after_call.backward", "after_pass", "after_step", "never_called", "nothing_called", "no_pass",
+    "no_step", "owner_not_called",
+)  # fmt: skip
+"""The causes that what an exception prevented might have changed: another call, pass or step."""
 
 
 def _family(kind: str) -> str:

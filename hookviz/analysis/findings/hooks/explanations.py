@@ -334,6 +334,11 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("An exception ended the call of {caller} before it called {on} (step {step})."),
         N_("Fix the exception first."),
     ),
+    "raised.end": Explanation(
+        "raised",
+        N_("An exception ended the recording (step {step}) before anything called {hook}."),
+        N_("Fix the exception first."),
+    ),
     "raised.backward": Explanation(
         "raised",
         N_("An exception ended the backward pass (step {step}) before {hook} could run."),

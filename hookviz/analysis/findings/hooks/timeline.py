@@ -68,6 +68,11 @@ class Timeline:
                 ended.setdefault(call, step)
         return ended[max(calls)] if calls and calls <= ended.keys() else None
 
+    def has_ended_before(self, hook: UnfiredRow) -> bool:
+        """Return whether an exception ended the recording, and no pass began after a hook was registered."""
+        has_ended = bool(self.exceptions) and self.exceptions[-1] == len(self.trace.rows) - 1
+        return has_ended and not self.passes_while(hook)
+
     def optimizers_named(self, name: str) -> set[int]:
         """Return the numbers of the optimizers with a name."""
         return {index for index, row in enumerate(self.trace.optimizers) if row.name == name}
