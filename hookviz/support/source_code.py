@@ -53,6 +53,16 @@ def describe_place(file: str | None, line: int | None) -> str:
     return _("{file}, line {line}").format(file=file, line=line) if file and line is not None else ""
 
 
+def split_place(place: str | None) -> tuple[str | None, int | None]:
+    """Split a place into its file and its line; a text that is no place has neither.
+
+    >>> split_place("train.py:12"), split_place(None)
+    (('train.py', 12), (None, None))
+    """
+    file, _ignored, line = (place or "").rpartition(":")
+    return (file, int(line)) if line.isdecimal() else (None, None)
+
+
 def describe_function(function: Callable[..., Any]) -> Source:
     """Find the source of ``function``. It never raises, not even for objects that raise when they are inspected.
 

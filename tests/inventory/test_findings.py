@@ -220,7 +220,7 @@ def test_edits_in_place_in_several_passes_are_one_finding_that_names_the_modules
             (left + right).square().sum().backward()
     [finding] = [finding for finding in trace.findings if finding.kind == "edited_in_place"]
     assert finding.passes == (0, 1, 2)
-    assert "(in second) edits the gradient in place" in finding.sentence and "(in first)" in finding.sentence
+    assert " of second edits the gradient in place" in finding.sentence and " of first" in finding.sentence
     assert "It was registered at " in finding.cause
 
 

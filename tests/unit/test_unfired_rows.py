@@ -84,8 +84,8 @@ def test_a_hook_that_came_too_late_names_the_line_that_registered_it() -> None:
         (a * a).backward()
         line = sys._getframe().f_lineno + 1
         a.register_hook(never)
-    (row,) = reasons(trace)
-    assert row.sentence.endswith(f"test_unfired_rows.py:{line}.")
+    (finding,) = trace.findings
+    assert (finding.kind, finding.line, finding.line_role) == ("late", line, "registered")
 
 
 def test_a_recording_of_a_part_says_that_it_did_not_look_at_the_rest() -> None:

@@ -1,6 +1,7 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.parameters.none_gradients import describe_node
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import StepRow, TraceData
@@ -29,7 +30,7 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     edit = trace.steps[first.cause]
     assert edit.hook is not None
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
-    names = {"hook": edit.hook.label, "on": _name(trace, edit.row) or edit.hook.on}
+    names = {"hook": edit.hook.label, "on": describe_node(trace, edit.row.node, edit.row.output)}
     advice = _("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
     sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
         **names, others=join_list(_list_names(trace, steps))
@@ -53,15 +54,9 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
 def _list_names(trace: TraceData, steps: list[int]) -> list[str]:
     first = trace.rows[steps[0]].pass_id
     rows = [trace.rows[step] for step in steps if trace.rows[step].pass_id == first]
-    names = list(dict.fromkeys(_name(trace, row) for row in rows))
+    names = list(dict.fromkeys(describe_node(trace, row.node, row.output) for row in rows))
     more = len(names) - MAX_NAMED
     return names if more <= 0 else [*names[:MAX_NAMED], _("{count} more").format(count=f"{more:,}")]
-
-
-def _name(trace: TraceData, row: StepRow) -> str:
-    """Name the gradient of a row by its node, and by the module that made the node."""
-    name, call = trace.name(row.node, row.output), trace.owners.get(-1 if row.node is None else row.node)
-    return name if call is None else _("{name} (in {module})").format(name=name, module=trace.plain_call(call))
 
 
 def _tell_registration(trace: TraceData, row: StepRow) -> list[str]:
@@ -74,4 +69,6 @@ def _describe_change(trace: TraceData, number: int) -> str:
     step = trace.steps[number]
     text = _("Both gradients are kept in the same memory: that of {on} changed from {before} to {after} (step {step}).")
     before, after = format_values(step.before), format_values(step.after)
-    return text.format(on=_name(trace, step.row), before=before, after=after, step=f"{number + 1:,}")
+    return text.format(
+        on=describe_node(trace, step.row.node, step.row.output), before=before, after=after, step=f"{number + 1:,}"
+    )

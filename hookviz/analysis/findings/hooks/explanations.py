@@ -129,8 +129,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     "bypassed.inner": Explanation(
         "bypassed",
         N_(
-            "{on} was never called, although {inner} inside it was: something ran it without calling it, such"
-            " as {on}.forward(...). This runs no hooks of {on}."
+            "{on} was never called, although {inner} inside it was: its parts ran without {on} itself, as "
+            "{on}.forward(...) or a loop over its children does. This runs no hooks of {on}."
         ),
         N_("Write {on}(...) instead, or register the hook on an inner module."),
     ),

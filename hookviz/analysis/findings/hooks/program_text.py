@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, parse_source
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import _
-from hookviz.support.source_code import describe_place
+from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import SourceRow, TraceData, UnfiredRow
 
 FORWARD = "forward"
@@ -55,14 +55,14 @@ def _get_last_name(text: str) -> str:
 
 def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
     """Return the only code between the registration of a hook and the next pass that can cut its tensor off."""
-    file, _ignored, number = (hook.registered_at or "").rpartition(":")
-    if not (hook.on.isidentifier() and number.isdecimal()):
+    file, number = split_place(hook.registered_at)
+    if number is None or not hook.on.isidentifier():
         return None
     for row in trace.lines:
         source = trace.sources[row.source]
         if row.pass_id is None or source.file != file:
             continue
-        code = find_cutting_code(source.text, source.line, int(number), row.line)
+        code = find_cutting_code(source.text, source.line, number, row.line)
         named = [one for one in code if re.search(rf"\b{hook.on}\b", one.text)]
         if len(named) == 1:
             where = describe_place(file, named[0].line)

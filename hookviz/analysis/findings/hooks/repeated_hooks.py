@@ -6,6 +6,7 @@ from typing import Any
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.parameters.missing_gradients import join_names
 from hookviz.support.messages import _, join_sentences
+from hookviz.support.source_code import split_place
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData
 
 
@@ -62,7 +63,7 @@ def _describe_pile(
     hook, row = trace.hook(last.hook), trace.hook_rows[last.hook]
     count = f"{len(next(reversed(keys.values()))):,}"
     counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
-    file, line = _split_place(row.registered_at)
+    file, line = split_place(row.registered_at)
     hooks = [hook, *(trace.hook(index) for more in others if (index := trace.rows[more[-1]].hook) is not None)]
     sentences = [
         _("{hook} on {on} fired {fired} times in {passes} passes.").format(hook=hook.label, on=hook.on, **counts)
@@ -91,9 +92,3 @@ def _describe_cause(on: str, count: str, where: str | None) -> str:
     return _("It is registered {count} times on {on}, at {where}, and each of these hooks fires.").format(
         count=count, on=on, where=where
     )
-
-
-def _split_place(place: str | None) -> tuple[str | None, int | None]:
-    """Split "train.py:12" into the file and the line."""
-    file, _ignored, line = (place or "").rpartition(":")
-    return (file, int(line)) if line.isdecimal() else (None, None)

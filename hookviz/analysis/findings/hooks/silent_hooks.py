@@ -12,7 +12,7 @@ from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
 from hookviz.analysis.findings.parameters.missing_gradients import follows_ops
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import Source
+from hookviz.support.source_code import Source, split_place
 from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
 
 _FOLLOW_OPS = N_("To see the line where the graph is cut, record with record(cuts=True), or run with --cuts.")
@@ -75,9 +75,6 @@ class SilentHook:
         is_read = self.cause.place is not None and self.cause.place.key == FORWARD
         sentence = N_("{on} was never called.") if is_read else self.explanation.sentence
         sentences = [_(sentence).format(**self.arguments)]
-        is_elsewhere = self.registered_at != f"{self.hook.file}:{self.hook.line}"
-        if self.registered_at is not None and (is_elsewhere or self.explanation.kind == "late"):
-            sentences.append(_("It was registered at {where}.").format(where=self.registered_at))
         if self.cause.place is not None:
             sentences.append(self.cause.place.sentence)
         elif self._is_somewhere_cut:
@@ -103,19 +100,25 @@ class SilentHook:
         """Whether what it is on does not reach the loss, and nothing shows where it stops."""
         return self.cause.place is None and self.cause.key in ("outside", "not_in_graph")
 
+    def _find_line(self) -> tuple[str | None, int | None, str]:
+        """Return file and line of the cause, and what it does: where it is, or where the hook was registered, or is."""
+        place = self.cause.place
+        if place is not None and place.line is not None:
+            return place.file, place.line, _ROLES.get(place.key, "cuts")
+        file, line = split_place(self.registered_at)
+        return (self.hook.file, self.hook.line, "hook") if line is None else (file, line, "registered")
+
     def make_finding(self) -> Finding:
         """Make the finding that is about this hook alone."""
-        cause, place = self.cause, self.cause.place
-        has_line = place is not None and place.line is not None
-        line, file = (place.line, place.file) if has_line and place is not None else (self.hook.line, self.hook.file)
+        file, line, role = self._find_line()
         return Finding(
-            cause.step,
+            self.cause.step,
             self.explanation.kind,
             _(_describe(self)).format(hook=self.hook.label, on=self.hook.on),
             self.severity,
             line=line,
             file=file,
-            line_role=_ROLES.get(place.key, "cuts") if has_line and place is not None else "hook",
+            line_role=role,
             cause=self.reason,
             advice=self._advise(),
             certainty=self._rate_certainty(),

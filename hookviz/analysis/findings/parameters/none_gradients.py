@@ -4,6 +4,7 @@ from functools import cached_property
 
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import _
+from hookviz.support.source_code import split_place
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 
@@ -41,7 +42,7 @@ class NoneGradients:
         """Return the place at which a node returned None: the line of its backward, if that is the user's."""
         row = self.trace.rows[step]
         target = next((end for _ignored, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
-        names = {"on": self.trace.name(row.node), "target": self._describe(target), "step": f"{step + 1:,}"}
+        names = {"on": self.trace.name(row.node), "target": describe_node(self.trace, target), "step": f"{step + 1:,}"}
         where = self._find_backward(row)
         if where is None:
             return Place(
@@ -51,23 +52,16 @@ class NoneGradients:
                 ).format(**names),
                 step,
             )
-        file, _ignored, line = where.rpartition(":")
         sentence = _(
             "{on} got a gradient, and its backward ({where}) returned None for {target} (step {step}): "
             "no gradient goes on from there."
         ).format(where=where, **names)
-        return Place(NONE_RETURNED, sentence, step, file, int(line) if line.isdecimal() else None)
+        return Place(NONE_RETURNED, sentence, step, *split_place(where))
 
     def _find_backward(self, row: StepRow) -> str | None:
         """Return file and line of the backward of a custom Function."""
         saved = self.trace.lookup.saved(row.pass_id, row.own_node)
         return next((str(one.plain) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None)
-
-    def _describe(self, node: int | None) -> str:
-        """Name a node, and the module that made it."""
-        call = None if node is None else self.trace.owners.get(node)
-        name = self.trace.name(node)
-        return name if call is None else _("{on} of {module}").format(on=name, module=self.trace.call(call))
 
     def _culprits_of(self, pass_id: int) -> dict[int, int]:
         """Node that got no gradient → the step in which a node before it returned None."""
@@ -124,3 +118,9 @@ def _is_path(name: str) -> bool:
 
 def _is_reaching(row: StepRow) -> bool:
     return row.kind in _REACHING_KINDS and row.after is not None
+
+
+def describe_node(trace: TraceData, node: int | None, output: int | None = None) -> str:
+    """Name a node, or one of its outputs, and the module that made it."""
+    call, name = None if node is None else trace.owners.get(node), trace.name(node, output)
+    return name if call is None else _("{on} of {module}").format(on=name, module=trace.call(call))
