@@ -220,9 +220,18 @@ def _say_aliased(step: Step, parts: dict[str, str | None]) -> str:
         ).format(**parts)
     cause = make_step(step.trace, step.row.cause)
     hook = cause.hook.label if cause.hook else ""
-    return _(
-        "No hook of {on} ran, yet its gradient changed from {before} to {after}: {hook} on {other} "
-        "edited its gradient in place (step {step}), and both gradients share one storage."
+    following = step.trace.rows[step.index + 1 : step.index + 2]
+    is_part = any(row.kind == "arrive" and len(row.parts) > 1 for row in following)
+    return (
+        _(
+            "No hook of {on} ran, yet the first part of its gradient changed from {before} to {after} while it waited "
+            "for the others: {hook} on {other} edited its gradient in place (step {step}), and both share one storage."
+        )
+        if is_part
+        else _(
+            "No hook of {on} ran, yet its gradient changed from {before} to {after}: {hook} on {other} "
+            "edited its gradient in place (step {step}), and both gradients share one storage."
+        )
     ).format(hook=hook, other=cause.on, step=cause.index + 1, **parts)
 
 

@@ -231,3 +231,29 @@ def test_pass_in_a_hook_of_a_pass_is_explained_by_the_mode_in_which_hooks_run() 
     with suppress(RuntimeError), hv.record(layer) as trace:
         layer(torch.ones(1)).sum().backward()
     assert trace.findings[0].cause.startswith("In a hook of a backward pass PyTorch records no graph")
+
+
+def test_edit_in_place_of_a_branch_changes_the_part_that_waits_beside_it() -> None:
+    a = torch.tensor([2.0, 1.0], requires_grad=True)
+    with hv.record() as trace:
+        x = a * 2
+        y = x * 3
+        y.register_hook(lambda grad: grad.mul_(0.5))
+        ((x + y) ** 2).sum().backward()
+    assert a.grad is not None and a.grad.tolist() == [128.0, 64.0]  # the hook alone makes 160 and 80 of it
+    [finding] = trace.findings
+    assert finding.kind == "edited_in_place" and "changes the gradient of x, too" in finding.sentence
+    step = next(step for step in trace.steps if step.kind == "aliased")
+    assert "the first part of its gradient changed from [32, 16] to [16, 8]" in step.sentence
+    assert "an edit in the same memory turned it into [16, 8]" in str(trace.why(step.index + 1))
+    assert [reason.verdict for reason in trace.why(step.index + 1)][-1] == "explained"
+
+
+def test_edit_in_place_of_a_branch_that_comes_after_the_sum_changes_nothing_else() -> None:
+    a = torch.tensor([2.0, 1.0], requires_grad=True)
+    with hv.record() as trace:
+        x = a * 2
+        x.register_hook(lambda grad: grad.mul_(0.5))
+        y = x * 3
+        ((x + y) ** 2).sum().backward()
+    assert list(trace.findings) == []

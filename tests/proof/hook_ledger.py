@@ -200,7 +200,7 @@ def _must_be_listed(ledger: HookLedger, entry: HookEntry) -> bool:
 def possible_causes(ledger: HookLedger, entry: HookEntry, window: Window) -> set[str]:
     """Return the causes for which a hook of the program can be silent in a recording."""
     if entry.place == "step":
-        return set(_causes_of_steps(ledger, entry))
+        return {*_causes_of_steps(ledger, entry), "raised.end"}
     if entry.place in MODULE_PLACES:
         return set(_causes_of_modules(ledger, entry, window))
     return set(_causes_of_tensors(ledger, entry, window))
@@ -225,6 +225,8 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield from ("after_pass",) if in_window else ()
     if all(one.raised for one in in_window):
         yield "no_pass"
+    if in_window and in_window[-1].raised:
+        yield "raised.end"
     if all(one.raised for one in passes):
         yield "raised.backward"
     if any(one.is_partial for one in passes):
@@ -241,7 +243,8 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
 def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> Iterator[str]:
     (name,) = entry.names
     calls = ledger.calls.get(name, 0)
-    is_used = any(f"{name}.weight" in one.reached for one in ledger.passes[window.passes : window.end])
+    in_window = ledger.passes[window.passes : window.end]
+    is_used = any(f"{name}.weight" in one.reached for one in in_window)
     if entry.until is not None and entry.until == entry.since:
         yield "removed"
     if not window.is_whole:
@@ -253,6 +256,8 @@ def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield "after_call" if entry.place.startswith("forward") else "after_call.backward"
     if name in ledger.failed:
         yield "raised"
+    if in_window and in_window[-1].raised:
+        yield "raised.end"
     if entry.place.startswith("backward") and calls:
         yield from _causes_of_backward_hooks(ledger, entry)
 

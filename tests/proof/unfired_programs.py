@@ -925,7 +925,7 @@ def another_optimizer_takes_the_steps() -> Trace:
     unused.register_step_post_hook(lost)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
     with hv.record(net) as trace:
-        scaler.scale(net(ones()).sum() * float("inf")).backward()
+        scaler.scale(net.a(ones()).sum() * float("inf")).backward()
         scaler.step(used)
         scaler.update()
     return trace

@@ -208,9 +208,13 @@ class Explainer:
             )
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
-        note = _("{op} computed {before}; then a hook of the node turned it into {after}.").format(
-            before=format_values(reason.value), after=format_values(value), op=self.trace.name(node)
-        )
+        edit = self.trace.rows[step.index - 1] if step.index else None
+        is_edited = edit is not None and edit.kind == "aliased" and edit.after == index
+        note = (
+            _("{op} computed {before}; an edit in the same memory turned it into {after}.")
+            if is_edited
+            else _("{op} computed {before}; then a hook of the node turned it into {after}.")
+        ).format(before=format_values(reason.value), after=format_values(value), op=self.trace.name(node))
         return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=note)
 
     def _explain_accumulation(self, step: Step) -> Reason:

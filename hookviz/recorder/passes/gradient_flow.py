@@ -1,5 +1,6 @@
 """Follows the gradients of one backward pass: sent by a node, arriving at a tensor, accumulated into ``.grad``."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -58,6 +59,8 @@ class GradientFlow:
         """Leaf → the value of its ``.grad`` before accumulation."""
         self._edits: list[tuple[int, int]] = []
         """(storage that a hook wrote to in place, the step of that hook)."""
+        self._edited_parts: dict[NodeOutput, tuple[int, int]] = {}
+        """Place at which one gradient waits for others → the step of a hook that wrote to it, and its value then."""
         self._computing: int | None = None
         """The node that is computing now, as far as an observer in front of it shows."""
 
@@ -79,6 +82,7 @@ class GradientFlow:
             now, expected = self._compare_with_last(before, gradient)
             parts: Parts = ((node, slot, expected),)
         else:
+            sent = self._log_edited_part(place, sent)
             now = fingerprint_of(gradient, self.probe.measure(gradient))
             expected = now.value
             # If some parts come from unobserved nodes, the observed parts do not add up to the gradient.
@@ -94,6 +98,29 @@ class GradientFlow:
         elif parts[0][0] is not None:  # a seed that arrives alone has its step already
             self._rows.append_compact((self.number, *place, now.value, *parts[0]))
         return now
+
+    def note_edits(self, place: NodeOutput | None, edited: list[Fingerprint | None], step: int) -> None:
+        """Note that the hook of a step has written to gradients in place, and which others wait in the same memory.
+
+        The engine keeps the first gradient that is sent to a place as it is, until a second one is added to it.
+        """
+        for now in edited:
+            if now is None or not now.storage:
+                continue
+            self._edits.append((now.storage, step))
+            for other, sent in self._sent.items():
+                is_alone = other != place and len(sent) == 1
+                if is_alone and now.value is not None and sent[0][2].is_at_address_of(now):
+                    self._edited_parts[other] = step, now.value
+
+    def _log_edited_part(self, place: NodeOutput, sent: list[SentGradient]) -> list[SentGradient]:
+        """Record that the first gradient that was sent to a place was written to while it waited for the others."""
+        if place not in self._edited_parts or place in self._partly_observed:
+            return sent
+        cause, value = self._edited_parts.pop(place)
+        node, slot, first = sent[0]
+        self._log("aliased", *place, before=first.value, after=value, cause=cause)
+        return [(node, slot, replace(first, value=value)), *sent[1:]]
 
     def _compare_with_last(self, before: Fingerprint, gradient: torch.Tensor) -> tuple[Fingerprint, int | None]:
         """Return the fingerprint of the gradient now, and its value number when it was last seen.

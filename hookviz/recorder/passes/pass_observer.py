@@ -76,7 +76,8 @@ class PassObserver(GradientFlow):
             change = self._judge_multi_grad(entry[1], self._multi_grad_inputs, change)
         step = self._log_hook(dict_observer, entry, iteration, hook, change, outputs)
         edited = (now if change.effect == "edited" else []) + (outputs if output_effect == "edited" else [])
-        self._edits += [(g.storage, step) for g in edited if g is not None and g.storage]
+        place = None if dict_observer.output is None else dict_observer.place
+        self.note_edits(place, edited, step)
         return now + outputs
 
     def _judge_multi_grad(self, hook: Hook, inputs: MultiGradInputs, change: Change) -> Change:

@@ -336,7 +336,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "raised.end": Explanation(
         "raised",
-        N_("An exception ended the recording (step {step}) before anything called {hook}."),
+        N_("An exception came first (step {step}), and nothing was recorded after it."),
         N_("Fix the exception first."),
     ),
     "raised.backward": Explanation(

@@ -69,9 +69,10 @@ class Timeline:
         return ended[max(calls)] if calls and calls <= ended.keys() else None
 
     def has_ended_before(self, hook: UnfiredRow) -> bool:
-        """Return whether an exception ended the recording, and no pass began after a hook was registered."""
-        has_ended = bool(self.exceptions) and self.exceptions[-1] == len(self.trace.rows) - 1
-        return has_ended and not self.passes_while(hook)
+        """Return whether the last step is an exception, and no pass began after a hook was registered before it."""
+        last = len(self.trace.rows) - 1
+        has_ended = bool(self.exceptions) and self.exceptions[-1] == last
+        return has_ended and (hook.since or 0) <= last and not self.passes_while(hook)
 
     def optimizers_named(self, name: str) -> set[int]:
         """Return the numbers of the optimizers with a name."""
