@@ -71,10 +71,8 @@ _TEXTS: dict[str, str] = {
         "norm was not finite."
     ),
     "cuts": N_(
-        "record(cuts=True) ran a function of hookviz at each op of its thread. This switched off "
-        "PyTorch's fast path for transformers, and warnings of PyTorch may name a line of hookviz. "
-        "It did not follow ops in compiled or scripted code, in hooks of a backward pass or in other "
-        "threads, nor numbers that Python or numpy computed with."
+        "record(cuts=True) followed the ops of its thread, without PyTorch's fast path for transformers. It did not "
+        "follow compiled or scripted code, hooks of a backward pass, other threads, Python and numpy."
     ),
     "cuts.many": N_("record(cuts=True) followed the first {most} ops that cut a gradient; there were more."),
     "cuts.large": N_(

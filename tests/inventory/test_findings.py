@@ -1,5 +1,6 @@
 """Kinds of findings that the sick trainings of the proofs do not have."""
 
+import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -257,3 +258,74 @@ def test_edit_in_place_of_a_branch_that_comes_after_the_sum_changes_nothing_else
         y = x * 3
         ((x + y) ** 2).sum().backward()
     assert list(trace.findings) == []
+
+
+class Switch(nn.Module):
+    """Cuts the graph between its layers in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head = nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.body(x)
+        if not self.training:
+            h = h.detach()
+        return self.head(h)  # type: ignore[no-any-return]
+
+
+def train_switch(steps_in_training_mode: int, *, is_frozen: bool = False) -> hv.Trace:
+    net = Switch()
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        for step in range(4):
+            net.train(is_frozen or step < steps_in_training_mode)
+            net.body.requires_grad_(not is_frozen or step < steps_in_training_mode)
+            sgd.zero_grad()
+            net(torch.ones(1, 2)).sum().backward()
+            sgd.step()
+    return trace
+
+
+def test_parameters_that_no_gradient_reaches_any_more_are_named_with_the_line() -> None:
+    [finding] = train_switch(2).findings
+    assert (finding.kind, finding.severity) == ("stopped", "remark")
+    assert finding.parameters == ("net.body.weight", "net.body.bias")
+    assert "before its last 2 of 4 steps" in finding.sentence and "h.detach()" in finding.cause
+    assert finding.line == inspect.getsourcelines(Switch.forward)[1] + 3
+
+
+def test_parameters_that_are_frozen_on_the_way_are_said_to_be() -> None:
+    [finding] = train_switch(2, is_frozen=True).findings
+    assert (finding.kind, finding.cause) == ("stopped", "They do not require grad any more.")
+
+
+def test_one_step_without_a_gradient_is_no_finding() -> None:
+    assert list(train_switch(3).findings) == []
+
+
+def use_the_weight_of(layer: nn.Linear) -> hv.Trace:
+    with hv.record() as trace:
+        handles = [layer.register_forward_hook(watch), layer.register_full_backward_hook(lambda *_: None)]
+        (layer.weight * 2).sum().backward()
+        for handle in handles:
+            handle.remove()
+    return trace
+
+
+def test_hooks_of_two_functions_with_one_cause_are_one_finding() -> None:
+    [finding] = use_the_weight_of(nn.Linear(2, 2)).findings
+    assert (finding.kind, len(finding.hooks)) == ("bypassed", 2)
+    assert finding.cause.startswith("layer was never called. Your code uses layer.weight")
+    assert "For the same reason λ None on layer" in finding.cause
+
+
+def test_detach_for_one_loss_is_not_blamed_for_another() -> None:
+    generator, judge = nn.Linear(2, 2), nn.Linear(2, 1)
+    with hv.record(generator, judge) as trace:
+        fake = generator(torch.ones(2))
+        fake.register_hook(watch)
+        judge(fake.detach()).sum().backward()
+        judge(generator(torch.ones(2))).sum().backward()
+    [finding] = trace.findings
+    assert finding.kind == "not_in_graph" and "detach" not in finding.cause

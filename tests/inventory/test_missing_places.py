@@ -121,3 +121,55 @@ def test_cut_is_in_the_module_that_got_the_graph_and_gives_another_one_on() -> N
     assert row.place == "within" and "(x - codes).detach()" in row.sentence
     assert row.sentence.startswith("quantizer got what encoder returned, with its graph.")
     assert row.line == inspect.getsourcelines(Quantizer.forward)[1] + 2
+
+
+class Log:
+    """Keeps what a layer returns, without its graph."""
+
+    def keep(self, _module: nn.Module, _inputs: object, output: torch.Tensor) -> None:
+        self.kept = output.detach()
+
+
+def test_hook_that_keeps_an_output_without_its_graph_is_where_the_graph_is_cut() -> None:
+    encoder, head, log = nn.Linear(2, 2), nn.Linear(2, 1), Log()
+    encoder.register_forward_hook(log.keep)
+    with hv.record(encoder, head) as trace:
+        encoder(torch.ones(2))
+        loss = head(log.kept).sum()
+        loss.backward()
+        print(loss.item())
+    [row] = missing_gradients(trace)
+    assert (row.place, row.line) == ("between", inspect.getsourcelines(Log.keep)[1] + 1)
+    assert "The only code there that can cut the graph: output.detach()" in row.sentence
+
+
+def test_hook_that_returns_an_output_without_a_graph_is_named_for_the_layers_before_it() -> None:
+    first, second, third = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2)
+    second.register_forward_hook(lambda _module, _inputs, output: output.detach())
+    with hv.record(first, second, third) as trace:
+        third(second(first(torch.ones(2)))).sum().backward()
+    assert {row.place for row in missing_gradients(trace)} == {"hook"}
+
+
+def test_reading_the_loss_is_no_cut() -> None:
+    def train() -> float:
+        output = unused(torch.ones(2))
+        loss = used(torch.ones(2)).sum()
+        print(loss.item(), output.shape)
+        loss.backward()
+        return loss.item()  # type: ignore[no-any-return]
+
+    unused, used = two_layers()
+    with hv.record(unused, used) as trace:
+        train()
+    [row] = missing_gradients(trace)
+    assert row.place == "after" and row.line is None and "item" not in row.sentence
+
+
+def test_evaluation_after_the_last_pass_hides_no_cut() -> None:
+    encoder, head = two_layers()
+    with hv.record(encoder, head) as trace:
+        head(encoder(torch.ones(2)).detach()).sum().backward()
+        with torch.no_grad():
+            head(encoder(torch.ones(2)))
+    assert {row.place for row in missing_gradients(trace)} == {"between"}

@@ -121,7 +121,7 @@ def layers_of_a_container_are_called_one_by_one() -> Trace:
     return trace
 
 
-@because("bypassed", "net.b")
+@because("bypassed", "net.b", is_placed=True)
 def weights_are_used_by_a_function() -> Trace:
     class Functional(Net):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -1060,7 +1060,7 @@ def model_with_the_hook_is_thrown_away() -> Trace:
     return trace
 
 
-@because("discarded", "model.1")
+@because("discarded.replaced", "model.1")
 def head_is_replaced_after_the_hook() -> Trace:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     with hv.record() as trace:

@@ -100,12 +100,12 @@ def test_an_empty_table_says_what_was_examined() -> None:
     net = small_net()
     trace = train(net, SGD(net.parameters(), lr=0.01))
     assert str(trace.findings) == (
-        "Nothing was found. Looked at: the gradients of 3 passes (NaN, Inf, zeros, vanishing, exploding), 0 hooks, "
-        "whether a gradient reaches each parameter at least once, and 3 optimizer steps."
+        "Nothing was found. Looked at: the gradients of each pass (3) for NaN, Inf, zeros, vanishing and exploding; "
+        "whether each hook (0) fired and each parameter got a gradient, at least once; each optimizer step (3)."
     )
     with hv.record(net) as trace:
         net(torch.ones(2, 4)).mean().backward()
-    assert str(trace.findings).endswith("and 0 optimizer steps.")
+    assert str(trace.findings).endswith("each optimizer step (0).")
 
 
 def test_troubles_do_not_call_gradients_healthy_if_there_are_other_findings() -> None:

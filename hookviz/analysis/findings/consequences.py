@@ -43,7 +43,7 @@ def list_silence(trace: TraceData, others: Sequence[Finding]) -> list[Finding]:
     explained = {id(hook) for group in behind for hook in group}
     cuts = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]
     groups = _group_equal([hook for hook in hooks if id(hook) not in explained])
-    silent = [_make_silent(group) for group in groups[:MAX_HOOKS]]
+    silent = _join_equal([_make_silent(group) for group in groups[:MAX_HOOKS]])
     if len(groups) > MAX_HOOKS:
         more = _("{count} more hooks did not fire, or fired in a way that you may not expect: see trace.hooks.")
         text = more.format(count=f"{sum(map(len, groups[MAX_HOOKS:])):,}")
@@ -73,6 +73,15 @@ def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
         key = hook.hook.kind, source, cause.key, arguments, cause.place, hook.severity
         groups.setdefault(key, []).append(hook)
     return list(groups.values())
+
+
+def _join_equal(findings: Iterable[Finding]) -> list[Finding]:
+    """Tell hooks of several functions that are silent for one cause together."""
+    found: dict[object, Finding] = {}
+    for finding in findings:
+        key = finding.kind, finding.severity, finding.certainty, finding.cause, finding.advice
+        found[key] = _add_consequence(found[key], finding) if key in found else finding
+    return list(found.values())
 
 
 def _make_silent(group: Sequence[SilentHook]) -> Finding:
@@ -114,17 +123,18 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> 
     """Make the finding of parameters without a gradient.
 
     It is a warning if the graph is cut between them and the loss, or if an optimizer holds one of them; else it may
-    well be intended: the module was not called, or ran without a graph.
+    well be intended: the module was not called, ran without a graph, or is perhaps not used, and no optimizer has it.
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
     is_cut = row.place in CUTS and row.line is not None
     role = _ROLES.get(row.place, "cuts") if is_cut else "step"
     is_held = not held.keys().isdisjoint(row.parameters)
+    is_harm = is_held or (row.place in CUTS and (row.is_proven or not held))
     return Finding(
         row.step,
         "cut",
         sentence,
-        "warning" if row.place in CUTS or is_held else "remark",
+        "warning" if is_harm else "remark",
         line=row.line,
         file=row.file,
         line_role=role,
@@ -234,7 +244,7 @@ def _covers_hooks(origin: Finding, finding: Finding) -> bool:
 def _add_consequence(origin: Finding, finding: Finding) -> Finding:
     if finding.kind == "edited_in_place":
         return origin
-    if origin.kind == "exception" or finding.kind == "not_called":
+    if origin.kind == "exception" or finding.kind == "not_called" or not finding.parameters:
         named = dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks)
         text = _("For the same reason {hooks} did not fire.").format(hooks=join_names(tuple(named))) if named else ""
     else:

@@ -77,17 +77,20 @@ def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
     hooks = [hook for hook in wrapping if hook.hook.on in returned]
     if not hooks:
         return finding
-    hook = hooks[-1].hook
-    cause = _("{hook} is a full backward hook: torch wraps what {on} returns, and does not let an op edit it in place.")
-    return replace(
-        finding,
-        cause=cause.format(hook=hook.label, on=hook.on),
-        advice=_("Let the op that follows return a new tensor (inplace=False, or x = x + 1 for x += 1)."),
-        hooks=(hook,),
-        line=hook.line,
-        file=hook.file,
-        line_role="hook",
-    )
+    hook, call = hooks[-1].hook, trace.rows[finding.step or 0].call
+    names = {"hook": hook.label, "on": hook.on}
+    text = _("{hook} is a full backward hook: torch wraps what {on} returns, and does not let an op edit it in place.")
+    if call is not None:
+        module = trace.modules[trace.calls[call].module]
+        names |= {"editor": module.name, "class": module.kind}
+        text = _(
+            "{hook} is a full backward hook: torch wraps what {on} returns, and does not let {editor}, a module of the "
+            "class {class}, edit it in place."
+        )
+    file, line, role = hooks[-1].find_line()
+    advice = _("Let it return a new tensor (inplace=False, or x = x + 1 for x += 1), or use a tensor hook.")
+    finding = replace(finding, cause=text.format(**names), advice=advice, hooks=(hook,))
+    return replace(finding, file=file, line=line, line_role=role)
 
 
 def _rate(trace: TraceData, row: StepRow, last: int) -> str:

@@ -46,6 +46,7 @@ _KIND_NAMES = {
     "missing": N_("in no optimizer"),
     "unreached": N_("no gradient"),
     "cleared": N_("gradients cleared"),
+    "stopped": N_("no gradient any more"),
     "frozen": N_("frozen"),
     "shared": N_("shared parameter"),
     "not_zeroed": N_("zero_grad missing"),
@@ -59,7 +60,7 @@ _KIND_NAMES = {
     "legacy": N_("legacy hook"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
-_PARAMETER_KINDS = ("cut", "unreached", "frozen", "missing")
+_PARAMETER_KINDS = ("cut", "unreached", "stopped", "frozen", "missing")
 _TRAINING_KINDS = ("replaced", "cleared", "shared", "not_zeroed", "lr_zero", "zeroed", "skipped", "eval_norm")
 _VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}

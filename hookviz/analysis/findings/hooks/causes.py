@@ -8,7 +8,11 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hookviz.analysis.findings.hooks.program_text import find_cut_of_variable, find_forward_call
+from hookviz.analysis.findings.hooks.program_text import (
+    find_cut_of_variable,
+    find_forward_call,
+    find_use_of_weights,
+)
 from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
@@ -59,6 +63,8 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
 def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
     """Return what ran instead of a call of the module: its forward, or a module like it."""
     forward = find_forward_call(timeline.trace, hook.on)
+    if forward is None and hook.used:
+        forward = find_use_of_weights(timeline.trace, hook.on)
     return forward or (None if timeline.caller_of(hook) is not None else timeline.find_twin(hook))
 
 
@@ -125,9 +131,15 @@ def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
     return None if hook.has_forward else Cause("no_forward", {"on": hook.on, "class": hook.owner})
 
 
-def _discarded(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    """Its module or parameter was gone before anything ran."""
-    return Cause("discarded", {"on": hook.on}) if hook.discarded else None
+def _discarded(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """Its module or parameter was gone before anything ran; another one may have its name now."""
+    if not hook.discarded:
+        return None
+    step = timeline.first_call_of(hook.on)
+    if step is None:
+        return Cause("discarded", {"on": hook.on})
+    names = {"on": hook.on, "class": hook.owner, "step": f"{step + 1:,}"}
+    return Cause("discarded.replaced", names, step)
 
 
 def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

@@ -178,7 +178,18 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "discarded": Explanation(
         "substituted",
-        N_("{on} no longer existed when the next pass began: what has {hook} was replaced, or taken out of the model."),
+        N_(
+            "What {hook} was registered on is gone: {on} was replaced, or taken out of the model, before a pass used "
+            "it."
+        ),
+        N_("Register the hook after the model has its final modules and parameters."),
+    ),
+    "discarded.replaced": Explanation(
+        "substituted",
+        N_(
+            "The {class} that {hook} was registered on is gone: {on} is another module now, which was called "
+            "(step {step})."
+        ),
         N_("Register the hook after the model has its final modules and parameters."),
     ),
     "stray": Explanation(

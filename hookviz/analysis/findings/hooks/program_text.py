@@ -54,19 +54,40 @@ def _get_last_name(text: str) -> str:
 
 
 def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
-    """Return the only code between the registration of a hook and the next pass that can cut its tensor off."""
+    """Return the only code between the registration of a hook and the only pass after it that can cut its tensor off.
+
+    With several passes in the function, another one may be meant.
+    """
     file, number = split_place(hook.registered_at)
     if number is None or not hook.on.isidentifier():
         return None
-    for row in trace.lines:
-        source = trace.sources[row.source]
-        if row.pass_id is None or source.file != file:
-            continue
-        code = find_cutting_code(source.text, source.line, number, row.line)
-        named = [one for one in code if re.search(rf"\b{hook.on}\b", one.text)]
-        if len(named) == 1:
-            where = describe_place(file, named[0].line)
-            sentence = _("The only code up to there that can cut {on} off: {code} ({where}).")
-            text = sentence.format(on=hook.on, code=named[0].text, where=where)
-            return Place(VARIABLE, text, None, file, named[0].line)
-    return None
+    lines = {(row.source, row.line) for row in trace.lines if row.pass_id is not None}
+    lines = {(source, line) for source, line in lines if trace.sources[source].file == file}
+    if len(lines) != 1:
+        return None
+    index, line = lines.pop()
+    source = trace.sources[index]
+    code = find_cutting_code(source.text, source.line, number, line)
+    named = [one for one in code if re.search(rf"\b{hook.on}\b", one.text)]
+    if len(named) != 1:
+        return None
+    sentence = _("The only code up to there that can cut {on} off: {code} ({where}).")
+    text = sentence.format(on=hook.on, code=named[0].text, where=describe_place(file, named[0].line))
+    return Place(VARIABLE, text, None, file, named[0].line)
+
+
+def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
+    """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
+    name = module.rpartition(".")[2]
+    pattern = re.compile(rf"[\w.\[\]]*\b{re.escape(name)}\]?\.(?:weight|bias)\b(?!\.)")
+    found = {
+        (source.file, source.line + number, match[0])
+        for source in trace.sources
+        for number, line in enumerate(source.text.splitlines())
+        if (match := pattern.search(line))
+    }
+    if not name or len(found) != 1:
+        return None
+    file, number, text = found.pop()
+    sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
+    return Place(FORWARD, sentence.format(code=text, where=describe_place(file, number)), None, file, number)

@@ -89,7 +89,7 @@ class SilentHook:
 
     def _advise(self) -> str:
         if self.cause.place is not None and self.cause.place.key == FORWARD:
-            return _("Call the module itself, without .forward.")
+            return _("Call the module itself.")
         advice = self.explanation.advice
         if self._is_somewhere_cut:
             advice = _NOT_USED if self.follows_ops else _FOLLOW_OPS
@@ -100,7 +100,7 @@ class SilentHook:
         """Whether what it is on does not reach the loss, and nothing shows where it stops."""
         return self.cause.place is None and self.cause.key in ("outside", "not_in_graph")
 
-    def _find_line(self) -> tuple[str | None, int | None, str]:
+    def find_line(self) -> tuple[str | None, int | None, str]:
         """Return file and line of the cause, and what it does: where it is, or where the hook was registered, or is."""
         place = self.cause.place
         if place is not None and place.line is not None:
@@ -110,7 +110,7 @@ class SilentHook:
 
     def make_finding(self) -> Finding:
         """Make the finding that is about this hook alone."""
-        file, line, role = self._find_line()
+        file, line, role = self.find_line()
         return Finding(
             self.cause.step,
             self.explanation.kind,

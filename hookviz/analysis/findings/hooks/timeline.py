@@ -60,6 +60,11 @@ class Timeline:
         """Return the first step at which a module was called."""
         return next(iter(self._calls.get(module, ())), None)
 
+    def first_call_of(self, name: str) -> int | None:
+        """Return the first step at which a module with a name was called."""
+        numbers = (number for number, row in enumerate(self.trace.modules) if row.name == name)
+        return next((step for number in numbers if (step := self.first_call(number)) is not None), None)
+
     def exception_in(self, calls: set[int]) -> int | None:
         """Return the step of the exception in the last of ``calls``, if exceptions ended them all."""
         ended: dict[int, int] = {}

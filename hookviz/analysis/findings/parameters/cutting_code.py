@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 CUTTING_METHODS = frozenset({
     "detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin", "argsort", "long", "int", "bool", "nonzero",
-    "requires_grad_", "sign", "multinomial", "bernoulli",
+    "requires_grad_", "sign", "multinomial", "bernoulli", "sample",
 })  # fmt: skip
 """Methods and functions whose result has no history, or none that leads back."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -22,7 +22,7 @@ class CuttingCode(NamedTuple):
 
 
 def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -> list[CuttingCode]:
-    """Find the code between two lines that can cut; without ``end``, up to the end of the function around ``start``.
+    """Find the code between two lines that can cut, as far as the function around the first of them goes.
 
     Args:
         text: the source, whose first line has the number ``first_line``.
@@ -85,9 +85,9 @@ def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def _find_range(tree: ast.AST, start: int, end: int | None) -> tuple[int, int]:
-    """Return the first and the last line that may run between two lines."""
-    if end is None:
-        function = _find_innermost(tree, _FUNCTIONS, start, start)
+    """Return the first and the last line that may run between two lines, as far as the function of the first one."""
+    function = _find_innermost(tree, _FUNCTIONS, start, start)
+    if end is None or function != _find_innermost(tree, _FUNCTIONS, end, end):
         return (start, max(_list_end_lines(tree), default=start) if function is None else function[1])
     loop = _find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
     return (start, end) if loop is None else loop

@@ -42,7 +42,7 @@ class MissingGradient:
     @property
     def is_proven(self) -> bool:
         """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
-        return self.place not in _LIKELY_PLACES or self.line is not None
+        return self.place not in _LIKELY_PLACES
 
     @property
     def advice(self) -> str:
@@ -52,17 +52,22 @@ class MissingGradient:
         if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
             return _("Remove the cut, unless it is there to stop gradients.")
         if self.place in (*_LIKELY_PLACES, "unused"):
-            return _(_NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS)
+            advice = _NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS if self.line is None else _PROVE_LINE
+            return _(advice)
         return _(_ADVICE[self.place]) if self.place in _ADVICE else ""
 
 
 _LIKELY_PLACES = ("within", "after")
 _FOLLOW_OPS = N_("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
+_PROVE_LINE = N_("Remove the cut, if that line is it: record(cuts=True), or run with --cuts, proves which line cuts.")
 _NO_CUT_SEEN = N_("No op that cuts was seen on the way: look whether the output is used.")
 _ADVICE = {
     "hook": N_("Return None from the hook, or an output that keeps its graph."),
     "checkpoint": N_("Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad."),
-    "no_grad": N_("If they should be trained, call the module outside of no_grad()."),
+    "no_grad": N_(
+        "If they should be trained, compute this outside of no_grad(). A function that enters it by itself, such as "
+        "the sample() of a distribution, has another one for this: rsample()."
+    ),
     "inference": N_("If they should be trained, call the module outside of inference_mode()."),
     "frozen": N_("If they should be trained, unfreeze them before the module is called."),
 }

@@ -1,5 +1,7 @@
 """The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
+from collections.abc import Iterable
+from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     find_cutting_code_around,
 )
 from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.source_code import describe_place
 from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
 
@@ -35,6 +38,10 @@ _MODES = {
 
 CUTS = frozenset({"op", "hook", "between", "inside", "within", "after", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
+
+
+FileCode = tuple[str | None, CuttingCode]
+"""A file, and a piece of code in it that can cut."""
 
 
 class Place(NamedTuple):
@@ -82,12 +89,26 @@ class PlaceFinder:
                 _("{on} was never called as a module.").format(**names),
                 None,
             )
-        last_end = max(self._end.get(call, self._begin.get(call, 0)) for call in calls)
         if frozen:
             text = _("They did not require grad when {on} was called, only later: the graph was made without them.")
             return Place("frozen", text.format(**names), self._begin.get(calls[-1]))
-        if last_end > self._last_seed and self._used.isdisjoint(calls):
-            return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), last_end)
+        came = [call for call in calls if self._begin.get(call, 0) < self._last_seed]
+        if not came:
+            step = self._end.get(calls[-1], self._begin.get(calls[-1]))
+            return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
+        return self._find_among(came, names)  # what is called after the last pass is only evaluated
+
+    def find_since(self, step: int, owner: str, module: int) -> Place:
+        """Return the place where the graph of what a module computed after a step is cut."""
+        calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
+        later = [call for call in calls if step < self._begin.get(call, 0) < self._last_seed]
+        names = {"on": owner, "root": self._root}
+        if not later:
+            return Place("uncalled", _("{on} was not called any more.").format(**names), None)
+        return self._find_among(later, names)
+
+    def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
+        """Return the place for calls of a module before the last pass."""
         if not self._used.isdisjoint(calls):
             call = next(call for call in calls if call in self._used)
             return Place(
@@ -133,11 +154,11 @@ class PlaceFinder:
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
-        replaced = self._find_replacing_hook(call)
-        if replaced is not None:
-            return self._after_hook(replaced)
         last, user = self._follow_numbers(self._find_anchor(call))
         names = {**names, "on": self._name(last)}
+        replaced = self._find_replacing_hook(last)
+        if replaced is not None:
+            return self._after_hook(replaced)
         if self.trace.calls[last].gives_grad is False:
             return Place(
                 "inside",
@@ -156,9 +177,10 @@ class PlaceFinder:
         if taker is not None and self.trace.calls[taker].takes_grad and taker in self._used:
             return self._inside_of(taker, {**names, "user": self._name(taker)})
         outer = self.trace.calls[last].parent
-        if outer is not None:
-            names["outer"] = self._name(outer)
-        return self._with_code("after" if outer is None else "within", names, last, self._end.get(last), None)
+        if outer is None:
+            return self._with_code("after", names, last, self._end.get(last), self._pass_line)
+        names["outer"] = self._name(outer)
+        return self._with_code("within", names, last, self._end.get(last), None)
 
     def _inside_of(self, call: int, names: dict[str, str]) -> Place:
         """The place in the forward of a call that was given a graph, and of which the pass used something else."""
@@ -172,9 +194,7 @@ class PlaceFinder:
             return Place("within", sentence, step)
         source = self.trace.sources[line.source]
         code = find_cutting_code_around(source.text, source.line, line.line)
-        hints = [self._hint(line.source, code)] if code else []
-        number = code[0].line if len(code) == 1 else None
-        return Place("within", join_sentences([sentence, *hints]), step, source.file if number else None, number)
+        return self._make_place("within", sentence, step, [(source.file, one) for one in code])
 
     def _find_replacing_hook(self, call: int) -> int | None:
         """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
@@ -250,24 +270,48 @@ class PlaceFinder:
         """Make a place after a call, with the code that can cut there."""
         start = self._lines.get(call)
         sentence = _(_CUTS[key]).format(**names)
-        if start is None or (until is not None and until.source != start.source):
+        if start is None or (key == "between" and until is not None and until.source != start.source):
             return Place(key, sentence, step)
         source = self.trace.sources[start.source]
-        end = None if until is None else until.line
-        code = find_cutting_code(source.text, source.line, start.line, end)
-        hints = [self._hint(start.source, code)] if code else self._called_at(call)
-        line = code[0].line if len(code) == 1 else None
-        return Place(key, join_sentences([sentence, *hints]), step, source.file if line else None, line)
+        end = until.line if until is not None and until.source == start.source else None
+        found = find_cutting_code(source.text, source.line, start.line, end)
+        code = [(source.file, one) for one in found if not one.text.startswith(f"{names['root']}.")]
+        return self._make_place(key, sentence, step, [*code, *self._list_hook_code(call)], self._called_at(call))
 
-    def _hint(self, source: int, code: list[CuttingCode]) -> str:
-        first = {"where": self._where(source, code[0].line), "code": code[0].text}
-        return (
-            _("The only code there that can cut the graph: {code} ({where}).").format(**first)
-            if len(code) == 1
-            else _("{count} pieces of code there can cut the graph; the first: {code} ({where}).").format(
-                count=len(code), **first
-            )
-        )
+    def _make_place(
+        self, key: str, sentence: str, step: int | None, code: list[FileCode], otherwise: Iterable[str] = ()
+    ) -> Place:
+        """Make a place with the code that can cut there; without any, with other sentences."""
+        text = join_sentences([sentence, *([_hint(code)] if code else otherwise)])
+        file, line = (code[0][0], code[0][1].line) if len(code) == 1 else (None, None)
+        return Place(key, text, step, file, line)
+
+    def _list_hook_code(self, call: int) -> list[FileCode]:
+        """List the code that can cut in forward hooks of the outermost module around a call, and of modules in it."""
+        outermost = list(iter_enclosing_calls(self.trace, call))[-1]
+        rows = [self.trace.rows[step] for step in self.trace.lookup.steps_of_kinds("forward_hook")]
+        near = [row for row in rows if outermost in iter_enclosing_calls(self.trace, row.call)]
+        found: dict[FileCode, None] = {}
+        for index in dict.fromkeys(row.hook for row in near if row.hook is not None):
+            hook = self.trace.hook_rows[index]
+            for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None):
+                found.setdefault((hook.file, one))
+        return list(found)
+
+    @cached_property
+    def _pass_line(self) -> LineRow | None:
+        """The line at which the last pass began, if it is known."""
+        return next((row for row in reversed(self.trace.lines) if row.pass_id is not None), None)
 
     def _where(self, source: int, line: int) -> str:
         return _("{file}, line {line}").format(file=self.trace.sources[source].file or "", line=line)
+
+
+def _hint(code: list[FileCode]) -> str:
+    file, first = code[0]
+    names = {"where": describe_place(file, first.line), "code": first.text, "count": len(code)}
+    return (
+        _("The only code there that can cut the graph: {code} ({where}).")
+        if len(code) == 1
+        else _("{count} pieces of code there can cut the graph; the first: {code} ({where}).")
+    ).format(**names)

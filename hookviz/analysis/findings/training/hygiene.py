@@ -11,6 +11,7 @@ from hookviz.analysis.findings.training.parameter_findings import (
     find_shared,
     find_unreached,
 )
+from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
@@ -135,6 +136,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_replaced,
     find_missing,
     find_unreached,
+    find_stopped,
     find_frozen,
     find_shared,
     _find_not_zeroed,
