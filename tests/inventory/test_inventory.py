@@ -15,7 +15,7 @@ import pytest
 import hookviz as hv
 import hookviz.testing
 from hookviz.analysis.findings import finding
-from hookviz.analysis.findings.hooks import explanations
+from hookviz.analysis.findings.hooks.explanation import KINDS as CAUSE_KINDS
 from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.command_line.entry_point import build_parser
 from hookviz.static_checks import finding_texts
@@ -93,7 +93,7 @@ IN_CODE: dict[str, Callable[[], set[str]]] = {
     "key": read_keys,
     "step_kind": lambda: set(KINDS),
     "registration": list_registrations,
-    "cause": lambda: set(explanations.KINDS),
+    "cause": lambda: set(CAUSE_KINDS),
     "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused", "frozen", "no_pass"} - {"grad"},
     "finding": lambda: set(finding._KIND_NAMES),
     "doctor_rule": lambda: set(finding_texts.KIND_NAMES),

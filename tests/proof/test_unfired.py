@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from hookviz import Trace
-from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS, KINDS
+from hookviz.analysis.findings.hooks.explanation import KINDS
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from tests.proof import unfired_programs
 from tests.proof.unfired_programs import FIRING, PROGRAMS, Program
 from tests.reasons import reasons

@@ -15,6 +15,7 @@ from hookviz.recorder.fingerprint import (
     value_of,
 )
 from hookviz.recorder.passes.gradient_probe import GradientProbe
+from hookviz.recorder.passes.in_place_edits import InPlaceEdits
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
 from hookviz.trace.compact_rows import StepRows
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
@@ -57,10 +58,7 @@ class GradientFlow:
         """Node → its input gradients, until it has computed."""
         self._grad_before: dict[int, int | None] = {}
         """Leaf → the value of its ``.grad`` before accumulation."""
-        self._edits: list[tuple[int, int]] = []
-        """(storage that a hook wrote to in place, the step of that hook)."""
-        self._edited_parts: dict[NodeOutput, tuple[int, int]] = {}
-        """Place at which one gradient waits for others → the step of a hook that wrote to it, and its value then."""
+        self.edits = InPlaceEdits()
         self._computing: int | None = None
         """The node that is computing now, as far as an observer in front of it shows."""
 
@@ -99,25 +97,12 @@ class GradientFlow:
             self._rows.append_compact((self.number, *place, now.value, *parts[0]))
         return now
 
-    def note_edits(self, place: NodeOutput | None, edited: list[Fingerprint | None], step: int) -> None:
-        """Note that the hook of a step has written to gradients in place, and which others wait in the same memory.
-
-        The engine keeps the first gradient that is sent to a place as it is, until a second one is added to it.
-        """
-        for now in edited:
-            if now is None or not now.storage:
-                continue
-            self._edits.append((now.storage, step))
-            for other, sent in self._sent.items():
-                is_alone = other != place and len(sent) == 1
-                if is_alone and now.value is not None and sent[0][2].is_at_address_of(now):
-                    self._edited_parts[other] = step, now.value
-
     def _log_edited_part(self, place: NodeOutput, sent: list[SentGradient]) -> list[SentGradient]:
         """Record that the first gradient that was sent to a place was written to while it waited for the others."""
-        if place not in self._edited_parts or place in self._partly_observed:
+        edit = self.edits.take_part(place)
+        if edit is None or place in self._partly_observed:
             return sent
-        cause, value = self._edited_parts.pop(place)
+        cause, value = edit
         node, slot, first = sent[0]
         self._log("aliased", *place, before=first.value, after=value, cause=cause)
         return [(node, slot, replace(first, value=value)), *sent[1:]]
@@ -127,10 +112,10 @@ class GradientFlow:
 
         The two have the same value number unless the gradient has changed.
         """
-        if not self.checks_each_gradient and not self._edits and before.is_of(gradient):
+        if not self.checks_each_gradient and not self.edits and before.is_of(gradient):
             return before, before.value  # clearly the same, and nobody has written to it
         now = fingerprint_of(gradient)
-        is_edited = any(storage == now.storage for storage, _ in self._edits)
+        is_edited = self.edits.find_cause(now.storage) is not None
         seems_unchanged = now.is_unwritten_since(before) and not is_edited
         if seems_unchanged and not (self.checks_each_gradient and gradient.numel() <= MAX_KEPT_NUMBERS):
             now.value = before.value
@@ -144,7 +129,7 @@ class GradientFlow:
 
     def _log_change(self, place: NodeOutput, expected: int | None, now: Fingerprint) -> None:
         """Record that a gradient has changed since it was last seen, and the in-place edit that caused it if known."""
-        cause = next((step for storage, step in reversed(self._edits) if storage == now.storage), None)
+        cause = self.edits.find_cause(now.storage)
         kind: StepKind = "aliased" if cause is not None else "unknown_hook"
         self._log(kind, *place, before=expected, after=now.value, cause=cause)
 

@@ -77,7 +77,7 @@ class PassObserver(GradientFlow):
         step = self._log_hook(dict_observer, entry, iteration, hook, change, outputs)
         edited = (now if change.effect == "edited" else []) + (outputs if output_effect == "edited" else [])
         place = None if dict_observer.output is None else dict_observer.place
-        self.note_edits(place, edited, step)
+        self.edits.note(place, edited, step, self._sent)
         return now + outputs
 
     def _judge_multi_grad(self, hook: Hook, inputs: MultiGradInputs, change: Change) -> Change:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from hookviz.analysis.findings.finding import Certainty, Finding
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
-from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS, Explanation
+from hookviz.analysis.findings.hooks.explanation import Explanation
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline

@@ -1,17 +1,11 @@
 """The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.cutting_code import (
-    CuttingCode,
-    find_cutting_code,
-    find_cutting_code_around,
-)
+from hookviz.analysis.findings.parameters.call_code import CallCode, FileCode, describe_code
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import describe_place
 from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
 
@@ -40,10 +34,6 @@ CUTS = frozenset({"op", "hook", "between", "inside", "within", "after", "none_re
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
 
 
-FileCode = tuple[str | None, CuttingCode]
-"""A file, and a piece of code in it that can cut."""
-
-
 class Place(NamedTuple):
     """Where the graph is cut."""
 
@@ -62,7 +52,7 @@ class PlaceFinder:
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._lines = {row.call: row for row in trace.lines if row.call is not None}
+        self._code = CallCode(trace)
         self._begin: dict[int, int] = {}
         self._end: dict[int, int] = {}
         """Call → the step at which it begins, and at which its forward has returned."""
@@ -146,11 +136,11 @@ class PlaceFinder:
         around = takewhile(lambda outer: self.trace.calls[outer].mode == mode, iter_enclosing_calls(self.trace, call))
         outermost = list(around)[-1]
         sentence = _(_MODES[mode]).format(on=self._name(outermost))
-        line, step = self._lines.get(outermost), self._begin.get(outermost)
+        line, step = self._code.lines.get(outermost), self._begin.get(outermost)
         if line is None:
             return Place(mode, sentence, step)
-        text = join_sentences([sentence, *self._called_at(outermost)])
-        return Place(mode, text, step, self.trace.sources[line.source].file, line.line)
+        text = join_sentences([sentence, *self._code.called_at(outermost)])
+        return Place(mode, text, step, self._code.file_of(line), line.line)
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
@@ -172,15 +162,15 @@ class PlaceFinder:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
             name = self.trace.call if is_same else self._name
             names |= {"on": name(last), "user": name(user)}
-            return self._with_code("between", names, last, self._end.get(last), self._lines.get(user))
+            return self._with_code("between", names, last, self._code.lines.get(user))
         taker = self._call_with_the_same_numbers(last)
         if taker is not None and self.trace.calls[taker].takes_grad and taker in self._used:
             return self._inside_of(taker, {**names, "user": self._name(taker)})
         outer = self.trace.calls[last].parent
         if outer is None:
-            return self._with_code("after", names, last, self._end.get(last), self._pass_line)
+            return self._with_code("after", names, last, self._code.pass_line)
         names["outer"] = self._name(outer)
-        return self._with_code("within", names, last, self._end.get(last), None)
+        return self._with_code("within", names, last, None)
 
     def _inside_of(self, call: int, names: dict[str, str]) -> Place:
         """The place in the forward of a call that was given a graph, and of which the pass used something else."""
@@ -188,13 +178,7 @@ class PlaceFinder:
             "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
             "input is not used for {root}."
         ).format(**names)
-        step = self._begin.get(call)
-        line = next((self._lines[inner] for inner in self._lines if self.trace.calls[inner].parent == call), None)
-        if line is None:
-            return Place("within", sentence, step)
-        source = self.trace.sources[line.source]
-        code = find_cutting_code_around(source.text, source.line, line.line)
-        return self._make_place("within", sentence, step, [(source.file, one) for one in code])
+        return _make_place("within", sentence, self._begin.get(call), self._code.list_inside(call))
 
     def _find_replacing_hook(self, call: int) -> int | None:
         """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
@@ -255,63 +239,19 @@ class PlaceFinder:
         rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
         return [row for row in rows if row[3] is not None or row[4] is not None]
 
-    # -- lines of code
-
-    def _called_at(self, call: int) -> list[str]:
-        line = self._lines.get(call)
-        name = self._name(call)
-        return (
-            []
-            if line is None
-            else [_("{on} was called at {where}.").format(on=name, where=self._where(line.source, line.line))]
-        )
-
-    def _with_code(self, key: str, names: dict[str, str], call: int, step: int | None, until: LineRow | None) -> Place:
+    def _with_code(self, key: str, names: dict[str, str], call: int, until: LineRow | None) -> Place:
         """Make a place after a call, with the code that can cut there."""
-        start = self._lines.get(call)
-        sentence = _(_CUTS[key]).format(**names)
+        sentence, step, start = _(_CUTS[key]).format(**names), self._end.get(call), self._code.lines.get(call)
         if start is None or (key == "between" and until is not None and until.source != start.source):
             return Place(key, sentence, step)
-        source = self.trace.sources[start.source]
-        end = until.line if until is not None and until.source == start.source else None
-        found = find_cutting_code(source.text, source.line, start.line, end)
-        code = [(source.file, one) for one in found if not one.text.startswith(f"{names['root']}.")]
-        return self._make_place(key, sentence, step, [*code, *self._list_hook_code(call)], self._called_at(call))
-
-    def _make_place(
-        self, key: str, sentence: str, step: int | None, code: list[FileCode], otherwise: Iterable[str] = ()
-    ) -> Place:
-        """Make a place with the code that can cut there; without any, with other sentences."""
-        text = join_sentences([sentence, *([_hint(code)] if code else otherwise)])
-        file, line = (code[0][0], code[0][1].line) if len(code) == 1 else (None, None)
-        return Place(key, text, step, file, line)
-
-    def _list_hook_code(self, call: int) -> list[FileCode]:
-        """List the code that can cut in forward hooks of the outermost module around a call, and of modules in it."""
-        outermost = list(iter_enclosing_calls(self.trace, call))[-1]
-        rows = [self.trace.rows[step] for step in self.trace.lookup.steps_of_kinds("forward_hook")]
-        near = [row for row in rows if outermost in iter_enclosing_calls(self.trace, row.call)]
-        found: dict[FileCode, None] = {}
-        for index in dict.fromkeys(row.hook for row in near if row.hook is not None):
-            hook = self.trace.hook_rows[index]
-            for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None):
-                found.setdefault((hook.file, one))
-        return list(found)
-
-    @cached_property
-    def _pass_line(self) -> LineRow | None:
-        """The line at which the last pass began, if it is known."""
-        return next((row for row in reversed(self.trace.lines) if row.pass_id is not None), None)
-
-    def _where(self, source: int, line: int) -> str:
-        return _("{file}, line {line}").format(file=self.trace.sources[source].file or "", line=line)
+        code = self._code.list_after(call, until, names["root"])
+        return _make_place(key, sentence, step, code, self._code.called_at(call))
 
 
-def _hint(code: list[FileCode]) -> str:
-    file, first = code[0]
-    names = {"where": describe_place(file, first.line), "code": first.text, "count": len(code)}
-    return (
-        _("The only code there that can cut the graph: {code} ({where}).")
-        if len(code) == 1
-        else _("{count} pieces of code there can cut the graph; the first: {code} ({where}).")
-    ).format(**names)
+def _make_place(
+    key: str, sentence: str, step: int | None, code: list[FileCode], otherwise: Iterable[str] = ()
+) -> Place:
+    """Make a place with the code that can cut there; without any, with other sentences."""
+    text = join_sentences([sentence, *([describe_code(code)] if code else otherwise)])
+    file, line = (code[0][0], code[0][1].line) if len(code) == 1 else (None, None)
+    return Place(key, text, step, file, line)

@@ -28,7 +28,7 @@ def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
     finder = PlaceFinder(facts.trace) if groups else None
     for (optimizer, first), numbers in groups.items():
         assert finder is not None
-        yield _describe(facts, finder, optimizer, first, numbers)
+        yield _make_stopped(facts, finder, optimizer, first, numbers)
 
 
 def _find_first_without(facts: TrainingFacts, number: int, optimizer: int) -> int | None:
@@ -46,7 +46,7 @@ def _find_first_without(facts: TrainingFacts, number: int, optimizer: int) -> in
     return steps[with_gradient[-1] + 1] if missed >= max(FEWEST, *gaps, 0) else None
 
 
-def _describe(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, first: int, numbers: list[int]) -> Finding:
+def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, first: int, numbers: list[int]) -> Finding:
     names = tuple(facts.parameters[number].names[0] for number in numbers)
     steps = [row.step for row in facts.updates[optimizer]]
     sentence = _(
