@@ -329,3 +329,15 @@ def test_detach_for_one_loss_is_not_blamed_for_another() -> None:
         judge(generator(torch.ones(2))).sum().backward()
     [finding] = trace.findings
     assert finding.kind == "not_in_graph" and "detach" not in finding.cause
+
+
+def test_exception_of_the_program_may_follow_from_a_silent_hook() -> None:
+    layer = nn.Linear(2, 2).requires_grad_(False)
+    seen: dict[str, torch.Tensor] = {}
+    with suppress(KeyError), hv.record(layer) as trace:
+        layer.register_full_backward_hook(lambda module, _, grad_output: seen.update(gradient=grad_output[0]))
+        (layer(torch.ones(2)) * torch.ones(2, requires_grad=True)).sum().backward()
+        seen["gradient"]
+    first, second = trace.findings
+    assert (first.kind, second.kind) == ("exception", "frozen")
+    assert first.advice == "It may follow from what is found below: look there first."

@@ -173,3 +173,14 @@ def test_evaluation_after_the_last_pass_hides_no_cut() -> None:
         with torch.no_grad():
             head(encoder(torch.ones(2)))
     assert {row.place for row in missing_gradients(trace)} == {"between"}
+
+
+def test_call_without_a_graph_is_named_beside_one_whose_output_is_not_used() -> None:
+    actor, critic = two_layers()
+    with hv.record(actor, critic) as trace:
+        with torch.no_grad():
+            chosen = actor(torch.ones(2))
+        actor(torch.ones(2))
+        (critic(torch.ones(2)) * chosen).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "after" and "actor ran in torch.no_grad(): PyTorch recorded no graph." in row.sentence

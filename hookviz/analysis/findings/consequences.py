@@ -25,6 +25,9 @@ _ROLES = {NONE_RETURNED: "backward", "hook": "hook"}
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
+_OWN_NAMES = ("on", "step", "caller", "module")
+"""The arguments of a sentence that differ from owner to owner, though the cause is the same."""
+
 Held = dict[str, tuple[str, ...]]
 """Parameter → the optimizers that hold it."""
 
@@ -69,7 +72,7 @@ def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
     groups: dict[object, list[SilentHook]] = {}
     for hook in hooks:
         source, cause = hook.hook.source_, hook.cause
-        arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in ("on", "step")))
+        arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in _OWN_NAMES))
         key = hook.hook.kind, source, cause.key, arguments, cause.place, hook.severity
         groups.setdefault(key, []).append(hook)
     return list(groups.values())
@@ -202,6 +205,7 @@ def _put_together(findings: list[Finding]) -> list[Finding]:
     """Tell findings that follow from another one there."""
     has_ended = any(finding.kind == "exception" and finding.severity == "error" for finding in findings)
     findings = [finding for finding in findings if not (has_ended and finding.kind in _UNFINISHED)]
+    findings = _weaken_exceptions(findings)
     dropped: set[int] = set()
     merged = {id(finding): finding for finding in findings}
     for finding in findings:
@@ -211,6 +215,16 @@ def _put_together(findings: list[Finding]) -> list[Finding]:
             merged[id(origin)] = _add_consequence(merged[id(origin)], merged[id(finding)])
             dropped.add(id(finding))
     return [merged[id(finding)] for finding in findings if id(finding) not in dropped]
+
+
+def _weaken_exceptions(findings: list[Finding]) -> list[Finding]:
+    """Say of an exception of the program itself that it may follow from the other findings."""
+    is_bad = any(finding.is_bad and finding.kind not in ("exception", "raised") for finding in findings)
+    advice = _("It may follow from what is found below: look there first.")
+    return [
+        replace(finding, advice=advice) if is_bad and finding.about == "program" and not finding.cause else finding
+        for finding in findings
+    ]
 
 
 def _explains(origin: Finding, finding: Finding) -> bool:

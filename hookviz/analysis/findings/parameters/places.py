@@ -112,7 +112,11 @@ class PlaceFinder:
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
             return self._without_graph(calls[-1])
-        return self._after(with_graph[-1], names)
+        place = self._after(with_graph[-1], names)
+        others = [call for call in calls if call not in with_graph]
+        if place.key not in ("within", "after") or place.line is not None or not others:
+            return place
+        return place._replace(sentence=join_sentences([place.sentence, self._without_graph(others[-1]).sentence]))
 
     def find_before(self, step: int) -> Place | None:
         """Return where the graph of what the last call before a step returned is cut; None if nothing was called."""
