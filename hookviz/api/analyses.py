@@ -31,7 +31,7 @@ class TraceAnalyses(TableHolder):
         >>> with hookviz.record(layer) as trace:
         ...     layer.forward(torch.ones(1)).backward()
         >>> [(finding.severity, finding.kind, finding.advice) for finding in trace.findings.hooks]
-        [('warning', 'bypassed', 'Call the module itself, without .forward.')]
+        [('warning', 'bypassed', 'Call the module itself.')]
 
         >>> import torch, hookviz
         >>> net = torch.nn.Linear(1, 1)

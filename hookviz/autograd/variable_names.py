@@ -131,6 +131,19 @@ def variable_name(value: object, frame: FrameType) -> str | None:
     return found
 
 
+def expression_for(value: object, frame: FrameType) -> str | None:
+    """Find the variable that holds ``value``, or else the attribute of an object in a variable: ``self.optimizer``."""
+    name = variable_name(value, frame)
+    if name is not None:
+        return name
+    for owner_name, owner in copy_locals(frame).items():
+        attributes = {} if issubclass(type(owner), _CONTAINERS) else _own_attributes(owner)
+        found = _find_name(attributes, value) if len(attributes) <= MAX_ATTRIBUTES else None
+        if found is not None:
+            return f"{owner_name}.{found}"
+    return None
+
+
 class Holder(NamedTuple):
     """A model that a variable holds, and the expression that reaches it."""
 

@@ -204,6 +204,16 @@ def exception_ends_the_program_before_the_model_is_called() -> hv.Trace:
     return trace
 
 
+def optimizer_is_not_the_one_that_steps() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    first, second = (torch.optim.SGD(layer.parameters(), lr=0.1) for _ in range(2))
+    first.register_step_pre_hook(lost)
+    with hv.record(layer) as trace:
+        layer(torch.ones(2)).sum().backward()
+        second.step()
+    return trace
+
+
 class Log:
     """Has a hook that keeps what it sees."""
 
@@ -240,7 +250,8 @@ def forward_ran_before_the_recording_and_the_hook() -> hv.Trace:
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
     "not_called.other": copy_runs_the_layers_of_the_original,
     "copied.object": copy_of_the_model_runs_with_a_copy_of_the_log,
-    "no_step.other": optimizer_is_made_anew_after_the_hook,
+    "no_step.other": optimizer_is_not_the_one_that_steps,
+    "no_step.again": optimizer_is_made_anew_after_the_hook,
     "raised.end": exception_ends_the_program_before_the_model_is_called,
     "after_graph": forward_ran_before_the_recording_and_the_hook,
     "scripted": traced_model_runs,

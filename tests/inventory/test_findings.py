@@ -1,5 +1,6 @@
 """Kinds of findings that the sick trainings of the proofs do not have."""
 
+import copy
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
@@ -70,7 +71,7 @@ def test_edit_in_place_that_changes_another_gradient_is_a_finding() -> None:
     assert (finding.kind, finding.severity, finding.step) == ("edited_in_place", "warning", 3)
     assert finding.line == edit.__code__.co_firstlineno and finding.line_role == "hook"
     assert finding.sentence == "edit on d edits the gradient in place, and this changes the gradient of c, too."
-    assert "that of c changed from 1 to 100 (step 6)" in finding.cause
+    assert "the gradient of c changed from 1 to 100 (step 6)" in finding.cause
 
 
 def test_hooks_that_pile_up_are_a_finding() -> None:
@@ -318,6 +319,44 @@ def test_hooks_of_two_functions_with_one_cause_are_one_finding() -> None:
     assert (finding.kind, len(finding.hooks)) == ("bypassed", 2)
     assert finding.cause.startswith("layer was never called. Your code uses layer.weight")
     assert "For the same reason λ None on layer" in finding.cause
+
+
+def test_hook_that_came_along_with_a_copy_is_a_remark() -> None:
+    teacher = nn.Sequential(nn.Linear(2, 2))
+    with hv.record() as trace:
+        teacher[0].register_forward_hook(watch)
+        student = copy.deepcopy(teacher)
+        (teacher(torch.ones(2)) - student(torch.ones(2))).sum().backward()
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity, finding.line_role) == ("copied", "remark", "registered")
+    assert "fires on two modules: teacher.0 and student.0" in finding.sentence
+
+
+class Training:
+    """Makes its optimizer anew, with its hook."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        self.layer = layer
+        self.start(0.1)
+
+    def start(self, rate: float) -> None:
+        self.optimizer = torch.optim.SGD(self.layer.parameters(), lr=rate)
+        self.optimizer.register_step_post_hook(watch)
+
+    def step(self) -> None:
+        self.layer(torch.ones(2)).sum().backward()
+        self.optimizer.step()
+
+
+def test_hook_of_an_optimizer_that_was_made_anew_with_it_is_a_remark() -> None:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        training = Training(layer)
+        training.start(0.2)
+        training.step()
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity) == ("no_step", "remark")
+    assert "self.optimizer was another SGD when it did" in finding.cause
 
 
 def test_detach_for_one_loss_is_not_blamed_for_another() -> None:

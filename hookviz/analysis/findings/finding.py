@@ -57,6 +57,7 @@ _KIND_NAMES = {
     "exception": N_("exception"),
     "edited_in_place": N_("edited in place"),
     "repeated": N_("hook registered again"),
+    "copied": N_("copied hook"),
     "legacy": N_("legacy hook"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
@@ -157,13 +158,15 @@ _ABOUT: tuple[tuple[tuple[str, ...], About], ...] = (
 )
 
 
+NAMED_HOOK_KINDS = ("exception", "edited_in_place", "repeated", "copied", "legacy")
+"""The kinds of findings about hooks that are not causes for which one did not fire."""
 SURPRISES = ("early", "again", "undefined")
 """The kinds of findings about hooks that fired in a way that one may not expect."""
 
 
 def name_of_finding(finding: Finding) -> str:
     """Name the kind of a finding, such as "shared parameter"."""
-    if finding.about == "hook" and finding.kind not in ("exception", "edited_in_place", "repeated", "legacy"):
+    if finding.about == "hook" and finding.kind not in NAMED_HOOK_KINDS:
         return _("surprising hook") if finding.kind in SURPRISES else _("hook did not fire")
     return name_of_kind(finding.kind)
 

@@ -5,7 +5,8 @@ from math import inf
 
 from hookviz.analysis.findings.consequences import list_silence
 from hookviz.analysis.findings.exceptions import list_exceptions
-from hookviz.analysis.findings.finding import Finding, Findings, rank_severity
+from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Findings, rank_severity
+from hookviz.analysis.findings.hooks.copied_hooks import list_copied_hooks
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
 from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
@@ -23,6 +24,7 @@ _LISTS = (
     list_troubles,
     list_edits_in_place,
     list_repeated_hooks,
+    list_copied_hooks,
     list_legacy_hooks,
     list_hygiene,
     list_patterns,
@@ -43,7 +45,7 @@ def find_findings(trace: TraceData) -> Findings:
 
 def _rank(finding: Finding) -> tuple[int, bool, bool, int]:
     step = -1 if finding.step is None else finding.step
-    is_late = finding.about == "hook" and finding.kind not in ("exception", "edited_in_place", "repeated", "legacy")
+    is_late = finding.about == "hook" and finding.kind not in NAMED_HOOK_KINDS
     return rank_severity(finding.severity), finding.kind != "exception", is_late, step
 
 
@@ -75,8 +77,8 @@ def describe_no_findings(trace: TraceData) -> str:
     hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired if index is not None}
     looked = _(
         "Nothing was found. Looked at: the gradients of each pass ({passes}) for NaN, Inf, zeros, vanishing and "
-        "exploding; whether each hook ({hooks}) fired and each parameter got a gradient, at least once; each optimizer "
-        "step ({steps})."
+        "exploding; whether each hook ({hooks}) fired and each parameter that requires grad got a gradient, at least "
+        "once; each optimizer step ({steps})."
     ).format(passes=f"{len(trace.roots):,}", hooks=f"{len(hooks):,}", steps=f"{len(trace.updates):,}")
     missed = _list_unexamined(trace)
     unlooked = [_("Not looked at: {parts}.").format(parts=join_list(missed))] if missed else []

@@ -130,7 +130,7 @@ class OptimizerTracker:
         reference, number = self._numbers.get(id(optimizer), (None, 0))
         if reference is None or reference() is not optimizer:
             kind, number = type(optimizer).__name__, len(self.trace.optimizers)
-            name = variable_names.variable_name(optimizer, variable_names.caller_frame()) or kind
+            name = variable_names.expression_for(optimizer, variable_names.caller_frame()) or kind
             self.trace.optimizers.append(ModuleRow(name, kind))
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number

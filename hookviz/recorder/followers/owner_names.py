@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd import module_tree
-from hookviz.autograd.variable_names import Holder, caller_frame, list_models, user_frames, variable_name
+from hookviz.autograd.variable_names import Holder, caller_frame, expression_for, list_models, user_frames
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 
 Module = torch.nn.Module
@@ -47,7 +47,7 @@ class OwnerNames:
         return bool(self._known_parameter(parameter))
 
     def _find_variable(self, owner: Any) -> str:
-        return variable_name(owner, caller_frame()) or ""
+        return expression_for(owner, caller_frame()) or ""
 
     def _name_module(self, module: Module) -> str:
         known = self.modules.known_name(module) or self._known_name(module)

@@ -391,7 +391,8 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = trace.updates[0].step
     other = trace.optimizers[trace.rows[step].optimizer or 0]
     names = {"class": hook.owner, "other": other.name, "kind": other.kind, "step": f"{step + 1:,}"}
-    return Cause("no_step.other", {"on": hook.on, **names}, step)
+    key = "no_step.again" if other.name == hook.on else "no_step.other"
+    return Cause(key, {"on": hook.on, **names}, step)
 
 
 def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

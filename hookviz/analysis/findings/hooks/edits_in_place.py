@@ -1,10 +1,11 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.parameters.missing_gradients import join_names
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.source_code import Source
-from hookviz.trace import StepRow, TraceData
+from hookviz.trace import Hook, StepRow, TraceData
 from hookviz.trace.sentences import format_values
 
 MAX_NAMED = 4
@@ -31,14 +32,18 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     assert edit.hook is not None
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     names = {"hook": edit.hook.label, "on": describe_node(trace, edit.row.node, edit.row.output)}
+    hooks = _list_hooks(trace, steps)
     advice = _("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
     sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
         **names, others=join_list(_list_names(trace, steps))
     )
+    more = _("The same holds for {hook} on {others}.").format(
+        hook=edit.hook.label, others=join_names(tuple(hook.on for hook in hooks[1:]))
+    )
     return Finding(
         first.cause,
         "edited_in_place",
-        sentence,
+        join_sentences([sentence, *([more] if hooks[1:] else [])]),
         "warning",
         passes,
         describe_passes(passes, trace),
@@ -47,13 +52,22 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
         line_role="hook",
         cause=join_sentences([_describe_change(trace, steps[0]), *_tell_registration(trace, edit.row)]),
         advice=advice.format(**names),
-        hooks=(edit.hook,),
+        hooks=hooks,
     )
 
 
-def _list_names(trace: TraceData, steps: list[int]) -> list[str]:
+def _list_hooks(trace: TraceData, steps: list[int]) -> tuple[Hook, ...]:
+    """List the hooks whose edits these steps show in the first pass: a function may be on several tensors."""
     first = trace.rows[steps[0]].pass_id
-    rows = [trace.rows[step] for step in steps if trace.rows[step].pass_id == first]
+    causes = (trace.rows[step].cause for step in steps if trace.rows[step].pass_id == first)
+    numbers = dict.fromkeys(trace.rows[cause].hook for cause in causes if cause is not None)
+    return tuple(trace.hook(number) for number in numbers if number is not None)
+
+
+def _list_names(trace: TraceData, steps: list[int]) -> list[str]:
+    """Name the gradients that the first edit changed."""
+    cause = trace.rows[steps[0]].cause
+    rows = [trace.rows[step] for step in steps if trace.rows[step].cause == cause]
     names = list(dict.fromkeys(describe_node(trace, row.node, row.output) for row in rows))
     more = len(names) - MAX_NAMED
     return names if more <= 0 else [*names[:MAX_NAMED], _("{count} more").format(count=f"{more:,}")]
@@ -67,7 +81,7 @@ def _tell_registration(trace: TraceData, row: StepRow) -> list[str]:
 def _describe_change(trace: TraceData, number: int) -> str:
     """Say from what to what a gradient changed, and why."""
     step = trace.steps[number]
-    text = _("Both gradients are kept in the same memory: that of {on} changed from {before} to {after} (step {step}).")
+    text = _("They are kept in the same memory: the gradient of {on} changed from {before} to {after} (step {step}).")
     before, after = format_values(step.before), format_values(step.after)
     return text.format(
         on=describe_node(trace, step.row.node, step.row.output), before=before, after=after, step=f"{number + 1:,}"

@@ -276,6 +276,12 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Register the hook on the optimizer whose step() is called."),
         is_unrelated=True,
     ),
+    "no_step.again": Explanation(
+        "no_step",
+        N_("The {class} that {hook} is on took no step: {on} was another {kind} when it did (step {step})."),
+        N_("Register the hook after the optimizer was made for the last time."),
+        is_unrelated=True,
+    ),
     "scaler": Explanation(
         "no_step",
         N_("The GradScaler skipped every step of {on}, because gradients contained Inf or NaN (step {step})."),

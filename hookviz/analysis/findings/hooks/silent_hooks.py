@@ -14,7 +14,7 @@ from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
 from hookviz.analysis.findings.parameters.missing_gradients import follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source, split_place
-from hookviz.trace import Hook, HookRow, TraceData, UnfiredRow
+from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
 
 _FOLLOW_OPS = N_("To see the line where the graph is cut, record with record(cuts=True), or run with --cuts.")
 _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
@@ -39,6 +39,8 @@ class SilentHook:
     registered_at: str | None = None
     index: int | None = None
     """The index of its row in the trace; None if it fired."""
+    fires_elsewhere: bool = False
+    """Whether its function fired as a hook of the same kind on another owner."""
     follows_ops: bool = False
     """Whether the recording followed each op, to find those that cut."""
 
@@ -59,9 +61,14 @@ class SilentHook:
     def severity(self) -> str:
         """A warning if it is yours, its cause is proven, and nothing shows that it is intended; else a remark.
 
-        To remove an older hook before the model runs is a usual way to switch it off.
+        To remove an older hook before the model runs is a usual way to switch it off; and a function that fires on what
+        took the place of an owner was registered there, too.
         """
-        is_intended = self.explanation.is_intended or (self.explanation.kind == "removed" and self.is_older)
+        is_left_behind = self.fires_elsewhere and (
+            self.explanation.is_unrelated or self.explanation.kind == "substituted"
+        )
+        is_switched_off = self.explanation.kind == "removed" and self.is_older
+        is_intended = self.explanation.is_intended or is_switched_off or is_left_behind
         is_harm = not self.fired and self.cause.is_proven and not is_intended and not self.is_from_library
         return "warning" if is_harm else "remark"
 
@@ -148,14 +155,21 @@ def list_silent_hooks(trace: TraceData) -> list[SilentHook]:
 
 def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
     timeline = Timeline(trace)
+    fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
+    firing = {_identify(trace.hook_rows[index]) for index in fired if index is not None}
     for index, row in enumerate(trace.unfired_rows):
         if row.name in timeline.unobserved_hooks:  # one with this name ran unobserved: it may have been this one
             continue
         hook, cause = _make_hook(row, row.on), find_cause(row, timeline)
         is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
         is_older = row.since is None
-        more = row.library, row.registered_at, index, follows_ops(trace)
+        more = row.library, row.registered_at, index, _identify(row) in firing, follows_ops(trace)
         yield SilentHook(hook, row.key, cause, 0, is_older, is_idle, *more)
+
+
+def _identify(row: UnfiredRow | HookRow) -> tuple[str, str, str | None, int | None]:
+    """Return what equal hooks of several owners share: their kind and their function."""
+    return row.kind, row.name, row.file, row.line
 
 
 def _make_hook(row: UnfiredRow | HookRow, on: str) -> Hook:

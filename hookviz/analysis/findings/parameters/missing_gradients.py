@@ -54,6 +54,8 @@ class MissingGradient:
         if self.place in (*_LIKELY_PLACES, "unused"):
             advice = _NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS if self.line is None else _PROVE_LINE
             return _(advice)
+        if self.place == "no_grad" and ".sample(" in self.sentence:
+            return _("The sample() of a distribution enters no_grad() itself: use rsample().")
         return _(_ADVICE[self.place]) if self.place in _ADVICE else ""
 
 
@@ -64,10 +66,7 @@ _NO_CUT_SEEN = N_("No op that cuts was seen on the way: look whether the output 
 _ADVICE = {
     "hook": N_("Return None from the hook, or an output that keeps its graph."),
     "checkpoint": N_("Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad."),
-    "no_grad": N_(
-        "If they should be trained, compute this outside of no_grad(). A function that enters it by itself, such as "
-        "the sample() of a distribution, has another one for this: rsample()."
-    ),
+    "no_grad": N_("If they should be trained, compute this outside of no_grad()."),
     "inference": N_("If they should be trained, call the module outside of inference_mode()."),
     "frozen": N_("If they should be trained, unfreeze them before the module is called."),
 }
@@ -99,8 +98,9 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
     for rows in by_path.values():
         first = rows[0]
         place = finder.find(first.owner, first.module, first.frozen)
-        cut = place_of_cuts(trace, first.cuts) if first.cuts else place
-        place = place if place.key == cut.key else cut  # a call without a graph says more than the ops in it
+        if first.cuts:
+            cut = place_of_cuts(trace, first.cuts)
+            place = finder.find_without_graph(first.module, cut.key) or cut
         cause = place if place.line is None else (place.file, place.line)
         by_cause.setdefault(cause, []).extend(row.name for row in rows)
         places[cause] = max(place, places.get(cause, place), key=_get_step)

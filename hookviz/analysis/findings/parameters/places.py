@@ -134,6 +134,12 @@ class PlaceFinder:
         with_grad = [call for call in inside if self.trace.calls[call].gives_grad]
         return self._after(with_grad[-1] if with_grad else last, names)
 
+    def find_without_graph(self, module: int | None, mode: str) -> Place | None:
+        """Return the place of the last call of a module in a mode without a graph; None if there was none."""
+        calls = self.trace.calls
+        found = [index for index, call in enumerate(calls) if call.module == module and call.mode == mode != "grad"]
+        return self._without_graph(found[-1]) if found else None
+
     def _without_graph(self, call: int) -> Place:
         """The place of a call that recorded no graph: where the outermost call around it in the same mode was made."""
         mode = self.trace.calls[call].mode

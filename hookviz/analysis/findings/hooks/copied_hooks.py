@@ -1,0 +1,44 @@
+"""Find hooks that fire on two modules because one of these is a copy of the other."""
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.support.messages import _
+from hookviz.support.source_code import split_place
+from hookviz.trace import MODULE_HOOK_KINDS, TraceData
+
+
+def list_copied_hooks(trace: TraceData) -> list[Finding]:
+    """List the hooks that were registered once and fired on several modules; those of one function together.
+
+    Torch numbers hooks as they are registered, and ``copy.deepcopy`` of a module copies the number with the hook.
+    """
+    steps: dict[tuple[str, int | str], dict[int, int]] = {}
+    for step in trace.lookup.steps_of_kinds(*MODULE_HOOK_KINDS):
+        index = trace.rows[step].hook
+        row = None if index is None else trace.hook_rows[index]
+        if index is not None and row is not None and row.module is not None and "global" not in row.flags:
+            steps.setdefault((row.kind, row.key), {}).setdefault(index, step)
+    found: dict[object, Finding] = {}
+    for firings in steps.values():
+        if len({trace.hook_rows[index].module for index in firings}) > 1:
+            finding = _make_copied(trace, firings)
+            found.setdefault((finding.hooks[0].label, finding.file, finding.line), finding)
+    return list(found.values())
+
+
+def _make_copied(trace: TraceData, firings: dict[int, int]) -> Finding:
+    first, second = list(firings)[:2]
+    hook, other, row = trace.hook(first), trace.hook(second), trace.hook_rows[first]
+    file, line = split_place(row.registered_at)
+    names = {"hook": hook.label, "on": hook.on, "other": other.on}
+    return Finding(
+        firings[second],
+        "copied",
+        _("{hook} was registered once and fires on two modules: {on} and {other}.").format(**names),
+        "remark",
+        file=hook.file if line is None else file,
+        line=hook.line if line is None else line,
+        line_role="hook" if line is None else "registered",
+        cause=_("One of them is a copy of the other (copy.deepcopy), made after the hook was registered."),
+        advice=_("Make the copy before you register the hook, or remove the hook from the copy."),
+        hooks=(hook, other),
+    )
