@@ -356,7 +356,7 @@ def test_hook_of_an_optimizer_that_was_made_anew_with_it_is_a_remark() -> None:
         training.step()
     [finding] = trace.findings
     assert (finding.kind, finding.severity) == ("no_step", "remark")
-    assert "self.optimizer was another SGD when it did" in finding.cause
+    assert "self.optimizer was made anew, and the new SGD stepped" in finding.cause
 
 
 def test_detach_for_one_loss_is_not_blamed_for_another() -> None:
@@ -380,3 +380,12 @@ def test_exception_of_the_program_may_follow_from_a_silent_hook() -> None:
     first, second = trace.findings
     assert (first.kind, second.kind) == ("exception", "frozen")
     assert first.advice == "It may follow from what is found below: look there first."
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+def test_hook_that_stumbles_over_none_is_told_why_it_got_none() -> None:
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lambda _module, grad_input, _output: print(grad_input[0].norm()))
+    with suppress(AttributeError), hv.record(layer) as trace:
+        layer(torch.ones(1, 2)).sum().backward()
+    assert trace.findings[0].cause.startswith("No input of layer requires grad: PyTorch calls λ")

@@ -184,3 +184,43 @@ def test_call_without_a_graph_is_named_beside_one_whose_output_is_not_used() -> 
         (critic(torch.ones(2)) * chosen).sum().backward()
     [row] = missing_gradients(trace)
     assert row.place == "after" and "actor ran in torch.no_grad(): PyTorch recorded no graph." in row.sentence
+
+
+class Pool:
+    """Gives numbers back without their graph."""
+
+    def query(self, x: torch.Tensor) -> torch.Tensor:
+        return x.detach().clone()
+
+
+def test_detach_for_another_call_is_not_blamed_and_an_unknown_call_makes_a_line_likely() -> None:
+    generator, judge, pool = nn.Linear(2, 2), nn.Linear(2, 1), Pool()
+    with hv.record(generator, judge) as trace:
+        fake = pool.query(generator(torch.ones(2)))
+        judge(fake.detach()).sum().backward()
+        judge(fake).sum().backward()
+    [row] = missing_gradients(trace)
+    assert (row.place, row.advice[:26]) == ("between", "To see the line that cuts,") and "detach" not in row.sentence
+    with hv.record(generator, judge) as trace:
+        fake = pool.query(generator(torch.ones(2)).detach())
+        judge(fake).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.line is not None and not row.is_proven
+
+
+def test_sample_of_a_distribution_is_where_the_graph_is_cut() -> None:
+    class Policy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mean = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.distributions.Normal(self.mean(x), 1.0).sample()
+
+    policy, critic = Policy(), nn.Linear(2, 1)
+    with hv.record(policy, critic) as trace:
+        with torch.no_grad():
+            policy(torch.ones(2))
+        critic(policy(torch.ones(2))).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.line == inspect.getsourcelines(Policy.forward)[1] + 1 and "rsample()" in row.advice

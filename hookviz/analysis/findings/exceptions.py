@@ -44,7 +44,22 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
     )
     if _NO_GRAPH in (row.error or ""):
         return _explain_missing_graph(trace, finding)
+    if "NoneType" in (row.error or "") and hook is not None and hook.kind == "full_backward_hook":
+        return _explain_none(trace, finding)
     return _explain_wrapped_output(trace, finding) if _WRAPPED_OUTPUT in (row.error or "") else finding
+
+
+def _explain_none(trace: TraceData, finding: Finding) -> Finding:
+    """Say that a full backward hook gets None for an input that does not require grad."""
+    index = trace.rows[finding.step or 0].hook
+    module = None if index is None else trace.hook_rows[index].module
+    calls = [call for call in trace.calls if call.module == module]
+    if not calls or any(call.takes_grad for call in calls):
+        return finding
+    cause = _("No input of {on} requires grad: PyTorch calls {hook} with grad_input=(None,).")
+    names = {"on": finding.hooks[0].on, "hook": finding.hooks[0].label}
+    advice = _("Check for None in the hook, or use grad_output.")
+    return replace(finding, cause=cause.format(**names), advice=advice)
 
 
 def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:

@@ -278,7 +278,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "no_step.again": Explanation(
         "no_step",
-        N_("The {class} that {hook} is on took no step: {on} was another {kind} when it did (step {step})."),
+        N_("The {class} that {hook} is on took no step: {on} was made anew, and the new {kind} stepped (step {step})."),
         N_("Register the hook after the optimizer was made for the last time."),
         is_unrelated=True,
     ),

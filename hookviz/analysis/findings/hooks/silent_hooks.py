@@ -92,7 +92,8 @@ class SilentHook:
     def _rate_certainty(self) -> Certainty:
         if not self.cause.is_proven:
             return "open"
-        is_read = self.cause.place is not None and self.cause.place.key in (FORWARD, VARIABLE)
+        place = self.cause.place
+        is_read = place is not None and (place.is_likely or place.key in (FORWARD, VARIABLE))
         return "likely" if is_read else "proven"
 
     def _advise(self) -> str:

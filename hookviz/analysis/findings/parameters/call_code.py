@@ -1,11 +1,13 @@
 """The code of the program around the module calls of a trace: who made a call, and what can cut the graph there."""
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from hookviz.analysis.findings.parameters.cutting_code import (
     CuttingCode,
     find_cutting_code,
     find_cutting_code_around,
+    has_other_calls,
 )
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place
@@ -41,10 +43,11 @@ class CallCode:
         where = describe_place(self.file_of(line), line.line)
         return [_("{on} was called at {where}.").format(on=self.trace.plain_call(call), where=where)]
 
-    def list_after(self, call: int, until: LineRow | None, root: str) -> list[FileCode]:
+    def list_after(self, call: int, until: LineRow | None, root: str, others: Iterable[int] = ()) -> list[FileCode]:
         """List the code that can cut after a call, up to a line in the same function or to its end.
 
-        To read ``root``, the loss, as in ``loss.item()``, cuts nothing.
+        To read ``root``, the loss, as in ``loss.item()``, cuts nothing. ``others`` are other calls that got the same
+        numbers: what is cut in a line that makes one of them is cut for that call.
         """
         start = self.lines.get(call)
         if start is None:
@@ -52,8 +55,19 @@ class CallCode:
         source = self.trace.sources[start.source]
         end = until.line if until is not None and until.source == start.source else None
         found = find_cutting_code(source.text, source.line, start.line, end)
-        code = [(source.file, one) for one in found if not one.text.startswith(f"{root}.")]
+        lines = {self.lines[other].line for other in others if other in self.lines}
+        lines -= set() if until is None else {until.line}
+        code = [(source.file, one) for one in found if not one.text.startswith(f"{root}.") and one.line not in lines]
         return [*code, *self._list_in_hooks(call)]
+
+    def has_other_calls(self, call: int, until: LineRow | None) -> bool:
+        """Return whether the code after a call calls functions that were not followed."""
+        start = self.lines.get(call)
+        if start is None:
+            return True
+        source = self.trace.sources[start.source]
+        known = {name.rpartition(".")[2] for name in (row.name for row in self.trace.modules)}
+        return has_other_calls(source.text, source.line, start.line, None if until is None else until.line, known)
 
     def list_inside(self, call: int) -> list[FileCode]:
         """List the code that can cut in the forward of a call, of which a line is known if it calls a module."""

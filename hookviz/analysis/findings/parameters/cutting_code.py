@@ -1,7 +1,8 @@
 """Code that can cut a graph: detach, no_grad, conversions to numbers, ops without a gradient."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Container, Iterator
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -12,6 +13,17 @@ CUTTING_METHODS = frozenset({
 """Methods and functions whose result has no history, or none that leads back."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
+KNOWN_ROOTS = frozenset({"torch", "F", "nn", "functional", "math", "np", "numpy", "optim"})
+"""The names of libraries whose functions cut only if they are named here."""
+KNOWN_CALLS = frozenset({
+    "abs", "append", "backward", "bool", "chunk", "clamp", "clone", "contiguous", "dict", "dim", "double", "enumerate",
+    "eval", "exp", "expand", "extend", "flatten", "float", "format", "forward", "int", "isinstance", "items", "keys",
+    "len", "list", "log", "matmul", "max", "mean", "min", "mul", "norm", "permute", "pow", "print", "range", "relu",
+    "repeat", "register_hook", "reshape", "set", "sigmoid", "size", "softmax", "split", "sqrt", "squeeze", "step",
+    "str", "sum", "super", "t", "tanh", "to", "train", "transpose", "tuple", "unsqueeze", "update", "values", "view",
+    "zero_grad", "zip",
+})  # fmt: skip
+"""Functions and methods that cut nothing."""
 
 
 class CuttingCode(NamedTuple):
@@ -59,6 +71,29 @@ def find_cutting_code_around(text: str, first_line: int, line: int) -> list[Cutt
     shift = first_line - 1
     function = _find_innermost(tree, _FUNCTIONS, line - shift, line - shift)
     return [] if function is None else _list_code(tree, shift, function)
+
+
+def has_other_calls(text: str, first_line: int, start: int, end: int | None, known: Container[str]) -> bool:
+    """Return whether code between two lines calls anything that may cut where it is defined.
+
+    ``known`` are the names of modules: what their calls do was recorded.
+
+    >>> [has_other_calls(text, 1, 1, None, {"net"}) for text in ("y = pool.query(net(x))", "y = net(x).detach()")]
+    [True, False]
+    """
+    tree = parse_source(text)
+    if tree is None:
+        return True
+    first, last = _find_range(tree, start - first_line + 1, end and end - first_line + 1)
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and first <= node.lineno <= last)
+    return any(not _is_known(ast.unparse(node.func), known) for node in calls)
+
+
+def _is_known(function: str, known: Container[str]) -> bool:
+    names = re.findall(r"\w+", function)
+    last = names[-1] if names else ""
+    is_followed = last in known or last in KNOWN_CALLS or last in CUTTING_METHODS or last in CUTTING_FUNCTIONS
+    return is_followed or (bool(names) and names[0] in KNOWN_ROOTS)
 
 
 def parse_source(text: str) -> ast.Module | None:

@@ -36,26 +36,30 @@ class MissingGradient:
     line: int | None
     """The line of code that cuts, if only one can."""
 
+    is_likely: bool = False
+    """Whether the code around that line also calls what was not followed, and may cut there."""
     follows_ops: bool = False
     """Whether the recording followed each op, to find those that cut."""
 
     @property
     def is_proven(self) -> bool:
         """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
-        return self.place not in _LIKELY_PLACES
+        return self.place not in _LIKELY_PLACES and not self.is_likely
 
     @property
     def advice(self) -> str:
         """What to do."""
+        if ".sample(" in self.sentence:
+            return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
         if self.place == "op" and self.line is None:
             return _("Look which of these is not there to stop gradients, and remove that one.")
+        if self.place in ("between", "inside") and self.line is None and not self.follows_ops:
+            return _(_FOLLOW_OPS)
         if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
             return _("Remove the cut, unless it is there to stop gradients.")
-        if self.place in (*_LIKELY_PLACES, "unused"):
+        if self.place in (*_LIKELY_PLACES, "unused") or self.is_likely:
             advice = _NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS if self.line is None else _PROVE_LINE
             return _(advice)
-        if self.place == "no_grad" and ".sample(" in self.sentence:
-            return _("The sample() of a distribution enters no_grad() itself: use rsample().")
         return _(_ADVICE[self.place]) if self.place in _ADVICE else ""
 
 
@@ -100,7 +104,7 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
         place = finder.find(first.owner, first.module, first.frozen)
         if first.cuts:
             cut = place_of_cuts(trace, first.cuts)
-            place = finder.find_without_graph(first.module, cut.key) or cut
+            place = finder.find_without_graph(first.module) or cut
         cause = place if place.line is None else (place.file, place.line)
         by_cause.setdefault(cause, []).extend(row.name for row in rows)
         places[cause] = max(place, places.get(cause, place), key=_get_step)
@@ -125,7 +129,7 @@ def _get_step(place: Place) -> int:
 
 
 def _make_missing_gradient(names: tuple[str, ...], place: Place) -> MissingGradient:
-    return MissingGradient(names, place.key, place.sentence, place.step, place.file, place.line)
+    return MissingGradient(names, place.key, place.sentence, place.step, place.file, place.line, place.is_likely)
 
 
 def join_names(names: tuple[str, ...]) -> str:

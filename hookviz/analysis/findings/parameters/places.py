@@ -45,6 +45,8 @@ class Place(NamedTuple):
     file: str | None = None
     line: int | None = None
     """The line of the user's code that cuts, if only one can."""
+    is_likely: bool = False
+    """Whether the code around that line also calls what was not followed, and may cut there."""
 
 
 class PlaceFinder:
@@ -134,11 +136,11 @@ class PlaceFinder:
         with_grad = [call for call in inside if self.trace.calls[call].gives_grad]
         return self._after(with_grad[-1] if with_grad else last, names)
 
-    def find_without_graph(self, module: int | None, mode: str) -> Place | None:
-        """Return the place of the last call of a module in a mode without a graph; None if there was none."""
-        calls = self.trace.calls
-        found = [index for index, call in enumerate(calls) if call.module == module and call.mode == mode != "grad"]
-        return self._without_graph(found[-1]) if found else None
+    def find_without_graph(self, module: int | None) -> Place | None:
+        """Return the place of the last call of a module none of whose calls recorded a graph."""
+        calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
+        has_graph = any(self.trace.calls[call].mode == "grad" for call in calls)
+        return None if has_graph or not calls else self._without_graph(calls[-1])
 
     def _without_graph(self, call: int) -> Place:
         """The place of a call that recorded no graph: where the outermost call around it in the same mode was made."""
@@ -173,8 +175,9 @@ class PlaceFinder:
             name = self.trace.call if is_same else self._name
             names |= {"on": name(last), "user": name(user)}
             return self._with_code("between", names, last, self._code.lines.get(user))
-        taker = self._call_with_the_same_numbers(last)
-        if taker is not None and self.trace.calls[taker].takes_grad and taker in self._used:
+        takers = self._calls_with_the_same_numbers(last)
+        taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._used), None)
+        if taker is not None:
             return self._inside_of(taker, {**names, "user": self._name(taker)})
         outer = self.trace.calls[last].parent
         if outer is None:
@@ -221,27 +224,29 @@ class PlaceFinder:
         Returns:
             The last call that the history reaches, and the call that was given its numbers without it, if any.
         """
-        user = self._call_with_the_same_numbers(call)
-        while user is not None and self.trace.calls[user].takes_grad and user not in self._used:
-            call, user = user, self._call_with_the_same_numbers(user)
-        return call, user if user is not None and self.trace.calls[user].takes_grad is False else None
+        calls = self.trace.calls
+        takers = self._calls_with_the_same_numbers(call)
+        following = next((one for one in takers if calls[one].takes_grad and one not in self._used), None)
+        if following is not None:
+            return self._follow_numbers(following)
+        without = [one for one in takers if calls[one].takes_grad is False and calls[one].parent not in takers]
+        is_taken = any(calls[one].takes_grad for one in takers)
+        return call, without[-1] if without and not is_taken else None
 
     def _name(self, call: int) -> str:
         """Return the name of the module of a call: what is said holds for all its calls."""
         return self.trace.plain_call(call)
 
-    def _call_with_the_same_numbers(self, call: int) -> int | None:
-        """Return the first later call that recorded a graph and was given what ``call`` returned."""
+    def _calls_with_the_same_numbers(self, call: int) -> list[int]:
+        """Return the later calls that recorded a graph and were given what ``call`` returned, in order."""
         end = self._end.get(call)
         returned = [] if end is None else self._numbers(self.trace.rows[end].after)
         if end is None or not returned:
-            return None
-        for other, begin in self._begin.items():
-            if begin > end and self.trace.calls[other].mode == "grad":
-                given = self._numbers(self.trace.rows[begin].after)
-                if any(value in returned for value in given):
-                    return other
-        return None
+            return []
+        later = ((other, begin) for other, begin in self._begin.items() if begin > end)
+        given = {other: self._numbers(self.trace.rows[begin].after) for other, begin in later}
+        calls = [other for other, values in given.items() if any(value in returned for value in values)]
+        return [other for other in calls if self.trace.calls[other].mode == "grad"]
 
     def _numbers(self, indices: object) -> list[object]:
         """Return the rows of values of which more than a shape is known."""
@@ -254,8 +259,10 @@ class PlaceFinder:
         sentence, step, start = _(_CUTS[key]).format(**names), self._end.get(call), self._code.lines.get(call)
         if start is None or (key == "between" and until is not None and until.source != start.source):
             return Place(key, sentence, step)
-        code = self._code.list_after(call, until, names["root"])
-        return _make_place(key, sentence, step, code, self._code.called_at(call))
+        others = self._calls_with_the_same_numbers(call)
+        code = self._code.list_after(call, until, names["root"], others)
+        place = _make_place(key, sentence, step, code, self._code.called_at(call))
+        return place._replace(is_likely=place.line is not None and self._code.has_other_calls(call, until))
 
 
 def _make_place(

@@ -75,7 +75,9 @@ def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int
 
 
 def _add_place(finding: Finding, place: Place) -> Finding:
-    row = MissingGradient(finding.parameters, place.key, place.sentence, place.step, place.file, place.line)
+    row = MissingGradient(
+        finding.parameters, place.key, place.sentence, place.step, place.file, place.line, place.is_likely
+    )
     certainty: Certainty = "proven" if row.is_proven else "likely"
     finding = replace(finding, cause=place.sentence, advice=row.advice, certainty=certainty)
     if place.line is None:
