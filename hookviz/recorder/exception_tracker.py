@@ -1,8 +1,12 @@
 """Remembers which exceptions have a step already, so that each gets one step, where it was raised."""
 
 import threading
+import traceback
+from typing import Any
 
+from hookviz.autograd.variable_names import is_installed_file, is_library_file
 from hookviz.support.columns import truncate
+from hookviz.support.source_code import shorten_filename
 
 MAX_LETTERS = 300
 """Longer exception texts are truncated to this many letters."""
@@ -48,3 +52,16 @@ def exception_text(error: BaseException) -> str:
         return truncate(f"{kind}: {error}".strip().rstrip(":"), MAX_LETTERS)
     except Exception:  # an exception class of the user's runs its own code to make the text
         return kind
+
+
+def describe_exception(error: BaseException) -> dict[str, Any]:
+    """Return the fields of a step about an exception: its text, and the line of the user's code that raised it."""
+    return {"error": exception_text(error), "raised_at": _find_raising_line(error)}
+
+
+def _find_raising_line(error: BaseException) -> str | None:
+    """Return the innermost line of the user's own code in the traceback."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    own = [(file, line) for file, line in frames if not (is_library_file(file) or is_installed_file(file))]
+    file = shorten_filename(own[-1][0]) if own else None
+    return None if file is None else f"{file}:{own[-1][1]}"

@@ -8,7 +8,7 @@ import torch
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.autograd.variable_names import validate_names
-from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
@@ -115,7 +115,7 @@ class Recording:
 
     def _note_exception(self, error: Exception) -> None:
         if self.session.exceptions.is_new(error):
-            row = StepRow(self.session.last_pass, "exception", error=exception_text(error))
+            row = StepRow(self.session.last_pass, "exception", **describe_exception(error))
             self.trace.rows.append(row)
 
     def write_exception(self, error: BaseException) -> None:

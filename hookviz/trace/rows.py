@@ -270,6 +270,8 @@ class StepRow(NamedTuple):
     """The name of a region that torch.compile made."""
     error: LongText | None = None
     """The type and message of the exception that ended the pass."""
+    raised_at: SourcePlace | None = None
+    """File and line of the user's code that raised it."""
     note: Note | None = None
     """Why a pass, or a part of one, was not observed."""
 

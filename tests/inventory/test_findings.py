@@ -69,7 +69,7 @@ def test_edit_in_place_that_changes_another_gradient_is_a_finding() -> None:
         (c + d).backward()
     [finding] = trace.findings.hooks
     assert (finding.kind, finding.severity, finding.step) == ("edited_in_place", "warning", 3)
-    assert finding.line == edit.__code__.co_firstlineno and finding.line_role == "hook"
+    assert finding.line == edit.__code__.co_firstlineno + 1 and finding.line_role == "edits"
     assert finding.sentence == "edit on d edits the gradient in place, and this changes the gradient of c, too."
     assert "the gradient of c changed from 1 to 100 (step 6)" in finding.cause
 
@@ -117,7 +117,7 @@ def test_exception_in_a_hook_is_the_first_finding() -> None:
         layer(torch.ones(1)).backward()
     finding = trace.findings[0]
     assert (finding.kind, finding.severity, finding.about) == ("exception", "error", "hook")
-    assert finding.line == fail.__code__.co_firstlineno and "KeyError: 'missing'" in finding.sentence
+    assert finding.line == fail.__code__.co_firstlineno + 1 and "KeyError: 'missing'" in finding.sentence
     assert not any(other.kind == "raised" for other in trace.findings)
 
 

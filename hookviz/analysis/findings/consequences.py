@@ -130,7 +130,7 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> 
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
     is_cut = row.place in CUTS and row.line is not None
-    role = _ROLES.get(row.place, "cuts") if is_cut else "step"
+    role = _ROLES.get(row.place, "cuts" if row.is_proven else "may_cut") if is_cut else "step"
     is_held = not held.keys().isdisjoint(row.parameters)
     is_harm = is_held or (row.place in CUTS and (row.is_proven or not held))
     return Finding(

@@ -6,6 +6,7 @@ from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import CUTS, PlaceFinder
 from hookviz.support.messages import _
+from hookviz.support.source_code import split_place
 from hookviz.trace import STEP_HOOK_KINDS, StepRow, TraceData
 
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
@@ -29,6 +30,7 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
     row = trace.rows[steps[0]]
     hook = None if row.hook is None else trace.hook(row.hook)
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
+    file, line = split_place(row.raised_at)
     finding = Finding(
         steps[0],
         "exception",
@@ -36,9 +38,9 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         _rate(trace, row, steps[-1]),
         passes,
         describe_passes(passes, trace),
-        line=None if hook is None else hook.line,
-        file=None if hook is None else hook.file,
-        line_role="step" if hook is None else "hook",
+        line=line,
+        file=file,
+        line_role="raises",
         advice=_("Fix the exception first: what should have run after it did not."),
         hooks=() if hook is None else (hook,),
     )

@@ -14,7 +14,7 @@ from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import profile_step
-from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.followers.training_tracker import TrainingTracker
 from hookviz.recorder.modules.pytree import object_row
@@ -84,7 +84,7 @@ class OptimizerTracker:
             self.session.exceptions.leave(step.earlier_exception)
         elif self.session.exceptions.is_new(error):
             hook = None if step.entry is None else self._hook(step)
-            self._log("exception", step, hook=hook, error=exception_text(error))
+            self._log("exception", step, hook=hook, **describe_exception(error))
 
     def before_hook(self, entry: tuple[Any, ...], given: tuple[Any, ...]) -> None:
         """Take a snapshot before a hook is called."""

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import current_task
-from hookviz.recorder.exception_tracker import exception_text
+from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer
 from hookviz.recorder.modules.graph_owners import GraphOwners
@@ -129,21 +129,20 @@ class PassObserver(GradientFlow):
 
     def log_failure(self, error: BaseException) -> None:
         """Record that the pass raised: name the hook or node that did, and keep no reference to the exception."""
-        text = exception_text(error)
+        fields = describe_exception(error)
         if self.running:
             dict_observer, iteration = list(self.running.items())[-1]
             remaining = [
                 entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)
             ]
             hook, call = self.hooks.find_culprit(dict_observer, remaining[0]) if remaining else (None, None)
-            self._log("exception", dict_observer.node, dict_observer.output, hook=hook, error=text, call=call)
+            self._log("exception", dict_observer.node, dict_observer.output, hook=hook, call=call, **fields)
         elif self._refused_hook is not None:
             row = self.trace.hook_rows[self._refused_hook]
-            self._log("exception", row.node, row.output, hook=self._refused_hook, error=text)
+            self._log("exception", row.node, row.output, hook=self._refused_hook, **fields)
         else:
-            self._log(
-                "exception", self._find_failing_node() if self._computing is None else self._computing, error=text
-            )
+            node = self._find_failing_node() if self._computing is None else self._computing
+            self._log("exception", node, **fields)
 
     def note_unreported_failure(self) -> None:
         """Note which hooks were running when the pass raised an exception that has its step elsewhere."""

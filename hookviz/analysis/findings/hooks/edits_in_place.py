@@ -1,6 +1,7 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
 from hookviz.analysis.findings.parameters.missing_gradients import join_names
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
 from hookviz.support.messages import _, join_list, join_sentences
@@ -32,7 +33,7 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     assert edit.hook is not None
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     names = {"hook": edit.hook.label, "on": describe_node(trace, edit.row.node, edit.row.output)}
-    hooks = _list_hooks(trace, steps)
+    hooks, line = _list_hooks(trace, steps), find_edit_in_place(edit.hook)
     advice = _("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
     sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
         **names, others=join_list(_list_names(trace, steps))
@@ -47,9 +48,9 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
         "warning",
         passes,
         describe_passes(passes, trace),
-        line=edit.hook.line,
+        line=edit.hook.line if line is None else line,
         file=edit.hook.file,
-        line_role="hook",
+        line_role="hook" if line is None else "edits",
         cause=join_sentences([_describe_change(trace, steps[0]), *_tell_registration(trace, edit.row)]),
         advice=advice.format(**names),
         hooks=hooks,

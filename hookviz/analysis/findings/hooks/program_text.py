@@ -8,7 +8,7 @@ from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code,
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place, split_place
-from hookviz.trace import SourceRow, TraceData, UnfiredRow
+from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
 
 FORWARD = "forward"
 """The place of code that calls the forward of a module instead of the module."""
@@ -91,3 +91,28 @@ def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
     file, number, text = found.pop()
     sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
     return Place(FORWARD, sentence.format(code=text, where=describe_place(file, number)), None, file, number)
+
+
+def find_edit_in_place(hook: Hook) -> int | None:
+    """Return the line in the function of a hook that edits an argument in place, if there is one such line."""
+    tree = parse_source(hook.source or "")
+    if tree is None or hook.line is None:
+        return None
+    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
+    lines = {node.lineno for node in nodes if _get_edited_name(node) in names}
+    return hook.line + lines.pop() - 1 if len(lines) == 1 else None
+
+
+def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
+    """Return the variable that a piece of code edits in place, as ``x += 1``, ``x[0] = 1`` or ``x.mul_(2)`` do."""
+    edited: ast.expr | None = None
+    if isinstance(node, ast.AugAssign):
+        edited = node.target
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        edited = node.targets[0]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and re.search(r"[^_]_$", node.func.attr):
+        edited = node.func.value
+    while isinstance(edited, ast.Subscript):
+        edited = edited.value
+    return edited.id if isinstance(edited, ast.Name) else None

@@ -113,7 +113,7 @@ class SilentHook:
         """Return file and line of the cause, and what it does: where it is, or where the hook was registered, or is."""
         place = self.cause.place
         if place is not None and place.line is not None:
-            return place.file, place.line, _ROLES.get(place.key, "cuts")
+            return place.file, place.line, _ROLES.get(place.key, "may_cut" if place.is_likely else "cuts")
         file, line = split_place(self.registered_at)
         return (self.hook.file, self.hook.line, "hook") if line is None else (file, line, "registered")
 

@@ -7,7 +7,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     CuttingCode,
     find_cutting_code,
     find_cutting_code_around,
-    has_other_calls,
+    find_other_call,
 )
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place
@@ -60,14 +60,18 @@ class CallCode:
         code = [(source.file, one) for one in found if not one.text.startswith(f"{root}.") and one.line not in lines]
         return [*code, *self._list_in_hooks(call)]
 
-    def has_other_calls(self, call: int, until: LineRow | None) -> bool:
-        """Return whether the code after a call calls functions that were not followed."""
+    def find_other_call(self, call: int, until: LineRow | None) -> str:
+        """Return a function that the code after a call calls and that was not followed; empty if there is none."""
         start = self.lines.get(call)
         if start is None:
-            return True
+            return ""
         source = self.trace.sources[start.source]
-        known = {name.rpartition(".")[2] for name in (row.name for row in self.trace.modules)}
-        return has_other_calls(source.text, source.line, start.line, None if until is None else until.line, known)
+        modules: dict[int, set[str]] = {}
+        for other, line in self.lines.items():
+            if line.source == start.source:
+                modules.setdefault(line.line, set()).add(self.trace.plain_call(other).rpartition(".")[2])
+        end = until.line if until is not None and until.source == start.source else None
+        return find_other_call(source.text, source.line, start.line, end, modules)
 
     def list_inside(self, call: int) -> list[FileCode]:
         """List the code that can cut in the forward of a call, of which a line is known if it calls a module."""
@@ -91,12 +95,14 @@ class CallCode:
         return list(found)
 
 
-def describe_code(code: list[FileCode]) -> str:
-    """Name the code that can cut the graph: all of it, or the first piece of several."""
+def describe_code(code: list[FileCode], other: str = "") -> str:
+    """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
     file, first = code[0]
-    names = {"where": describe_place(file, first.line), "code": first.text, "count": len(code)}
-    return (
-        _("The only code there that can cut the graph: {code} ({where}).")
-        if len(code) == 1
-        else _("{count} pieces of code there can cut the graph; the first: {code} ({where}).")
-    ).format(**names)
+    names = {"where": describe_place(file, first.line), "code": first.text, "count": len(code), "other": other}
+    if other:
+        text = _("Code there that can cut the graph: {code} ({where}). What {other}() does was not looked into.")
+    elif len(code) == 1:
+        text = _("The only code there that can cut the graph: {code} ({where}).")
+    else:
+        text = _("{count} pieces of code there can cut the graph; the first: {code} ({where}).")
+    return text.format(**names)

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator, Mapping
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -73,20 +73,36 @@ def find_cutting_code_around(text: str, first_line: int, line: int) -> list[Cutt
     return [] if function is None else _list_code(tree, shift, function)
 
 
-def has_other_calls(text: str, first_line: int, start: int, end: int | None, known: Container[str]) -> bool:
-    """Return whether code between two lines calls anything that may cut where it is defined.
+def find_other_call(
+    text: str, first_line: int, start: int, end: int | None, modules: Mapping[int, Collection[str]]
+) -> str:
+    """Return a function that code between two lines calls and that may cut where it is defined; empty if there is none.
 
-    ``known`` are the names of modules: what their calls do was recorded.
+    ``modules`` maps lines to the names of the modules that were called there: what these calls do was recorded.
 
-    >>> [has_other_calls(text, 1, 1, None, {"net"}) for text in ("y = pool.query(net(x))", "y = net(x).detach()")]
-    [True, False]
+    >>> [find_other_call(text, 1, 1, None, {1: {"net"}}) for text in ("y = pool.query(net(x))", "y = net(x).detach()")]
+    ['pool.query', '']
     """
     tree = parse_source(text)
     if tree is None:
-        return True
-    first, last = _find_range(tree, start - first_line + 1, end and end - first_line + 1)
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and first <= node.lineno <= last)
-    return any(not _is_known(ast.unparse(node.func), known) for node in calls)
+        return ""
+    shift = first_line - 1
+    first, last = _find_range(tree, start - shift, end and end - shift)
+    names: dict[int, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and first <= node.lineno <= last:
+            names.setdefault(node.lineno, []).append(ast.unparse(node.func))
+    unknown = (name for line, called in sorted(names.items()) for name in _list_unknown(called, modules, line + shift))
+    return next(unknown, "")
+
+
+def _list_unknown(called: list[str], modules: Mapping[int, Collection[str]], line: int) -> list[str]:
+    """List the functions that a line calls beside modules; a loop may call these by another name."""
+    known = {name for names in modules.values() for name in names}
+    unknown = [name for name in called if not _is_known(name, known)]
+    last_names = {re.findall(r"\w+", name)[-1] for name in called if re.search(r"\w", name)}
+    is_module = any(name not in last_names for name in modules.get(line, ()))
+    return unknown[1:] if is_module else unknown
 
 
 def _is_known(function: str, known: Container[str]) -> bool:

@@ -261,14 +261,15 @@ class PlaceFinder:
             return Place(key, sentence, step)
         others = self._calls_with_the_same_numbers(call)
         code = self._code.list_after(call, until, names["root"], others)
-        place = _make_place(key, sentence, step, code, self._code.called_at(call))
-        return place._replace(is_likely=place.line is not None and self._code.has_other_calls(call, until))
+        other = self._code.find_other_call(call, until)
+        place = _make_place(key, sentence, step, code, self._code.called_at(call), other)
+        return place._replace(is_likely=place.line is not None and bool(other))
 
 
 def _make_place(
-    key: str, sentence: str, step: int | None, code: list[FileCode], otherwise: Iterable[str] = ()
+    key: str, sentence: str, step: int | None, code: list[FileCode], otherwise: Iterable[str] = (), other: str = ""
 ) -> Place:
-    """Make a place with the code that can cut there; without any, with other sentences."""
-    text = join_sentences([sentence, *([describe_code(code)] if code else otherwise)])
+    """Make a place with the code that can cut there, and an ``other`` function; without any, with other sentences."""
+    text = join_sentences([sentence, *([describe_code(code, other)] if code else otherwise)])
     file, line = (code[0][0], code[0][1].line) if len(code) == 1 else (None, None)
     return Place(key, text, step, file, line)

@@ -82,5 +82,6 @@ def _add_place(finding: Finding, place: Place) -> Finding:
     finding = replace(finding, cause=place.sentence, advice=row.advice, certainty=certainty)
     if place.line is None:
         return finding
-    role = "cuts" if place.key in CUTS else "step"
+    cuts = "cuts" if row.is_proven else "may_cut"
+    role = cuts if place.key in CUTS else "step"
     return replace(finding, line=place.line, file=place.file, line_role=role)
