@@ -60,7 +60,7 @@ def _explain_none(trace: TraceData, finding: Finding) -> Finding:
         return finding
     cause = _("No input of {on} requires grad: PyTorch calls {hook} with grad_input=(None,).")
     names = {"on": finding.hooks[0].on, "hook": finding.hooks[0].label}
-    advice = _("Check for None in the hook, or use grad_output.")
+    advice = _("Use grad_output in the hook, give the module an input that requires grad, or check for None.")
     return replace(finding, cause=cause.format(**names), advice=advice)
 
 

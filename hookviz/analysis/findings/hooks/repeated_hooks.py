@@ -81,7 +81,7 @@ def _describe_pile(
         file=hook.file if line is None else file,
         line_role="hook" if line is None else "registered",
         cause=_describe_cause(hook.on, count, row.registered_at),
-        advice=_("Register it once, or remove it after each pass: handle.remove()."),
+        advice=_("Register it once, or keep each handle and call its remove() before you register the hook again."),
         hooks=tuple(hooks),
     )
 
