@@ -10,7 +10,6 @@ from hookviz.analysis.findings.parameters.missing_gradients import (
     join_names,
     list_missing_gradients,
 )
-from hookviz.analysis.findings.parameters.none_gradients import NONE_RETURNED
 from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import Hook, TraceData
@@ -20,8 +19,6 @@ MAX_HOOKS = 20
 _UNCALLED = ("not_called", "no_forward", "bypassed", "substituted")
 """Kinds of findings about hooks whose module was not called."""
 
-_ROLES = {NONE_RETURNED: "backward", "hook": "hook"}
-"""Place → what its line does, if it does not simply cut."""
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
@@ -129,8 +126,6 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> 
     well be intended: the module was not called, ran without a graph, or is perhaps not used, and no optimizer has it.
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
-    is_cut = row.place in CUTS and row.line is not None
-    role = _ROLES.get(row.place, "cuts" if row.is_proven else "may_cut") if is_cut else "step"
     is_held = not held.keys().isdisjoint(row.parameters)
     is_harm = is_held or (row.place in CUTS and (row.is_proven or not held))
     return Finding(
@@ -140,7 +135,7 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> 
         "warning" if is_harm else "remark",
         line=row.line,
         file=row.file,
-        line_role=role,
+        line_role=row.to_place().line_role,
         cause=join_sentences([row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)]),
         advice=row.advice,
         certainty="proven" if row.is_proven else "likely",

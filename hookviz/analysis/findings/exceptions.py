@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
-from hookviz.analysis.findings.parameters.places import CUTS, PlaceFinder
+from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.support.messages import _
 from hookviz.support.source_code import split_place
 from hookviz.trace import STEP_HOOK_KINDS, StepRow, TraceData
@@ -74,7 +74,7 @@ def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
     finding = replace(finding, cause=place.sentence, advice=_("Give the backward pass a graph: fix that first."))
     if place.line is None:
         return finding
-    return replace(finding, line=place.line, file=place.file, line_role="cuts" if place.key in CUTS else "step")
+    return replace(finding, line=place.line, file=place.file, line_role=place.line_role)
 
 
 def _explain_hook_without_graph(trace: TraceData, finding: Finding) -> Finding:

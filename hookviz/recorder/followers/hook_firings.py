@@ -26,6 +26,8 @@ class HookFirings:
         """The keys of the tensor hooks that were on the graph of a pass."""
         self._unfollowed: dict[int, weakref.ref[Any]] = {}
         """``id`` of the reference → it, for the hook dicts of modules that were called and not followed."""
+        self._modules: dict[Any, list[int]] = {}
+        """Key → the modules for which a hook with this key fired, as of ``note_all``."""
         self._dead: set[Any] = set()
         """The keys of hooks that no longer exist and still have rows in the trace."""
 
@@ -40,6 +42,10 @@ class HookFirings:
         self._add({row.hook for row in get_stored_rows(self.trace.rows, 0) if type(row) is not tuple})
         self.fired |= self.session.unseen_firings
         self._note_graphs()
+        self._modules = {}
+        for key, module in self.fired:
+            if module is not None:
+                self._modules.setdefault(key, []).append(module)
 
     def passes_dropped(self, count: int) -> int:
         """Note what fired in the first ``count`` passes, which are about to be dropped; return their steps."""
@@ -71,7 +77,7 @@ class HookFirings:
 
     def find_modules(self, key: Any) -> list[int]:
         """Return the modules for which a hook with this key fired: a copy of a module has hooks with the same keys."""
-        return [module for one, module in self.fired if one == key and module is not None]
+        return self._modules.get(key, [])
 
     def has_fired_from(self, hooks: "weakref.ref[Any]", key: Any) -> bool:
         """Return whether a hook in this dict fired, or may have, in a call that was not followed.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookviz.autograd.torch_internals import StopRecomputation
-from hookviz.recorder.exception_tracker import describe_exception
+from hookviz.recorder.exception_tracker import describe_exception, exception_text
 from hookviz.recorder.hook_observer import Hook, HookDictObserver
 from hookviz.recorder.modules.argument_probe import ArgumentProbe
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver
@@ -56,8 +56,10 @@ class CallLog:
 
         Checkpointing ends calls early with an exception that it catches; such a step has the kind "cut_short".
         """
-        kind: StepKind = "cut_short" if isinstance(error, StopRecomputation) else "exception"
-        self.add_step(kind, call, hook=hook, **describe_exception(error))
+        if isinstance(error, StopRecomputation):
+            self.add_step("cut_short", call, hook=hook, error=exception_text(error))
+        else:
+            self.add_step("exception", call, hook=hook, **describe_exception(error))
 
     def add_unobserved(self, call: int, hooks: Sequence[Hook]) -> None:
         """Add a step for each of ``hooks``: they ran without being observed, so their effects are unknown."""

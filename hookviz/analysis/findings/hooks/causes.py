@@ -95,7 +95,10 @@ def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.until is None:
         return None
     family = _family(hook.kind)
-    occasions = {"tensor": timeline.seeds, "step": timeline.steps_of(hook)}.get(family, timeline.calls_of(hook))
+    if family == "tensor":
+        occasions = timeline.seeds
+    else:
+        occasions = timeline.steps_of(hook) if family == "step" else timeline.calls_of(hook)
     is_too_early = bool(occasions) and occasions[-1] >= hook.until
     if between(occasions, hook.since, hook.until) or not (is_too_early or hook.until == hook.since):
         return None

@@ -53,8 +53,7 @@ class CallCode:
         if start is None:
             return []
         source = self.trace.sources[start.source]
-        end = until.line if until is not None and until.source == start.source else None
-        found = find_cutting_code(source.text, source.line, start.line, end)
+        found = find_cutting_code(source.text, source.line, start.line, _line_in(start, until))
         lines = {self.lines[other].line for other in others if other in self.lines}
         lines -= set() if until is None else {until.line}
         code = [(source.file, one) for one in found if not one.text.startswith(f"{root}.") and one.line not in lines]
@@ -70,8 +69,7 @@ class CallCode:
         for other, line in self.lines.items():
             if line.source == start.source:
                 modules.setdefault(line.line, set()).add(self.trace.plain_call(other).rpartition(".")[2])
-        end = until.line if until is not None and until.source == start.source else None
-        return find_other_call(source.text, source.line, start.line, end, modules)
+        return find_other_call(source.text, source.line, start.line, _line_in(start, until), modules)
 
     def list_inside(self, call: int) -> list[FileCode]:
         """List the code that can cut in the forward of a call, of which a line is known if it calls a module."""
@@ -93,6 +91,11 @@ class CallCode:
             for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None):
                 found.setdefault((hook.file, one))
         return list(found)
+
+
+def _line_in(start: LineRow, until: LineRow | None) -> int | None:
+    """Return the number of a line, if it is in the source of another one."""
+    return until.line if until is not None and until.source == start.source else None
 
 
 def describe_code(code: list[FileCode], other: str = "") -> str:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
+from functools import lru_cache
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -112,6 +113,7 @@ def _is_known(function: str, known: Container[str]) -> bool:
     return is_followed or (bool(names) and names[0] in KNOWN_ROOTS)
 
 
+@lru_cache(maxsize=16)
 def parse_source(text: str) -> ast.Module | None:
     """Parse the text of a function or of a file; None if that fails."""
     try:

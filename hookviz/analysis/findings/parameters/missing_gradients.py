@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
-from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
+from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import MissingRow, TraceData
 
@@ -44,7 +44,11 @@ class MissingGradient:
     @property
     def is_proven(self) -> bool:
         """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
-        return self.place not in _LIKELY_PLACES and not self.is_likely
+        return self.to_place().is_proven
+
+    def to_place(self) -> Place:
+        """Return the place where the graph is cut, without the parameters."""
+        return Place(self.place, self.sentence, self.step, self.file, self.line, self.is_likely)
 
     @property
     def advice(self) -> str:
@@ -57,13 +61,12 @@ class MissingGradient:
             return _(_FOLLOW_OPS)
         if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
             return _("Remove the cut, unless it is there to stop gradients.")
-        if self.place in (*_LIKELY_PLACES, "unused") or self.is_likely:
+        if self.place in (*LIKELY_PLACES, "unused") or self.is_likely:
             advice = _NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS if self.line is None else _PROVE_LINE
             return _(advice)
         return _(_ADVICE[self.place]) if self.place in _ADVICE else ""
 
 
-_LIKELY_PLACES = ("within", "after")
 _FOLLOW_OPS = N_("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
 _PROVE_LINE = N_("Remove the cut, if that line is it: record(cuts=True), or run with --cuts, proves which line cuts.")
 _NO_CUT_SEEN = N_("No op that cuts was seen on the way: look whether the output is used.")
@@ -101,14 +104,15 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
     places: dict[object, Place] = {}
     for rows in by_path.values():
         first = rows[0]
-        place = finder.find(first.owner, first.module, first.frozen)
-        if first.cuts:
-            cut = place_of_cuts(trace, first.cuts)
-            place = finder.find_without_graph(first.module) or cut
+        place = (
+            finder.find_without_graph(first.module) or place_of_cuts(trace, first.cuts)
+            if first.cuts
+            else finder.find(first.owner, first.module, first.frozen)
+        )
         cause = place if place.line is None else (place.file, place.line)
         by_cause.setdefault(cause, []).extend(row.name for row in rows)
         places[cause] = max(place, places.get(cause, place), key=_get_step)
-    return [_make_missing_gradient(tuple(names), places[cause]) for cause, names in by_cause.items()]
+    return [MissingGradient(tuple(names), *places[cause]) for cause, names in by_cause.items()]
 
 
 def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:
@@ -121,15 +125,11 @@ def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:
             cause = (place.file, place.line) if place.line is not None else step
             places[cause] = max(place, places.get(cause, place), key=_get_step)
             names.setdefault(cause, []).append(name)
-    return [_make_missing_gradient(tuple(names[cause]), place) for cause, place in places.items()]
+    return [MissingGradient(tuple(names[cause]), *place) for cause, place in places.items()]
 
 
 def _get_step(place: Place) -> int:
     return -1 if place.step is None else place.step
-
-
-def _make_missing_gradient(names: tuple[str, ...], place: Place) -> MissingGradient:
-    return MissingGradient(names, place.key, place.sentence, place.step, place.file, place.line, place.is_likely)
 
 
 def join_names(names: tuple[str, ...]) -> str:

@@ -32,6 +32,10 @@ _MODES = {
 
 CUTS = frozenset({"op", "hook", "between", "inside", "within", "after", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
+LIKELY_PLACES = ("within", "after")
+"""The kinds of places that the calls do not prove: the output may also be unused."""
+_ROLES = {"none_returned": "backward", "hook": "hook"}
+"""Kind of place → what its line does, if it does not simply cut."""
 
 
 class Place(NamedTuple):
@@ -47,6 +51,18 @@ class Place(NamedTuple):
     """The line of the user's code that cuts, if only one can."""
     is_likely: bool = False
     """Whether the code around that line also calls what was not followed, and may cut there."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
+        return self.key not in LIKELY_PLACES and not self.is_likely
+
+    @property
+    def line_role(self) -> str:
+        """What its line does, as ``Finding.line_role`` names it."""
+        if self.line is None or self.key not in CUTS:
+            return "step"
+        return _ROLES.get(self.key, "cuts" if self.is_proven else "may_cut")
 
 
 class PlaceFinder:
@@ -66,6 +82,8 @@ class PlaceFinder:
             elif row.kind == "seed":
                 self._last_seed = step
         self._used, self._root = find_calls_in_graphs(trace), name_last_root(trace)
+        self._takers: dict[int, list[int]] = {}
+        """Call → the later calls that were given what it returned."""
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
         """Return the place where the graph between a module, named ``owner``, and the loss is cut.
@@ -76,11 +94,7 @@ class PlaceFinder:
         calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
         names = {"on": owner, "root": self._root}
         if module is None or not calls:
-            return Place(
-                "uncalled",
-                _("{on} was never called as a module.").format(**names),
-                None,
-            )
+            return Place("uncalled", _("{on} was never called as a module.").format(**names), None)
         if frozen:
             text = _("They did not require grad when {on} was called, only later: the graph was made without them.")
             return Place("frozen", text.format(**names), self._begin.get(calls[-1]))
@@ -239,14 +253,19 @@ class PlaceFinder:
 
     def _calls_with_the_same_numbers(self, call: int) -> list[int]:
         """Return the later calls that recorded a graph and were given what ``call`` returned, in order."""
+        if call not in self._takers:
+            self._takers[call] = self._find_takers(call)
+        return self._takers[call]
+
+    def _find_takers(self, call: int) -> list[int]:
         end = self._end.get(call)
         returned = [] if end is None else self._numbers(self.trace.rows[end].after)
         if end is None or not returned:
             return []
-        later = ((other, begin) for other, begin in self._begin.items() if begin > end)
-        given = {other: self._numbers(self.trace.rows[begin].after) for other, begin in later}
-        calls = [other for other, values in given.items() if any(value in returned for value in values)]
-        return [other for other in calls if self.trace.calls[other].mode == "grad"]
+        calls = self.trace.calls
+        later = [(other, begin) for other, begin in self._begin.items() if begin > end and calls[other].mode == "grad"]
+        given = ((other, self._numbers(self.trace.rows[begin].after)) for other, begin in later)
+        return [other for other, values in given if any(value in returned for value in values)]
 
     def _numbers(self, indices: object) -> list[object]:
         """Return the rows of values of which more than a shape is known."""

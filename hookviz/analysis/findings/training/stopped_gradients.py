@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Certainty, Finding
 from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, join_names
-from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
+from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
 
@@ -75,13 +75,7 @@ def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int
 
 
 def _add_place(finding: Finding, place: Place) -> Finding:
-    row = MissingGradient(
-        finding.parameters, place.key, place.sentence, place.step, place.file, place.line, place.is_likely
-    )
-    certainty: Certainty = "proven" if row.is_proven else "likely"
-    finding = replace(finding, cause=place.sentence, advice=row.advice, certainty=certainty)
-    if place.line is None:
-        return finding
-    cuts = "cuts" if row.is_proven else "may_cut"
-    role = cuts if place.key in CUTS else "step"
-    return replace(finding, line=place.line, file=place.file, line_role=role)
+    advice = MissingGradient(finding.parameters, *place).advice
+    certainty: Certainty = "proven" if place.is_proven else "likely"
+    finding = replace(finding, cause=place.sentence, advice=advice, certainty=certainty)
+    return replace(finding, line=place.line, file=place.file, line_role=place.line_role)
