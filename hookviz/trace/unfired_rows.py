@@ -83,10 +83,14 @@ class UnfiredRow(NamedTuple):
     """Whether its tensor, a parameter, did not require grad when its module was called last before these passes."""
     stray: bool = False
     """Whether its tensor is a parameter, and no module that the recording knows holds it."""
-    detour: str = ""
-    """The op that made its tensor from a tensor of the graph, if the graph does not use the tensor itself."""
-    weight_norm: str = ""
-    """The parameter of which weight_norm computed its tensor."""
+    made_by: str = ""
+    """The op that made its tensor; empty for a leaf."""
+    made_from: str = ""
+    """The leaf from which that op alone, or with others weight_norm, computed its tensor."""
+    beside: bool = False
+    """Whether its tensor was made from one of the graph of a pass, and that graph does not use the tensor itself."""
+    dropped: bool = False
+    """Whether its tensor, no parameter, and the hook with it were gone when the next pass began: nothing used it."""
 
 
 HookIdentity: TypeAlias = tuple[Any, int | None]

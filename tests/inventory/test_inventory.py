@@ -94,7 +94,7 @@ IN_CODE: dict[str, Callable[[], set[str]]] = {
     "step_kind": lambda: set(KINDS),
     "registration": list_registrations,
     "cause": lambda: set(CAUSE_KINDS),
-    "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused", "frozen", "no_pass"} - {"grad"},
+    "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused", "unnamed", "frozen", "no_pass"} - {"grad"},
     "finding": lambda: set(finding._KIND_NAMES),
     "doctor_rule": lambda: set(finding_texts.KIND_NAMES),
     "make_target": list_make_targets,

@@ -235,9 +235,11 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield "frozen"
     if entry.names and not any(one.reached.intersection(entry.names) for one in passes):
         yield "not_in_graph"
-        yield from ("detour",) if entry.kind not in ("detached", "frozen", "multi outside") else ()
+        yield from (
+            ("detour", "detour.leaf", "dropped") if entry.kind not in ("detached", "frozen", "multi outside") else ()
+        )
     if not entry.names and not any(entry.name in one.hooked for one in passes):
-        yield from ("not_in_graph", "detour")
+        yield from ("not_in_graph", "detour", "detour.leaf", "dropped")
 
 
 def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> Iterator[str]:

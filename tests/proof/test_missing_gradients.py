@@ -226,7 +226,7 @@ CASES: list[Case] = [
     (head_is_not_used, ".weight", "after", ""),
     (part_runs_in_no_grad, "encoder.weight", "no_grad", ""),
     (branch_is_not_taken, "net.extra.weight", "uncalled", ""),
-    (parameter_is_not_used, "net.scale", "unused", ""),
+    (parameter_is_not_used, "net.scale", "unnamed", ""),
     (module_has_an_op_without_a_gradient, "hard.weight", "inside", ""),
     (function_returns_none, "first.weight", "none_returned", ""),
 ]

@@ -623,7 +623,7 @@ def hook_is_on_a_view() -> Trace:
     return trace
 
 
-@because("detour", "twin")
+@because("detour.leaf", "twin")
 def hook_is_on_a_clone() -> Trace:
     a = ones(grad=True)
     with hv.record() as trace:
@@ -633,7 +633,7 @@ def hook_is_on_a_clone() -> Trace:
     return trace
 
 
-@because("not_in_graph", "a tensor without a name")
+@because("dropped", "a tensor without a name")
 def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     a = ones(grad=True)
     with hv.record() as trace:

@@ -36,8 +36,11 @@ class HookEntry:
         """The passes that began while it was registered and its tensor existed; those among them that had the tensor in
         their graph; that had it so and were limited to some tensors; at which it did not require grad; and at which it
         did, but had not when its module was called last."""
-        self.detour = ""
-        """The op that made its tensor from a tensor of the graph of a pass that does not use the tensor itself."""
+        self.is_beside = False
+        """Whether its tensor was made from one of the graph of a pass that does not use the tensor itself."""
+        self.is_dropped = False
+        """Whether its tensor, no parameter, was gone when the next pass began, and with it the dict: nothing used it.
+        """
         self.is_stray = False
         """Whether its tensor is a parameter that no module held that was known when a pass began."""
 

@@ -188,6 +188,7 @@ class HookLedger(Follower):
             if tensor is None:
                 del self._on_tensors[identity]
                 entry.owner.is_discarded = not entry.seen
+                entry.is_dropped = not entry.seen and entry.hooks() is None
             else:
                 with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
                     self._see(entry, tensor, start)
@@ -212,7 +213,7 @@ class HookLedger(Follower):
             entry.in_graph += 1
             entry.partial += bool(start.inputs)
         elif not owner.is_leaf:
-            entry.detour = _detour(tensor, start.snapshot)
+            entry.is_beside = _is_beside(tensor, start.snapshot)
         elif owner.is_parameter:
             parameter = self.parameters.find_entry(tensor)
             is_called = parameter is not None and parameter.module is not None
@@ -276,11 +277,10 @@ def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
     return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
 
 
-def _detour(tensor: torch.Tensor, snapshot: GraphSnapshot) -> str:
-    """Return the op that made ``tensor`` from a tensor of the graph; empty if no input of it is in the graph."""
+def _is_beside(tensor: torch.Tensor, snapshot: GraphSnapshot) -> bool:
+    """Return whether ``tensor`` was made from a tensor of the graph."""
     node = tensor.grad_fn
-    is_beside = node is not None and any(id(following) in snapshot.numbers for following, _ in node.next_functions)
-    return type(node).__name__ if is_beside else ""
+    return node is not None and any(id(following) in snapshot.numbers for following, _ in node.next_functions)
 
 
 def _version_of(tensor: torch.Tensor) -> int:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import torch
+from torch.autograd.graph import Node
 
 from hookviz.autograd import module_tree
 from hookviz.recorder.followers.owner_names import OwnerNames
@@ -56,8 +57,10 @@ class TensorOwner(HookOwner):
         """The module call that made it, if one did."""
         self.holder_class = ""
         """The class of the module that holds it, if one does."""
-        self.normed: weakref.ref[torch.Tensor] | None = None
-        """The parameter of which weight_norm computed it, if it did."""
+        self.made_by = ""
+        """The op that made it; empty for a leaf."""
+        self.made_from: HookOwner | None = None
+        """The leaf that it was made from, if that op takes no other tensor, or is one of weight_norm."""
 
 
 class HookOwners:
@@ -89,9 +92,11 @@ class HookOwners:
             return OptimizerOwner(owner)
         made = TensorOwner(owner)
         with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
-            made.normed, node = _find_normed_parameter(owner), owner.grad_fn
-            owners = {} if node is None else self.calls.owners.node_owners.find_owners([node])
-            made.call = owners.get(id(node))
+            node = owner.grad_fn
+            if node is not None:
+                leaf = _find_leaf(node)
+                made.made_by, made.made_from = type(node).__name__, None if leaf is None else self.find(leaf)
+                made.call = self.calls.owners.node_owners.find_owners([node]).get(id(node))
         return made
 
     def name_models(self) -> None:
@@ -115,10 +120,9 @@ class HookOwners:
         self._owners = {key: owner for key, owner in self._owners.items() if owner.get() is not None}
 
 
-def _find_normed_parameter(tensor: torch.Tensor) -> "weakref.ref[torch.Tensor] | None":
-    """Return the parameter whose direction weight_norm gave to ``tensor``; None for any other tensor."""
-    node = tensor.grad_fn
-    if node is None or not type(node).__name__.startswith("WeightNorm"):
+def _find_leaf(node: Node) -> torch.Tensor | None:
+    """Return the leaf that a node computed its tensor from; of several inputs only weight_norm's direction counts."""
+    following = node.next_functions
+    if len(following) != 1 and not type(node).__name__.startswith("WeightNorm"):
         return None
-    parameter = getattr(node.next_functions[0][0], "variable", None)
-    return None if parameter is None else weakref.ref(parameter)
+    return getattr(following[0][0], "variable", None)

@@ -11,7 +11,7 @@ from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.hook_entry import HookEntry
 from hookviz.recorder.followers.hook_ledger import MAX_ENTRIES, HookLedger, find_user_source
-from hookviz.recorder.followers.hook_owners import ModuleOwner, OptimizerOwner, TensorOwner
+from hookviz.recorder.followers.hook_owners import HookOwner, ModuleOwner, OptimizerOwner, TensorOwner
 from hookviz.recorder.followers.multi_grad_rows import GroupedRow, merge_multi_grad_rows
 from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
@@ -185,7 +185,6 @@ class SilentHooks(Follower):
         tensor, ledger = owner.get(), self.ledger
         last = ledger.whole_passes if entry.passes_after is None else entry.passes_after
         passes = last - entry.passes_before
-        normed = None if owner.normed is None else owner.normed()
         is_frozen = entry.frozen == entry.seen if entry.seen else not owner.requires_grad
         return row._replace(
             node=None if tensor is None else self._find_node(tensor),
@@ -199,8 +198,10 @@ class SilentHooks(Follower):
             frozen=is_frozen and owner.is_leaf,
             frozen_at_call=bool(passes) and entry.frozen_at_call == passes,
             stray=entry.is_stray,
-            detour=entry.detour,
-            weight_norm="" if normed is None else self._name_parameter(normed),
+            made_by=owner.made_by,
+            made_from="" if owner.made_from is None else self._name_leaf(owner.made_from),
+            beside=entry.is_beside,
+            dropped=entry.is_dropped and not owner.is_parameter,
         )
 
     def _find_node(self, tensor: torch.Tensor) -> int | None:
@@ -208,9 +209,10 @@ class SilentHooks(Follower):
             return self.numbering.find(tensor)
         return None
 
-    def _name_parameter(self, parameter: torch.Tensor) -> str:
-        """Return the path of a parameter in a model that the recording knows; empty if there is none."""
-        return next((n for n, one in self.calls.modules.named_parameters().items() if one is parameter), "")
+    def _name_leaf(self, owner: HookOwner) -> str:
+        """Return the path of a leaf in a model that the recording knows; otherwise the name that it had."""
+        leaf, parameters = owner.get(), self.calls.modules.named_parameters()
+        return next((name for name, one in parameters.items() if one is leaf), owner.name)
 
     def _rows_of_graphs(self, known: set[HookIdentity]) -> Iterator[UnfiredRow]:
         """Yield a row for each other hook that was on the graph of a pass, such as a hook of a node."""

@@ -306,10 +306,10 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 def _weight_norm(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """It is a weight that weight_norm computed for one forward."""
-    weight = _WEIGHT_NORM_PATH.sub("", hook.weight_norm)
-    if hook.in_graph or weight == hook.weight_norm:
+    weight = _WEIGHT_NORM_PATH.sub("", hook.made_from)
+    if hook.in_graph or weight == hook.made_from or not hook.made_by.startswith("WeightNorm"):
         return None
-    return Cause("weight_norm", {"on": hook.on, "weight": weight, "parameter": hook.weight_norm})
+    return Cause("weight_norm", {"on": hook.on, "weight": weight, "parameter": hook.made_from})
 
 
 _WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.original\d$|_v$")
@@ -330,11 +330,20 @@ def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
 
 
 def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It is a view or a copy of a tensor of the graph."""
-    op = hook.detour
-    if op.partition("Backward")[0] not in _COPYING_OPS or hook.in_graph or not hook.passes:
+    """It is a view or a copy of a tensor, and no pass used it itself."""
+    is_copy = hook.made_by.partition("Backward")[0] in _COPYING_OPS and (hook.beside or hook.dropped)
+    if not is_copy or hook.in_graph or not hook.passes:
         return None
-    return Cause("detour", {"on": hook.on, "op": op, "root": name_last_root(timeline.trace)})
+    names = {"on": hook.on, "op": hook.made_by, "base": hook.made_from, "root": name_last_root(timeline.trace)}
+    return Cause("detour.leaf" if hook.made_from else "detour", names, timeline.passes_while(hook)[0])
+
+
+def _dropped(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It was gone when the next pass began, and so was all that was computed from it."""
+    if not hook.dropped or hook.in_graph or not hook.passes:
+        return None
+    names = {"on": hook.on, "root": name_last_root(timeline.trace)}
+    return Cause("dropped", names, timeline.passes_while(hook)[0])
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -430,7 +439,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "tensor": (
         Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_frozen), Rule(_no_pass, _PASSES),
-        Rule(_registered_after_passes, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES),
+        Rule(_registered_after_passes, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
         Rule(_owner_not_called, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
     ),

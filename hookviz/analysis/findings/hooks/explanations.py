@@ -164,10 +164,15 @@ EXPLANATIONS: dict[str, Explanation] = {
     "detour": Explanation(
         "substituted",
         N_(
-            "{on} was made from a tensor of the graph of {root} ({op}), but {on} itself is not in that graph:"
-            " a view or a copy has a gradient of its own."
+            "No pass used {on}: it was made from another tensor ({op}), and a view or a copy has a gradient of its own."
         ),
         N_("Register the hook on the tensor that {root} is computed from, or use {on} from there on."),
+        is_unrelated=True,
+    ),
+    "detour.leaf": Explanation(
+        "substituted",
+        N_("No pass used {on}: it was made from {base} ({op}), and a view or a copy has a gradient of its own."),
+        N_("Register the hook on {base}."),
         is_unrelated=True,
     ),
     "weight_norm": Explanation(
@@ -246,6 +251,12 @@ EXPLANATIONS: dict[str, Explanation] = {
         "not_in_graph",
         N_("No gradient can reach {on}: it does not belong to the graph of {root}."),
         N_("Remove the cut, unless it is there to stop gradients."),
+        is_unrelated=True,
+    ),
+    "dropped": Explanation(
+        "not_in_graph",
+        N_("No pass used {on}: when the next one began, {on} was gone, and all that was computed from it."),
+        N_("Register the hook on a tensor that {root} is computed from."),
         is_unrelated=True,
     ),
     "no_gradient.cut": Explanation(

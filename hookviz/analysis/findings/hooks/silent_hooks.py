@@ -16,7 +16,10 @@ from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source, split_place
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
 
-_FOLLOW_OPS = N_("To see the line where the graph is cut, record with record(cuts=True), or run with --cuts.")
+_FOLLOW_OPS = N_(
+    "{root} does not use {on}, or the graph is cut on the way: record(cuts=True), or run with --cuts, shows the "
+    "line that cuts."
+)
 _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
 _ROLES = {FORWARD: "step"}
 """Kind of place → what its line does, if it does not cut the graph."""

@@ -12,7 +12,7 @@ from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, Unfi
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, list_outer_paths
 
-_WITHOUT_GRAPH = (*CUTS, "no_grad", "inference", "checkpoint", "unused")
+_WITHOUT_GRAPH = (*CUTS, "no_grad", "inference", "checkpoint", "unused", "unnamed")
 """The kinds of places that keep gradients from a parameter of a module that was called."""
 _LIMITED = ("every", *PART_NOTES)
 

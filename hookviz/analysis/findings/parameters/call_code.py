@@ -1,21 +1,36 @@
 """The code of the program around the module calls of a trace: who made a call, and what can cut the graph there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import (
     CuttingCode,
+    Lines,
     find_cutting_code,
-    find_cutting_code_around,
-    find_other_call,
+    find_lines,
+    list_cutting_code,
+    list_other_calls,
+    uses_attribute,
 )
+from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place
-from hookviz.trace import LineRow, TraceData
+from hookviz.trace import CallRow, LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 FileCode = tuple[str | None, CuttingCode]
 """A file, and a piece of code in it that can cut."""
+Region = tuple[int, Lines]
+"""The index of a source, and some lines of it."""
+
+
+class Reading(NamedTuple):
+    """What was found in code that may cut."""
+
+    code: Sequence[FileCode] = ()
+    other: str = ""
+    """A function that the code calls and whose text was not recorded; empty if there is none."""
 
 
 class CallCode:
@@ -43,42 +58,95 @@ class CallCode:
         where = describe_place(self.file_of(line), line.line)
         return [_("{on} was called at {where}.").format(on=self.trace.plain_call(call), where=where)]
 
-    def list_after(self, call: int, until: LineRow | None, root: str, others: Iterable[int] = ()) -> list[FileCode]:
-        """List the code that can cut after a call, up to a line in the same function or to its end.
+    def read_after(self, call: int, until: LineRow | None, root: str, others: Iterable[int] = ()) -> Reading:
+        """Read the code after a call, up to a line or to the end of the function that calls.
 
-        To read ``root``, the loss, as in ``loss.item()``, cuts nothing. ``others`` are other calls that got the same
-        numbers: what is cut in a line that makes one of them is cut for that call.
+        To read ``root``, the loss, as in ``loss.item()`` or ``float(loss)``, cuts nothing. ``others`` are other calls
+        that got the same numbers: what is cut in a line that makes one of them is cut for that call.
         """
         start = self.lines.get(call)
         if start is None:
-            return []
-        source = self.trace.sources[start.source]
-        found = find_cutting_code(source.text, source.line, start.line, _line_in(start, until))
-        lines = {self.lines[other].line for other in others if other in self.lines}
-        lines -= set() if until is None else {until.line}
-        code = [(source.file, one) for one in found if not one.text.startswith(f"{root}.") and one.line not in lines]
-        return [*code, *self._list_in_hooks(call)]
+            return Reading()
+        regions = self._find_regions(start, until)
+        if not regions and until is not None and until.call is None:
+            regions = self._find_regions(start, None)  # a pass begins elsewhere: what is known is the code up to here
+        reading = self.read(regions)
+        lines = [self.lines[other] for other in others if other in self.lines]
+        used = {(self.file_of(row), row.line) for row in lines}
+        used -= set() if until is None else {(self.file_of(until), until.line)}
+        code = [(file, one) for file, one in reading.code if (file, one.line) not in used]
+        code = [(file, one) for file, one in code if not one.text.startswith((f"{root}.", f"float({root}"))]
+        return reading._replace(code=[*code, *self._list_in_hooks(call)])
 
-    def find_other_call(self, call: int, until: LineRow | None) -> str:
-        """Return a function that the code after a call calls and that was not followed; empty if there is none."""
-        start = self.lines.get(call)
-        if start is None:
-            return ""
-        source = self.trace.sources[start.source]
-        modules: dict[int, set[str]] = {}
-        for other, line in self.lines.items():
-            if line.source == start.source:
-                modules.setdefault(line.line, set()).add(self.trace.plain_call(other).rpartition(".")[2])
-        return find_other_call(source.text, source.line, start.line, _line_in(start, until), modules)
+    def names(self, attribute: str) -> bool:
+        """Return whether the recorded text may use an attribute of anything; to assign it is no use."""
+        return any(uses_attribute(source.text, attribute) for source in self.trace.sources)
 
-    def list_inside(self, call: int) -> list[FileCode]:
-        """List the code that can cut in the forward of a call, of which a line is known if it calls a module."""
+    def find_forward(self, module: int) -> Region | None:
+        """Return the lines of the forward of a module; None if they are unclear or were not recorded."""
         calls = self.trace.calls
-        line = next((line for inner, line in self.lines.items() if calls[inner].parent == call), None)
-        if line is None:
-            return []
-        source = self.trace.sources[line.source]
-        return [(source.file, one) for one in find_cutting_code_around(source.text, source.line, line.line)]
+        parents = {inner: calls[inner].parent for inner in self.lines}
+        callers = (self.lines[inner] for inner, outer in parents.items() if _is_of(calls, outer, module))
+        around = (self._functions.find_around(line.source, line.line) for line in callers)
+        forwards = (one for one in around if one is not None and one.name.endswith("forward"))
+        forward = next(forwards, None) or self._functions.find_method(self.trace.modules[module].kind, "forward")
+        return None if forward is None else (forward.source, forward.lines)
+
+    def read_inside(self, call: int) -> Reading:
+        """Read the code of the forward of a call."""
+        line = next((line for inner, line in self.lines.items() if self.trace.calls[inner].parent == call), None)
+        around = None if line is None else self._functions.find_around(line.source, line.line)
+        return Reading() if around is None else self.read([(around.source, around.lines)])
+
+    @cached_property
+    def _functions(self) -> ProgramFunctions:
+        return ProgramFunctions(self.trace.sources)
+
+    def _find_regions(self, start: LineRow, until: LineRow | None) -> list[Region]:
+        """Return the lines that may run between two lines; none if neither is in a function that the other's calls."""
+        row = self.trace.sources[start.source]
+        rest = find_lines(row.text, row.line, start.line, None)
+        if until is None:
+            return [(start.source, rest)]
+        inner = self._functions.find_around(until.source, until.line)
+        outer = self._functions.find_around(start.source, start.line)
+        if inner == outer and until.source == start.source:
+            return [(start.source, find_lines(row.text, row.line, start.line, until.line))]
+        entries = [] if inner is None else self._functions.list_calls(start.source, rest, inner)
+        if inner is not None and entries:
+            return [
+                (start.source, Lines(start.line, entries[0])),
+                (until.source, Lines(inner.lines.first, until.line)),
+            ]
+        before = Lines(1 if inner is None else inner.lines.first, until.line)
+        exits = [] if outer is None else self._functions.list_calls(until.source, before, outer)
+        return [(start.source, rest), (until.source, Lines(exits[-1], until.line))] if exits else []
+
+    def read(self, regions: list[Region]) -> Reading:
+        """Read some lines, and the functions of the program that they call."""
+        code: dict[FileCode, None] = {}
+        waiting, met, others = list(regions), set(regions), list[str]()
+        while waiting:
+            index, lines = waiting.pop(0)
+            row = self.trace.sources[index]
+            code |= dict.fromkeys((row.file, one) for one in list_cutting_code(row.text, row.line, lines))
+            for name in list_other_calls(row.text, row.line, lines, self._modules_of(index), self._functions.names):
+                function = self._functions.find(name)
+                region = None if function is None else (function.source, function.lines)
+                if region is None:
+                    others.append(name)
+                elif not any(_is_in(one, region) for one in met):
+                    met.add(region)
+                    waiting.append(region)
+        return Reading(list(code), next(iter(others), ""))
+
+    def _modules_of(self, source: int) -> dict[int, set[str]]:
+        """Return line of a source → the names of the modules that were called there."""
+        modules: dict[int, set[str]] = {}
+        for call, line in self.lines.items():
+            if line.source == source:
+                modules.setdefault(line.line, set()).add(self.trace.plain_call(call).rpartition(".")[2])
+        return modules
 
     def _list_in_hooks(self, call: int) -> list[FileCode]:
         """List the code that can cut in forward hooks of the outermost module around a call, and of modules in it."""
@@ -93,13 +161,18 @@ class CallCode:
         return list(found)
 
 
-def _line_in(start: LineRow, until: LineRow | None) -> int | None:
-    """Return the number of a line, if it is in the source of another one."""
-    return until.line if until is not None and until.source == start.source else None
+def _is_of(calls: Sequence[CallRow], call: int | None, module: int) -> bool:
+    return call is not None and calls[call].module == module
 
 
-def describe_code(code: list[FileCode], other: str = "") -> str:
+def _is_in(region: Region, function: Region) -> bool:
+    """Return whether lines belong to those of a function."""
+    return region[0] == function[0] and function[1].first <= region[1].first <= region[1].last <= function[1].last
+
+
+def describe_code(reading: Reading) -> str:
     """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
+    code, other = reading
     file, first = code[0]
     names = {"where": describe_place(file, first.line), "code": first.text, "count": len(code), "other": other}
     if other:

@@ -34,6 +34,17 @@ class CuttingCode(NamedTuple):
     text: str
 
 
+class Lines(NamedTuple):
+    """Some lines of a source, both included."""
+
+    first: int
+    last: int
+
+    def shift(self, count: int) -> "Lines":
+        """Return the lines that come ``count`` lines later."""
+        return Lines(self.first + count, self.last + count)
+
+
 def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -> list[CuttingCode]:
     """Find the code between two lines that can cut, as far as the function around the first of them goes.
 
@@ -51,66 +62,77 @@ def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -
     >>> find_cutting_code(text, 1, 2, 4)
     [CuttingCode(line=3, text='h.detach()')]
     """
+    return list_cutting_code(text, first_line, find_lines(text, first_line, start, end))
+
+
+def list_cutting_code(text: str, first_line: int, lines: Lines) -> list[CuttingCode]:
+    """List the code in some lines that can cut."""
     tree = parse_source(text)
-    shift = first_line - 1
-    return [] if tree is None else _list_code(tree, shift, _find_range(tree, start - shift, end and end - shift))
+    return [] if tree is None else _list_code(tree, first_line - 1, lines.shift(1 - first_line))
 
 
-def find_cutting_code_around(text: str, first_line: int, line: int) -> list[CuttingCode]:
-    """Find the code that can cut in the function around a line.
-
-    >>> text = '''def forward(self, x):
-    ...     h = x.detach()
-    ...     return self.a(h)
-    ... '''
-    >>> find_cutting_code_around(text, 1, 3)
-    [CuttingCode(line=2, text='x.detach()')]
-    """
-    tree = parse_source(text)
+def find_lines(text: str, first_line: int, start: int, end: int | None) -> Lines:
+    """Return the lines that may run between two lines, as far as the function around the first of them goes."""
+    tree, shift = parse_source(text), first_line - 1
     if tree is None:
-        return []
-    shift = first_line - 1
-    function = _find_innermost(tree, _FUNCTIONS, line - shift, line - shift)
-    return [] if function is None else _list_code(tree, shift, function)
+        return Lines(start, start)
+    return _find_range(tree, start - shift, end and end - shift).shift(shift)
 
 
-def find_other_call(
-    text: str, first_line: int, start: int, end: int | None, modules: Mapping[int, Collection[str]]
-) -> str:
-    """Return a function that code between two lines calls and that may cut where it is defined; empty if there is none.
+def list_other_calls(
+    text: str, first_line: int, lines: Lines, modules: Mapping[int, Collection[str]], defined: Container[str] = ()
+) -> list[str]:
+    """List the functions that some lines call and that may cut where they are defined.
 
-    ``modules`` maps lines to the names of the modules that were called there: what these calls do was recorded.
+    Args:
+        text: the source, whose first line has the number ``first_line``.
+        lines: the lines to look at.
+        modules: line → the names of the modules that were called there: what these calls do was recorded.
+        defined: the names of functions of the program, which are no library's even if they have such a name.
 
-    >>> [find_other_call(text, 1, 1, None, {1: {"net"}}) for text in ("y = pool.query(net(x))", "y = net(x).detach()")]
-    ['pool.query', '']
+    >>> texts = ("y = pool.query(net(x))", "y = net(x).detach()", "y = norm(net(x))")
+    >>> [list_other_calls(text, 1, Lines(1, 1), {1: {"net"}}, {"norm"}) for text in texts]
+    [['pool.query'], [], ['norm']]
     """
-    tree = parse_source(text)
-    if tree is None:
-        return ""
-    shift = first_line - 1
-    first, last = _find_range(tree, start - shift, end and end - shift)
+    tree, shift = parse_source(text), first_line - 1
     names: dict[int, list[str]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and first <= node.lineno <= last:
-            names.setdefault(node.lineno, []).append(ast.unparse(node.func))
-    unknown = (name for line, called in sorted(names.items()) for name in _list_unknown(called, modules, line + shift))
-    return next(unknown, "")
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Call) and lines.first <= node.lineno + shift <= lines.last:
+            names.setdefault(node.lineno + shift, []).append(ast.unparse(node.func))
+    return [name for line, called in sorted(names.items()) for name in _list_unknown(called, modules, line, defined)]
 
 
-def _list_unknown(called: list[str], modules: Mapping[int, Collection[str]], line: int) -> list[str]:
+def _list_unknown(
+    called: list[str], modules: Mapping[int, Collection[str]], line: int, defined: Container[str]
+) -> list[str]:
     """List the functions that a line calls beside modules; a loop may call these by another name."""
     known = {name for names in modules.values() for name in names}
-    unknown = [name for name in called if not _is_known(name, known)]
+    unknown = [name for name in called if not _is_known(name, known, defined)]
     last_names = {re.findall(r"\w+", name)[-1] for name in called if re.search(r"\w", name)}
     is_module = any(name not in last_names for name in modules.get(line, ()))
-    return unknown[1:] if is_module else unknown
+    first = next((name for name in unknown if name not in defined), None) if is_module else None
+    return [name for name in unknown if name != first]
 
 
-def _is_known(function: str, known: Container[str]) -> bool:
+def _is_known(function: str, modules: Container[str], defined: Container[str]) -> bool:
     names = re.findall(r"\w+", function)
     last = names[-1] if names else ""
-    is_followed = last in known or last in KNOWN_CALLS or last in CUTTING_METHODS or last in CUTTING_FUNCTIONS
-    return is_followed or (bool(names) and names[0] in KNOWN_ROOTS)
+    if last in modules or function in defined:
+        return last in modules
+    is_known = last in KNOWN_CALLS or last in CUTTING_METHODS or last in CUTTING_FUNCTIONS
+    return is_known or (bool(names) and names[0] in KNOWN_ROOTS)
+
+
+def uses_attribute(text: str, name: str) -> bool:
+    """Return whether code uses an attribute of anything; true of what cannot be parsed. To assign it is no use.
+
+    >>> [uses_attribute(text, "scale") for text in ("self.scale = 1", "x * self.scale", "'x.scale'")]
+    [False, True, False]
+    """
+    tree = parse_source(text)
+    nodes = ast.walk(tree) if tree is not None else ()
+    used = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr == name)
+    return tree is None or any(isinstance(node.ctx, ast.Load) for node in used)
 
 
 @lru_cache(maxsize=16)
@@ -122,35 +144,37 @@ def parse_source(text: str) -> ast.Module | None:
         return None
 
 
-def _list_code(tree: ast.AST, shift: int, lines: tuple[int, int]) -> list[CuttingCode]:
+def _list_code(tree: ast.AST, shift: int, lines: Lines) -> list[CuttingCode]:
     found = [CuttingCode(node.lineno, ast.unparse(node)) for node in _cutting_nodes(tree)]
-    return sorted({code._replace(line=code.line + shift) for code in found if lines[0] <= code.line <= lines[1]})
+    return sorted({code._replace(line=code.line + shift) for code in found if lines.first <= code.line <= lines.last})
 
 
 def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in CUTTING_METHODS or name in CUTTING_FUNCTIONS:
+            is_number = name == "float" and isinstance(node.func, ast.Name)
+            if is_number or name in CUTTING_METHODS or name in CUTTING_FUNCTIONS:
                 yield node
         elif isinstance(node, ast.Attribute) and node.attr == "data":
             yield node
 
 
-def _find_range(tree: ast.AST, start: int, end: int | None) -> tuple[int, int]:
+def _find_range(tree: ast.AST, start: int, end: int | None) -> Lines:
     """Return the first and the last line that may run between two lines, as far as the function of the first one."""
     function = _find_innermost(tree, _FUNCTIONS, start, start)
     if end is None or function != _find_innermost(tree, _FUNCTIONS, end, end):
-        return (start, max(_list_end_lines(tree), default=start) if function is None else function[1])
+        last = max(_list_end_lines(tree), default=start) if function is None else function.last
+        return Lines(start, last)
     loop = _find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
-    return (start, end) if loop is None else loop
+    return Lines(start, end) if loop is None else loop
 
 
-def _find_innermost(tree: ast.AST, kinds: tuple[type[ast.stmt], ...], first: int, last: int) -> tuple[int, int] | None:
+def _find_innermost(tree: ast.AST, kinds: tuple[type[ast.stmt], ...], first: int, last: int) -> Lines | None:
     """Return the lines of the innermost statement of some kinds around the lines from ``first`` to ``last``."""
     statements = [node for node in ast.walk(tree) if isinstance(node, kinds)]
-    spans = [(node.lineno, node.end_lineno or node.lineno) for node in statements]
-    return max((span for span in spans if span[0] <= first and last <= span[1]), default=None)
+    spans = [Lines(node.lineno, node.end_lineno or node.lineno) for node in statements]
+    return max((span for span in spans if span.first <= first and last <= span.last), default=None)
 
 
 def _list_end_lines(tree: ast.AST) -> list[int]:

@@ -24,8 +24,9 @@ class MissingGradient:
     grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook replaced an
     output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls), ``within`` (the
     forward of a module, after an inner one returned), ``after`` (an outermost module returned), ``unused`` (their
-    module belongs to the graph, and they do not), or ``none_returned`` (they belong to the graph, and a node in front
-    of them got a gradient and returned None). After ``record(cuts=True)`` also ``op``: an op whose result has no graph.
+    module belongs to the graph, and they do not), ``unnamed`` (nor does the text of its forward name them), or
+    ``none_returned`` (they belong to the graph, and a node in front of them got a gradient and returned None).
+    After ``record(cuts=True)`` also ``op``: an op whose result has no graph.
     One that runs in ``no_grad`` has the place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
     """Where the graph is cut, and why."""
@@ -61,6 +62,8 @@ class MissingGradient:
             return _(_FOLLOW_OPS)
         if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
             return _("Remove the cut, unless it is there to stop gradients.")
+        if self.place == "unused" and self.follows_ops:
+            return _("No op that cuts was seen on the way: look whether the forward uses them.")
         if self.place in (*LIKELY_PLACES, "unused") or self.is_likely:
             advice = _NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS if self.line is None else _PROVE_LINE
             return _(advice)
@@ -76,6 +79,7 @@ _ADVICE = {
     "no_grad": N_("If they should be trained, compute this outside of no_grad()."),
     "inference": N_("If they should be trained, call the module outside of inference_mode()."),
     "frozen": N_("If they should be trained, unfreeze them before the module is called."),
+    "unnamed": N_("If they should be trained, use them in the forward; otherwise take them out of the module."),
 }
 """Place → what to do."""
 
@@ -103,16 +107,19 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
     by_cause: dict[object, list[str]] = {}
     places: dict[object, Place] = {}
     for rows in by_path.values():
-        first = rows[0]
-        place = (
-            finder.find_without_graph(first.module) or place_of_cuts(trace, first.cuts)
-            if first.cuts
-            else finder.find(first.owner, first.module, first.frozen)
-        )
-        cause = place if place.line is None else (place.file, place.line)
-        by_cause.setdefault(cause, []).extend(row.name for row in rows)
-        places[cause] = max(place, places.get(cause, place), key=_get_step)
+        place = _find_place(finder, rows[0])
+        for row in rows:
+            own = finder.explain_unused(place, row)
+            cause = own if own.line is None else (own.file, own.line)
+            by_cause.setdefault(cause, []).append(row.name)
+            places[cause] = max(own, places.get(cause, own), key=_get_step)
     return [MissingGradient(tuple(names), *places[cause]) for cause, names in by_cause.items()]
+
+
+def _find_place(finder: PlaceFinder, row: MissingRow) -> Place:
+    if not row.cuts:
+        return finder.find(row.owner, row.module, row.frozen)
+    return finder.find_without_graph(row.module) or place_of_cuts(finder.trace, row.cuts)
 
 
 def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:

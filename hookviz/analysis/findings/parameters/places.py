@@ -1,12 +1,13 @@
 """The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
+import re
 from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.call_code import CallCode, FileCode, describe_code
+from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.trace import LineRow, TraceData
+from hookviz.trace import LineRow, MissingRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
 
 _CUTS = {
@@ -113,6 +114,22 @@ class PlaceFinder:
             return Place("uncalled", _("{on} was not called any more.").format(**names), None)
         return self._find_among(later, names)
 
+    def explain_unused(self, place: Place, row: MissingRow) -> Place:
+        """Add to the place of a parameter that no op of the graph uses what the text of the forward shows of it."""
+        if place.key != "unused" or row.module is None:
+            return place
+        kind, attribute = self.trace.modules[row.module].kind, row.name.rpartition(".")[2]
+        forward = self._code.find_forward(row.module)
+        if forward is None:
+            return place
+        reading, pattern = self._code.read([forward]), re.compile(rf"\bself\.{re.escape(attribute)}\b")
+        if not self._code.names(attribute):
+            text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
+            file, line = self.trace.sources[forward[0]].file, forward[1].first
+            return Place("unnamed", join_sentences([place.sentence, text]), place.step, file, line)
+        code = [(file, one) for file, one in reading.code if pattern.search(one.text)]
+        return _make_place("within", place.sentence, place.step, reading._replace(code=code)) if code else place
+
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
         """Return the place for calls of a module before the last pass."""
         if not self._used.isdisjoint(calls):
@@ -120,8 +137,7 @@ class PlaceFinder:
             return Place(
                 "unused",
                 _(
-                    "{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them. "
-                    "Why was not observed."
+                    "{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them."
                 ).format(**names),
                 self._begin.get(call),
             )
@@ -205,7 +221,7 @@ class PlaceFinder:
             "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
             "input is not used for {root}."
         ).format(**names)
-        return _make_place("within", sentence, self._begin.get(call), self._code.list_inside(call))
+        return _make_place("within", sentence, self._begin.get(call), self._code.read_inside(call))
 
     def _find_replacing_hook(self, call: int) -> int | None:
         """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
@@ -275,20 +291,13 @@ class PlaceFinder:
 
     def _with_code(self, key: str, names: dict[str, str], call: int, until: LineRow | None) -> Place:
         """Make a place after a call, with the code that can cut there."""
-        sentence, step, start = _(_CUTS[key]).format(**names), self._end.get(call), self._code.lines.get(call)
-        if start is None or (key == "between" and until is not None and until.source != start.source):
-            return Place(key, sentence, step)
-        others = self._calls_with_the_same_numbers(call)
-        code = self._code.list_after(call, until, names["root"], others)
-        other = self._code.find_other_call(call, until)
-        place = _make_place(key, sentence, step, code, self._code.called_at(call), other)
-        return place._replace(is_likely=place.line is not None and bool(other))
+        reading = self._code.read_after(call, until, names["root"], self._calls_with_the_same_numbers(call))
+        sentence, step = _(_CUTS[key]).format(**names), self._end.get(call)
+        return _make_place(key, sentence, step, reading, self._code.called_at(call))
 
 
-def _make_place(
-    key: str, sentence: str, step: int | None, code: list[FileCode], otherwise: Iterable[str] = (), other: str = ""
-) -> Place:
-    """Make a place with the code that can cut there, and an ``other`` function; without any, with other sentences."""
-    text = join_sentences([sentence, *([describe_code(code, other)] if code else otherwise)])
-    file, line = (code[0][0], code[0][1].line) if len(code) == 1 else (None, None)
-    return Place(key, text, step, file, line)
+def _make_place(key: str, sentence: str, step: int | None, reading: Reading, otherwise: Iterable[str] = ()) -> Place:
+    """Make a place with the code that can cut there; without any, with other sentences."""
+    text = join_sentences([sentence, *([describe_code(reading)] if reading.code else otherwise)])
+    file, line = (reading.code[0][0], reading.code[0][1].line) if len(reading.code) == 1 else (None, None)
+    return Place(key, text, step, file, line, line is not None and bool(reading.other))

@@ -1,0 +1,83 @@
+"""The functions that the recorded text of a program defines, and the calls of them."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hookviz.analysis.findings.parameters.cutting_code import Lines, parse_source
+from hookviz.trace import SourceRow
+
+
+class Function(NamedTuple):
+    """A function of the program."""
+
+    source: int
+    """The index of the source that has its text."""
+    name: str
+    """As code calls it: ``f``, or ``self.f`` for a method."""
+    owner: str
+    """The name of its class; empty if it is no method."""
+    lines: Lines
+    """With its decorators."""
+
+
+class ProgramFunctions:
+    """The functions in the recorded text of a program."""
+
+    def __init__(self, sources: Sequence[SourceRow]) -> None:
+        self._sources = sources
+        found: dict[tuple[str | None, int], Function] = {}
+        for index, source in enumerate(sources):
+            tree = parse_source(source.text)
+            for function in _list_functions(tree, index, source.line - 1) if tree is not None else ():
+                found.setdefault((source.file, function.lines.first), function)
+        self._functions = list(found.values())
+        self.names = {function.name for function in self._functions}
+        """How code calls them."""
+
+    def find(self, name: str) -> Function | None:
+        """Return the function that code calls by a name, such as ``f``, ``self.f`` or ``other.f``; None if unclear."""
+        last = name.rpartition(".")[2]
+        found = [function for function in self._functions if function.name in (last, f"self.{last}")]
+        exact = [function for function in found if function.name == name]
+        found = exact if exact else found
+        return found[0] if len(found) == 1 else None
+
+    def find_method(self, owner: str, name: str) -> Function | None:
+        """Return the method of a class; None if there are several classes with that name, or none."""
+        found = [one for one in self._functions if one.owner == owner and one.name == f"self.{name}"]
+        return found[0] if len(found) == 1 else None
+
+    def find_around(self, source: int, line: int) -> Function | None:
+        """Return the innermost function around a line of a source."""
+        file = self._sources[source].file
+        around = (
+            function
+            for function in self._functions
+            if self._sources[function.source].file == file and function.lines.first <= line <= function.lines.last
+        )
+        return max(around, key=lambda function: function.lines.first, default=None)
+
+    def list_calls(self, source: int, lines: Lines, function: Function) -> list[int]:
+        """Return which of some lines of a source call a function by its name."""
+        row, last = self._sources[source], function.name.rpartition(".")[2]
+        tree = parse_source(row.text)
+        calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call)) if tree is not None else ()
+        numbers = (call.lineno + row.line - 1 for call in calls if _get_called(call) == last)
+        return sorted(number for number in numbers if lines.first <= number <= lines.last)
+
+
+def _get_called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _list_functions(tree: ast.Module, source: int, shift: int) -> Iterator[Function]:
+    methods = {
+        id(node): owner.name for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for node in owner.body
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            lines = Lines(first, node.end_lineno or node.lineno).shift(shift)
+            owner = methods.get(id(node), "")
+            yield Function(source, f"self.{node.name}" if owner else node.name, owner, lines)
