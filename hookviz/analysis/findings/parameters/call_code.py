@@ -14,13 +14,15 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     uses_attribute,
 )
 from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_list
 from hookviz.support.source_code import describe_place
 from hookviz.trace import CallRow, LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 FileCode = tuple[str | None, CuttingCode]
 """A file, and a piece of code in it that can cut."""
+MAX_NAMED = 5
+"""How many pieces of code a sentence names."""
 Region = tuple[int, Lines]
 """The index of a source, and some lines of it."""
 
@@ -173,12 +175,13 @@ def _is_in(region: Region, function: Region) -> bool:
 def describe_code(reading: Reading) -> str:
     """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
     code, other = reading
-    file, first = code[0]
-    names = {"where": describe_place(file, first.line), "code": first.text, "count": len(code), "other": other}
+    named = join_list([f"{one.text} ({describe_place(file, one.line)})" for file, one in code[:MAX_NAMED]])
     if other:
-        text = _("Code there that can cut the graph: {code} ({where}). What {other}() does was not looked into.")
+        text = _("Code there that can cut the graph: {code}. What {other}() does was not looked into.")
     elif len(code) == 1:
-        text = _("The only code there that can cut the graph: {code} ({where}).")
+        text = _("The only code there that can cut the graph: {code}.")
     else:
-        text = _("{count} pieces of code there can cut the graph; the first: {code} ({where}).")
-    return text.format(**names)
+        text = _("{count} pieces of code there can cut the graph: {code}.")
+        more = _("{count} more").format(count=len(code) - MAX_NAMED)
+        named = join_list([named, more]) if len(code) > MAX_NAMED else named
+    return text.format(code=named, count=len(code), other=other)
