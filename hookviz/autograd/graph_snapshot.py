@@ -15,6 +15,7 @@ from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
+from hookviz.autograd.tensor_types import is_tensor
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
@@ -191,7 +192,7 @@ class GraphSnapshot:
         A root on a device is left out: reading it would wait for the device.
         """
         for root in roots:
-            if not isinstance(root, torch.Tensor) or tensor_statistics.reading_waits(root):
+            if not is_tensor(root) or tensor_statistics.reading_waits(root):
                 continue
             if root.is_nested or root.numel() > MAX_KEPT_NUMBERS:
                 continue

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import append_value, memory_address, shape_row
-from hookviz.autograd.torch_internals import FakeTensor
+from hookviz.autograd.torch_internals import FakeTensor, read_grad
 from hookviz.trace import NodeOutput, TensorRow, TraceData
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
@@ -37,7 +37,7 @@ class GraphTensors:
     def add(self, name: str, tensor: torch.Tensor, place: NodeOutput) -> None:
         """Add a row for ``tensor``, whose gradient arrives at ``place``."""
         leaf, retains = tensor.is_leaf, tensor.retains_grad
-        grad = tensor.grad if leaf or retains else None
+        grad = read_grad(tensor) if leaf or retains else None
         value = None if grad is None else self.add_value(grad)
         if leaf:
             self.grads_before[place[0]] = value

@@ -201,6 +201,8 @@ _attribute(
     "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/op_arguments.py")
+read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
+"""Reads the ``.grad`` of a tensor past a property that a program puts in its place."""
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",

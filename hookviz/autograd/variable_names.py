@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from hookviz.autograd.module_tree import named_modules, named_parameters
+from hookviz.autograd.tensor_types import is_tensor
 from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
 
@@ -87,7 +88,7 @@ def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.
                     most=MAX_NAME_LENGTH, length=f"{len(name):,}"
                 )
             )
-        if not isinstance(tensor, torch.Tensor):
+        if not is_tensor(tensor):
             raise TypeError(_("names['{name}'] is {kind}, not a tensor.").format(name=name, kind=describe_type(tensor)))
     return dict(names)
 
@@ -115,7 +116,7 @@ def tensors_among(variables: Mapping[str, Any], *, with_modules: bool) -> dict[s
     """Map names to the tensors in variables, also in lists, tuples and dicts, and on request in modules."""
     found: dict[str, torch.Tensor] = {}
     for name, value in variables.items():
-        if isinstance(value, torch.Tensor):
+        if is_tensor(value):
             found[name] = value
         else:
             found.update(_tensors_in_variable(name, value, with_modules))
@@ -247,6 +248,6 @@ def _tensors_in_variable(name: str, value: Any, with_modules: bool) -> Iterator[
         if with_modules:
             yield from ((f"{name}.{path}", parameter) for path, parameter in named_parameters(value))
     elif type(value) in (list, tuple):
-        yield from ((f"{name}[{i}]", x) for i, x in enumerate(value[:64]) if isinstance(x, torch.Tensor))
+        yield from ((f"{name}[{i}]", x) for i, x in enumerate(value[:64]) if is_tensor(x))
     elif type(value) is dict and len(value) <= 64:
-        yield from ((f"{name}[{key!r}]", x) for key, x in value.items() if isinstance(x, torch.Tensor))
+        yield from ((f"{name}[{key!r}]", x) for key, x in value.items() if is_tensor(x))

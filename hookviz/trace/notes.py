@@ -115,6 +115,7 @@ _TEXTS: dict[str, str] = {
     "redacted.value": N_("(left out)"),
     "redacted.unobserved": N_("Something here could not be observed; the reason is left out."),
     "value.more": N_("{count} more, not recorded one by one"),
+    "value.computed": N_("not read: code of the program computes it"),
     "value.unknown": N_("not shown ({why})"),
     "value.hidden": N_("not shown ({kind} tensor)"),
     "trace.unseen": N_(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import DisableTorchFunction, push_function_mode
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.recorder.follower import Follower, PassStart
@@ -157,7 +158,7 @@ class CutTracker(Follower):
         in_place = is_in_place(function, name)
         sources, cuts = [], 0
         for value in list_inputs(name, args, options, in_place=in_place):
-            if not isinstance(value, torch.Tensor):
+            if not is_tensor(value):
                 cuts |= self.marks.cuts_of(value)
                 continue
             cuts |= self.marks.cuts_of_tensor(value)
@@ -173,9 +174,9 @@ class CutTracker(Follower):
 
     def _mark_result(self, op: Op, result: Any) -> None:
         outputs = list(iter_values(result))
-        tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+        tensors = [output for output in outputs if is_tensor(output)]
         if not tensors and op.target is not None:
-            tensors = [target for target in iter_values(op.target) if isinstance(target, torch.Tensor)]
+            tensors = [target for target in iter_values(op.target) if is_tensor(target)]
         if not tensors and op.name in NUMBER_OPS:
             self._mark_numbers(op, outputs)
         any_grad = any(has_history(tensor) for tensor in tensors)
@@ -227,7 +228,7 @@ class CutTracker(Follower):
         """Note which cuts led to the roots of a pass, and which leaves belong to its graph."""
         leaves = [leaf for reference in start.snapshot.leaves.values() if (leaf := reference()) is not None]
         for tensor in (*start.roots, *leaves):
-            if isinstance(tensor, torch.Tensor):
+            if is_tensor(tensor):
                 self._guilty |= self.marks.cuts_of_tensor(tensor)
         numbers = (self.leaves.find_number(leaf) for leaf in leaves)
         self._used.update(number for number in numbers if number is not None)

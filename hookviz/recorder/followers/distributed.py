@@ -16,6 +16,7 @@ from hookviz.autograd.torch_internals import (
     FULLY_SHARD,
     GLOO_AVERAGES,
     UNSHARDED_PARAMETER,
+    read_grad,
 )
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
@@ -137,7 +138,7 @@ def _ddp_gradients(ddp: DistributedDataParallel) -> Iterator[JoinedGradient]:
     synchroniser: Synchroniser = "hook" if ddp._comm_hooks else "ddp"
     ranks = dist.get_world_size(ddp.process_group)
     for parameter in ddp.module.parameters():
-        yield JoinedGradient(parameter, parameter.grad, synchroniser, ranks)
+        yield JoinedGradient(parameter, read_grad(parameter), synchroniser, ranks)
 
 
 def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
@@ -150,7 +151,7 @@ def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
     for group in groups:
         synchroniser = _name_synchroniser(group)
         for fsdp_param in group.fsdp_params:
-            leaf, grad = getattr(fsdp_param, UNSHARDED_PARAMETER, None), fsdp_param.sharded_param.grad
+            leaf, grad = getattr(fsdp_param, UNSHARDED_PARAMETER, None), read_grad(fsdp_param.sharded_param)
             info = fsdp_param._module_info
             path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
             if leaf is not None:
@@ -173,5 +174,5 @@ def _flat_gradients(module: Any) -> Iterator[JoinedGradient]:
     handle = module._handle
     if handle is not None and module._sync_gradients:
         yield JoinedGradient(
-            handle.flat_param, handle.flat_param.grad, "fsdp", dist.get_world_size(module.process_group)
+            handle.flat_param, read_grad(handle.flat_param), "fsdp", dist.get_world_size(module.process_group)
         )

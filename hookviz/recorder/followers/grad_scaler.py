@@ -9,6 +9,7 @@ from torch.amp.grad_scaler import GradScaler
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_marks import NodeMarks
+from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
@@ -30,7 +31,7 @@ class ScaleTracker(Follower):
         """Remember that ``scaler`` has scaled one loss or several."""
         scale = self._last_scales[id(scaler)] = scaler.get_scale()
         for loss in result if isinstance(result, (list, tuple)) else (result,):
-            if scaler.is_enabled() and isinstance(loss, torch.Tensor) and loss.grad_fn is not None:
+            if scaler.is_enabled() and is_tensor(loss) and loss.grad_fn is not None:
                 self._scales_by_node.put(loss.grad_fn, scale)
 
     def pass_begins(self, start: PassStart) -> None:

@@ -13,7 +13,8 @@ from torch.optim import Optimizer
 from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.tensor_statistics import hidden_from_tools
-from hookviz.autograd.torch_internals import profile_step
+from hookviz.autograd.tensor_types import is_tensor
+from hookviz.autograd.torch_internals import profile_step, read_grad
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.followers.training_tracker import TrainingTracker
@@ -154,9 +155,11 @@ def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[A
     there are too many.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    tensors = [*parameters, *(p.grad for p in parameters if p.grad is not None)]
+    gradients = [read_grad(parameter) for parameter in parameters]
+    tensors = [*parameters, *(grad for grad in gradients if grad is not None)]
     marks = [
-        (fingerprint_of(p).mark, p.grad is not None and (id(p.grad), fingerprint_of(p.grad).mark)) for p in parameters
+        (fingerprint_of(parameter).mark, grad is not None and (id(grad), fingerprint_of(grad).mark))
+        for parameter, grad in zip(parameters, gradients, strict=True)
     ]
     groups = [{name: group[name] for name in group if name != "params"} for group in optimizer.param_groups]
     settings = [{name: _setting_fingerprint(value) for name, value in group.items()} for group in groups]
@@ -165,7 +168,7 @@ def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[A
 
 def _setting_fingerprint(value: Any) -> Any:
     """Return what identifies the value of a setting, without running the user's code."""
-    if isinstance(value, torch.Tensor):
+    if is_tensor(value):
         return id(value), fingerprint_of(value).mark, _read_numbers([value])
     if isinstance(value, (tuple, list)):
         return id(value) if isinstance(value, list) else None, [_setting_fingerprint(part) for part in value]

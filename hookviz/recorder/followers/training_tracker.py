@@ -10,6 +10,8 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from hookviz.autograd import module_tree, tensor_statistics
+from hookviz.autograd.tensor_types import is_tensor
+from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.trace import TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
@@ -36,7 +38,7 @@ class TrainingTracker:
         self._scan_modules()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         numbers = self._number_held(parameters, number)
-        gradients = [p.grad for p in parameters]
+        gradients = [read_grad(parameter) for parameter in parameters]
         missing = tuple([n for n, grad in zip(numbers, gradients, strict=True) if grad is None])
         rates = tuple([_read_rate(group.get("lr")) for group in optimizer.param_groups])
         known_gradients = [grad for grad in gradients if grad is not None]
@@ -104,7 +106,7 @@ class TrainingTracker:
         """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same."""
         for module in (module for reference in self._norms if (module := reference()) is not None):
             number, weight = self.modules.find_number(module), module.weight
-            if number is None or module.training or weight is None or weight.grad is None:
+            if number is None or module.training or weight is None or read_grad(weight) is None:
                 continue
             if optimizer in self.trace.parameters[self._number(weight)].optimizers:
                 yield number
@@ -117,7 +119,7 @@ def _read_shape(tensor: torch.Tensor) -> tuple[int, ...]:
 
 def _read_rate(rate: Any) -> float | None:
     """Read a learning rate; None if it is not there, or on a device, whose work would have to be waited for."""
-    if isinstance(rate, torch.Tensor):
+    if is_tensor(rate):
         return float(rate) if rate.numel() == 1 and not tensor_statistics.reading_waits(rate) else None
     return float(rate) if isinstance(rate, (int, float)) else None
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import measure_or_defer
+from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.modules.pytree import PytreeLeaf, object_row
 from hookviz.trace import TraceData
@@ -31,7 +32,7 @@ class ArgumentProbe:
         return [self._measure_leaf(label, item, again) for label, item in labelled]
 
     def _measure_leaf(self, label: str, item: Any, again: bool) -> PytreeLeaf:
-        if not isinstance(item, torch.Tensor):
+        if not is_tensor(item):
             return PytreeLeaf(label, None, id(item), self._append(object_row(item)))
         fingerprint = fingerprint_of(item)
         reference, version, value = self._measured.get(id(item), (None, 0, 0))

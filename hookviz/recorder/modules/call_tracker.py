@@ -116,7 +116,7 @@ class CallTracker:
 
     def _note_result(self, call: ModuleCall, result: Any, items: Sequence[Any]) -> None:
         """Note whether what a call returned requires grad, and its class if torch runs no backward hooks there."""
-        returned = None if isinstance(result, (torch.Tensor, tuple)) else type(result).__name__
+        returned = None if issubclass(type(result), (torch.Tensor, tuple)) else type(result).__name__
         row, gives_grad = self.trace.calls[call.index], requires_grad(items)
         is_without_graph = gives_grad is False and row.mode == "grad" and not row.takes_grad
         frozen = is_without_graph and not requires_grad(module_tree.all_parameters(call.module))

@@ -2,8 +2,10 @@
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MemberDescriptorType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -35,7 +37,9 @@ class PytreeLeaf(NamedTuple):
 def labelled_arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (label, object) for the leaves of a module's arguments, labelled by the parameters of its ``forward``."""
     # A scripted module has no Python ``forward``.
-    names = _forward_parameter_names(getattr(type(module), "forward", None))
+    forward = inspect.getattr_static(type(module), "forward", None)
+    names = _forward_parameter_names(forward.__func__ if isinstance(forward, staticmethod) else forward)
+    names = names if isinstance(forward, staticmethod) else names[1:]
     args = args if isinstance(args, tuple) else (args,)
     for i, item in enumerate(args):
         yield from labelled_leaves(names[i] if i < len(names) else f"args[{i}]", item)
@@ -48,11 +52,11 @@ _parameter_names_cache: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDiction
 
 
 def _forward_parameter_names(forward: Any) -> tuple[str, ...]:
-    """Return the names of the positional parameters of a module's ``forward``, without ``self``."""
+    """Return the names of the positional parameters of a module's ``forward``."""
     with suppress(KeyError, TypeError):
         return _parameter_names_cache[forward]
     try:
-        parameters = list(inspect.signature(forward).parameters.values())[1:]
+        parameters = list(inspect.signature(forward).parameters.values())
     except Exception:  # a class may define its own ``__signature__``
         return ()
     names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
@@ -81,44 +85,64 @@ class _More(int):
     """The number of parts that are left out."""
 
 
-class _Unreadable(str):
-    """The name of the exception that reading a field raised."""
+def _container_parts(item: Any) -> Sequence[tuple[str, Any]] | None:
+    """Return (path, part) for each part of a container; None for an empty one, and for other objects.
+
+    None of the user's code runs: a subclass with an ``__iter__`` or ``items`` of its own is not opened.
+    """
+    kind = type(item)
+    if kind in _MAPPINGS:
+        parts: Sequence[tuple[str, Any]] = [(f"[{_key_text(key)}]", part) for key, part in item.items()]
+    elif kind is tuple or kind is list:
+        parts = [(f"[{i}]", part) for i, part in enumerate(item)]
+    elif issubclass(kind, (tuple, list)):
+        parts = _open_sequence(item, kind)
+    else:
+        parts = _open_dataclass(item, kind)
+    return parts or None
 
 
-def _container_parts(item: Any) -> list[tuple[str, Any]] | None:
-    """Return (path, part) for each part of a container; None for an empty one, for other objects, and on an error."""
-    try:
-        return None if isinstance(item, torch.Size) or not is_container(item) else _open_container(item)
-    except Exception:  # container classes of the user's run their own code
-        return None
+_MAPPINGS = (dict, OrderedDict, defaultdict)
 
 
-def _open_container(item: Any) -> list[tuple[str, Any]]:
-    if isinstance(item, (tuple, list)):
-        names = getattr(item, "_fields", None)
-        return [(f".{names[i]}" if names else f"[{i}]", part) for i, part in enumerate(item)]
-    if isinstance(item, dict):
-        return [(f"[{_key_text(key)}]", part) for key, part in item.items()]
-    return [(f".{field.name}", _field_value(item, field.name)) for field in dataclasses.fields(item)]
+def _open_sequence(item: Any, kind: type[Any]) -> list[tuple[str, Any]]:
+    """Open a named tuple, or a subclass that leaves it to tuple or list how it is read."""
+    names, base = inspect.getattr_static(kind, "_fields", None), tuple if issubclass(kind, tuple) else list
+    if kind is torch.Size or inspect.getattr_static(kind, "__iter__") is not base.__iter__:
+        return []
+    parts = list(base.__iter__(item))
+    labels = [f".{name}" for name in names] if type(names) is tuple and len(names) == len(parts) else None
+    return [(f"[{i}]" if labels is None else labels[i], part) for i, part in enumerate(parts)]
 
 
-def _field_value(item: Any, name: str) -> Any:
-    """Return the value of a dataclass field, which may be computed on access."""
-    try:
-        return getattr(item, name)
-    except Exception as error:
-        return _Unreadable(type(error).__name__)
+def _open_dataclass(item: Any, kind: type[Any]) -> list[tuple[str, Any]]:
+    if not dataclasses.is_dataclass(kind):
+        return []
+    return [(f".{field.name}", _read_field(item, field.name)) for field in dataclasses.fields(kind)]
 
 
-def is_container(item: Any) -> bool:
-    """Return whether ``item`` is a non-empty container that can be opened without running the user's code."""
-    if isinstance(item, (tuple, list, dict)):
-        return len(item) > 0
-    return dataclasses.is_dataclass(item) and not isinstance(item, type)
+def _read_field(item: Any, name: str) -> Any:
+    """Return the value of a dataclass field, unless it is computed on access."""
+    descriptor = inspect.getattr_static(type(item), name, None)
+    if isinstance(descriptor, MemberDescriptorType):  # a slot, which is read without code of the user's
+        try:
+            return descriptor.__get__(item)
+        except AttributeError:
+            return _COMPUTED
+    if hasattr(type(descriptor), "__set__"):
+        return _COMPUTED
+    return object.__getattribute__(item, "__dict__").get(name, _COMPUTED)
+
+
+class _Computed:
+    """Stands for a field that only code of the user's can read."""
+
+
+_COMPUTED = _Computed()
 
 
 def _key_text(key: Any) -> str:
-    return repr(key) if isinstance(key, _SAFE_REPR_TYPES) else f"<{type(key).__name__}>"
+    return repr(key) if type(key) in _SAFE_REPR_TYPES else f"<{type(key).__name__}>"
 
 
 def object_row(item: Any) -> ValueRow:
@@ -127,12 +151,15 @@ def object_row(item: Any) -> ValueRow:
     >>> object_row(0.5)[-1].text
     '0.5'
     """
-    if isinstance(item, _More):
-        return ((), type(item).__name__, "", None, None, Note.of("value.more", count=int(item)))
-    if isinstance(item, _Unreadable):
-        return ((), "", "", None, None, Note.of("value.unknown", why=str(item)))
-    if isinstance(item, (tuple, list, dict)) or type(item) in _SAFE_REPR_TYPES:
-        text = repr(item) if type(item) in (*_SAFE_REPR_TYPES, tuple, list, dict) and not is_container(item) else "…"
+    kind = type(item)
+    if kind is _More:
+        return ((), kind.__name__, "", None, None, Note.of("value.more", count=int(item)))
+    if kind is _Computed:
+        return ((), "", "", None, None, Note.of("value.computed"))
+    if kind in (tuple, list, dict):
+        text = "…" if item else repr(item)
+    elif kind in _SAFE_REPR_TYPES:
+        text = repr(item)
     else:
-        text = f"<{type(item).__name__}>"
-    return ((), type(item).__name__, "", None, None, Note.verbatim(truncate(text, 80)))
+        text = "…" if issubclass(kind, (tuple, list, dict)) else f"<{kind.__name__}>"
+    return ((), kind.__name__, "", None, None, Note.verbatim(truncate(text, 80)))

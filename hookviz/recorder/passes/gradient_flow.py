@@ -6,6 +6,7 @@ from typing import Any, cast
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.fingerprint import (
     Fingerprint,
     Gradients,
@@ -167,7 +168,7 @@ class GradientFlow:
         tensor = reference()
         if tensor is None or fingerprint is None:
             return
-        stored = None if before is None else tensor.grad  # with an old gradient, the sum is stored
+        stored = None if before is None else read_grad(tensor)  # with an old gradient, the sum is stored
         after = fingerprint.value if stored is None else self.probe.measure(stored)
         self._log("retain_grad", *place, before=before, after=after)
 
@@ -221,12 +222,12 @@ class GradientFlow:
         incoming = self._incoming.pop(node, [None])[0]
         leaf = self.find_leaf(node)
         self._computing = None
-        if incoming is None or leaf is None or leaf.grad is None:
+        if incoming is None or leaf is None or read_grad(leaf) is None:
             return
         if before is None:
             after = incoming.value
         else:
-            after = None if node in self.unreadable_grads else self.probe.measure(leaf.grad)
+            after = None if node in self.unreadable_grads else self.probe.measure(read_grad(leaf))
         self._log("accumulate", node, 0, before=before, after=after)
 
     def find_leaf(self, node: int) -> torch.Tensor | None:
@@ -235,7 +236,7 @@ class GradientFlow:
 
     def _fingerprint_grad(self, node: int) -> Fingerprint | None:
         leaf = self.find_leaf(node)
-        return None if leaf is None else self.probe.fingerprint(leaf.grad)
+        return None if leaf is None else self.probe.fingerprint(read_grad(leaf))
 
     def _note_inputs(self, node: int, gradients: Gradients) -> None:
         """Note the inputs of a node, unless an observer in front of it did so."""

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from hookviz.autograd.tensor_types import is_tensor
+from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.fingerprint import Fingerprint, Gradients
 from hookviz.recorder.hook_observer import HookDictObserver
 from hookviz.recorder.passes.gradient_flow import GradientFlow
@@ -75,9 +77,9 @@ class PostAccumulateHooks(GraphHooks):
     def gradients(self, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
         """Return ``.grad`` and the leaf."""
         tensor = arguments[0]  # the leaf, or the result of the previous hook, which torch is about to refuse
-        if not isinstance(tensor, torch.Tensor):
+        if not is_tensor(tensor):
             return [None, None]
-        return [tensor.grad if tensor.is_leaf else None, tensor]
+        return [read_grad(tensor) if tensor.is_leaf else None, tensor]
 
     def enter(self, flow: GradientFlow, on: HookDictObserver, arguments: tuple[Any, ...]) -> Fingerprints:
         """Record that the gradient was accumulated."""

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 
+from hookviz.autograd.tensor_types import is_tensor
 from hookviz.trace.rows import GradMode
 
 _REENTRANT_FORWARD = torch.utils.checkpoint.CheckpointFunction.forward.__code__
@@ -55,5 +56,5 @@ def _is_running(codes: set[CodeType]) -> bool:
 
 def requires_grad(items: Iterable[Any]) -> bool | None:
     """Return whether one of the tensors among ``items`` requires grad; None if there are no tensors."""
-    flags = [item.requires_grad for item in items if isinstance(item, torch.Tensor)]
+    flags = [item.requires_grad for item in items if is_tensor(item)]
     return any(flags) if flags else None
