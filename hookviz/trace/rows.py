@@ -210,6 +210,10 @@ class HookRow(NamedTuple):
     optimizer: OptimizerIndex | None = None
     registered_at: SourcePlace | None = None
     """File and line of the code that registered it, if it did so during the recording."""
+    again: bool = False
+    """Whether the same function or object was on its owner already when it was registered."""
+    bound: bool = False
+    """Whether it is a method or an object, which is copied with a module; a function is not."""
 
     @property
     def dict(self) -> tuple[Any, ...]:

@@ -332,6 +332,46 @@ def test_hook_that_came_along_with_a_copy_is_a_remark() -> None:
     assert "fires on two modules: teacher.0 and student.0" in finding.sentence
 
 
+class Scale:
+    """Scales gradients."""
+
+    def __call__(self, grad: torch.Tensor) -> torch.Tensor:
+        return grad * 0.1
+
+
+def test_object_that_is_registered_twice_and_changes_the_gradient_is_a_finding_and_its_twin_is_none() -> None:
+    def find(*scales: Scale) -> list[hv.Finding]:
+        layer = nn.Linear(2, 2)
+        with hv.record(layer) as trace:
+            for scale in scales:
+                layer.weight.register_hook(scale)
+            layer(torch.ones(2)).sum().backward()
+        return list(trace.findings)
+
+    scale = Scale()
+    [finding] = find(scale, scale)
+    assert (finding.kind, finding.severity) == ("repeated", "warning")
+    assert "It is registered 2 times on layer.weight" in finding.cause
+    assert find(Scale(), Scale()) == []
+
+
+class Watcher:
+    """Keeps what it sees."""
+
+    def __call__(self, *_: object) -> None:
+        """See nothing."""
+
+
+def test_object_that_was_copied_along_with_a_module_sees_nothing_of_the_copy() -> None:
+    teacher = nn.Sequential(nn.Linear(2, 2))
+    with hv.record() as trace:
+        teacher[0].register_forward_hook(Watcher())
+        student = copy.deepcopy(teacher)
+        (teacher(torch.ones(2)) - student(torch.ones(2))).sum().backward()
+    [finding] = trace.findings
+    assert finding.kind == "copied" and "which was copied, too" in finding.cause
+
+
 class Training:
     """Makes its optimizer anew, with its hook."""
 

@@ -3,7 +3,8 @@
 import copy
 import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -101,3 +102,59 @@ def test_forward_is_read_for_a_parameter_that_no_op_uses() -> None:
     assert unnamed.parameters == ("net.shift",) and unnamed.place == "unnamed"
     assert unnamed.line == inspect.getsourcelines(Scaled.forward)[1]
     assert elsewhere.parameters == ("net.slope",) and elsewhere.place == "unused" and "--cuts" in elsewhere.advice
+
+
+class Batches:
+    """Gives batches, and keeps the graph off while they are used."""
+
+    def __init__(self, teacher: nn.Module) -> None:
+        self.teacher = teacher
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        with torch.no_grad():
+            for _ in range(2):
+                yield self.teacher(torch.ones(2))
+
+
+def test_generator_that_yields_where_the_graph_is_off_is_named() -> None:
+    teacher, student = two_layers()
+    with hv.record() as trace, suppress(RuntimeError):
+        for target in Batches(teacher):
+            (student(torch.ones(2)) - target).sum().backward()
+    finding = trace.findings[0]
+    assert finding.kind == "exception" and "__iter__() yields inside it" in finding.cause
+    assert "yield self.teacher" in linecache.getline(__file__, finding.line or 0)
+
+
+class Net(nn.Module):
+    """Computes more than a loss of its first layer uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.rest = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.rest(self.first(x))
+
+
+class Tap:
+    """Keeps an output without its graph."""
+
+    def keep(self, _module: nn.Module, _inputs: object, output: torch.Tensor) -> None:
+        self.kept = output.detach()
+
+
+def test_cut_of_a_layer_is_found_though_the_rest_of_the_net_ran_in_vain() -> None:
+    net, head, tap = Net(), nn.Linear(2, 1), Tap()
+    net.first.register_forward_hook(tap.keep)
+
+    def train() -> None:
+        net(torch.ones(2))
+        head(tap.kept).sum().backward()
+
+    with hv.record(net, head) as trace:
+        train()
+    first, rest = missing_gradients(trace)
+    assert first.place == "between" and first.is_proven
+    assert "output.detach()" in linecache.getline(__file__, first.line or 0)
+    assert rest.parameters[0].startswith("net.rest") and rest.line is None

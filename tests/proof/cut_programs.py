@@ -168,7 +168,7 @@ def indices_of_a_maximum(record: Recorder) -> Outcome:
 def part_runs_in_no_grad(record: Recorder) -> Outcome:
     encoder, head = pair()
     with record(encoder, head) as trace:
-        with torch.no_grad():
+        with torch.no_grad():  # off
             features = encoder(ones())  # cut
             features = features / features.norm()
         loss = head(features).sum()
@@ -180,7 +180,7 @@ def part_runs_in_no_grad(record: Recorder) -> Outcome:
 def part_runs_in_inference_mode(record: Recorder) -> Outcome:
     encoder, head = pair()
     with record(encoder, head) as trace:
-        with torch.inference_mode():
+        with torch.inference_mode():  # off
             features = encoder(ones())  # cut
         loss = head(features.clone()).sum()
         loss.backward()
@@ -399,7 +399,7 @@ def function_of_the_user_is_not_blamed(record: Recorder) -> Outcome:
     return trace, [loss, *gradients(first, second)]
 
 
-@cuts_off("first.weight", place="no_grad")
+@cuts_off("first.weight")
 def sampled_without_a_graph(record: Recorder) -> Outcome:
     first, second = pair()
     with record(first, second) as trace:

@@ -28,9 +28,9 @@ def run(program: Program, record: Recorder) -> Outcome:
     return program.run(record)
 
 
-def marked_lines(program: Program) -> list[int]:
+def marked_lines(program: Program, mark: str = "# cut") -> list[int]:
     lines, first = inspect.getsourcelines(program.run)
-    return [first + number for number, line in enumerate(lines) if line.rstrip().endswith("# cut")]
+    return [first + number for number, line in enumerate(lines) if line.rstrip().endswith(mark)]
 
 
 def lines_in(sentence: str) -> list[int]:
@@ -49,7 +49,8 @@ def test_the_marked_lines_are_named_and_no_others(program: Program) -> None:
         assert rows[name].place == program.place
         if program.place not in GRAD_MODES or len(lines) > 1:  # of a call without a graph its line says it
             assert lines_in(rows[name].sentence) == lines
-        assert rows[name].line == (lines[0] if len(lines) == 1 else None) or not lines
+        causes = marked_lines(program, "# off") or lines  # the line that switches the graph off, or the only cut
+        assert rows[name].line == (causes[0] if len(causes) == 1 else None) or not causes
     assert {row.line for row in trace._data.cut_rows} == set(lines)
     assert not [note for note in trace.notes if "could not be observed" in note]
 

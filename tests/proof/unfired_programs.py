@@ -633,7 +633,7 @@ def hook_is_on_a_clone() -> Trace:
     return trace
 
 
-@because("dropped", "a tensor without a name")
+@because("dropped", "the output of MulBackward0")
 def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     a = ones(grad=True)
     with hv.record() as trace:
@@ -642,7 +642,7 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     return trace
 
 
-@because("weight_norm", "a tensor without a name")
+@because("weight_norm", "the output of WeightNormInterfaceBackward0")
 def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
     net = Net()
     nn.utils.parametrizations.weight_norm(net.a)
@@ -652,7 +652,7 @@ def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
     return trace
 
 
-@because("weight_norm", "a tensor without a name")
+@because("weight_norm", "the output of WeightNormInterfaceBackward0")
 def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
     net = Net()
     with warnings.catch_warnings():

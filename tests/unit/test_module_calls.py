@@ -53,7 +53,9 @@ def test_an_unreadable_field_is_not_shown_but_the_others_are() -> None:
         net(leaf(3.0))
     assert trace.notes == []
     inner = next(step for step in trace.steps if step.on == "net.inner")
-    assert inner.sentence == "net.inner is called with input.x=3, input.broken=not read: code of the program computes it."
+    assert (
+        inner.sentence == "net.inner is called with input.x=3, input.broken=not read: code of the program computes it."
+    )
     assert [(s.on, s.effect, plain(s.after)) for s in trace.firings] == [("net", "kept", 6)]
 
 

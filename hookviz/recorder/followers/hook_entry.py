@@ -19,6 +19,8 @@ class HookEntry:
         self.flags: tuple[str, ...] = ()
         self.has_object = False
         """Whether it is a method or an object, which ``copy.deepcopy`` copies; it does not copy functions."""
+        self.is_again = False
+        """Whether the same function or object was in its dict already when it was registered."""
         self.is_from_library = False
         """Whether its function belongs to an installed package."""
         self.since: int | None = None

@@ -5,7 +5,7 @@ exists when the recording ends, or not.
 """
 
 from contextlib import suppress
-from types import FrameType, FunctionType
+from types import FrameType, FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -85,6 +85,7 @@ class HookLedger(Follower):
         entry = HookEntry(kind, handle.id, source, self.owners.find(owner), handle.hooks_dict_ref())
         entry.flags = tuple(flag for flag in ("with_kwargs", "always_call") if variables.get(flag) is True)
         entry.is_from_library, entry.has_object = _is_from_library(hook), not isinstance(hook, FunctionType)
+        entry.is_again = _is_among(hook, user_hook_entries(handle.hooks_dict_ref()))
         self._add(entry)
 
     def _has_room(self) -> bool:
@@ -99,12 +100,14 @@ class HookLedger(Follower):
 
     def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any) -> None:
         """Add the entry of a hook that was just added to a tensor, which may soon be gone."""
-        key, hook = next(reversed(user_hook_entries(hooks)), (None, None))
+        entries = user_hook_entries(hooks)
+        key, hook = entries[-1] if entries else (None, None)
         if self.dates.registered_at(key) is None:
             return
         source, group = find_user_source(hook)
         entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owners.find(tensor), hooks)
         entry.group, entry.version, entry.is_from_library = group, _version_of(tensor), _is_from_library(hook)
+        entry.is_again = _is_among(hook, entries[:-1])
         self._add(entry)
         self._on_tensors[entry.identity] = entry
 
@@ -248,11 +251,29 @@ class HookLedger(Follower):
         return isinstance(entry.owner, TensorOwner) and (entry.since or 0) < self.dates.dropped_steps
 
     def close(self) -> None:
-        """Write by which line the hooks that fired were registered."""
+        """Write of the hooks that fired by which line they were registered, and what the ledger knows of them."""
         for index, row in enumerate(self.trace.hook_rows):
-            where = self.dates.registered_at(row.key)
+            where, entry = self.dates.registered_at(row.key), self.entries.get(row.key)
             if where is not None:
-                self.trace.hook_rows[index] = row._replace(registered_at=where)
+                row = row._replace(registered_at=where)
+            if entry is not None:
+                row = row._replace(again=entry.is_again, bound=entry.has_object)
+            self.trace.hook_rows[index] = row
+
+
+def _is_among(hook: Any, entries: list[tuple[Any, Any]]) -> bool:
+    """Return whether a hook is the same function, method or object as one of the last of some entries."""
+    return any(_is_same(hook, other) for _key, other in entries[-_LOOKED_BACK:])
+
+
+_LOOKED_BACK = 8
+"""Among how many hooks of its owner a new one is looked for: of a pile the last ones are enough."""
+
+
+def _is_same(hook: Any, other: Any) -> bool:
+    if type(hook) is MethodType and type(other) is MethodType:
+        return hook.__self__ is other.__self__ and hook.__func__ is other.__func__
+    return hook is other
 
 
 def _belongs_to_torch(hook: Any) -> bool:

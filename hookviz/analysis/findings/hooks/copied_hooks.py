@@ -1,9 +1,17 @@
 """Find hooks that fire on two modules because one of these is a copy of the other."""
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import split_place
 from hookviz.trace import MODULE_HOOK_KINDS, TraceData
+
+_COPY = N_("One of them is a copy of the other (copy.deepcopy), made after the hook was registered.")
+_COPIED_OBJECT = N_(
+    "{hook} belongs to an object, which was copied, too: what fires on the copy fills the copied object, and the "
+    "original one sees nothing of it."
+)
+_COPY_FIRST = N_("Make the copy before you register the hook, or remove the hook from the copy.")
+_REGISTER_ANEW = N_("If the original object should see both, register its hook on the copy as well.")
 
 
 def list_copied_hooks(trace: TraceData) -> list[Finding]:
@@ -38,7 +46,7 @@ def _make_copied(trace: TraceData, firings: dict[int, int]) -> Finding:
         file=hook.file if line is None else file,
         line=hook.line if line is None else line,
         line_role="hook" if line is None else "registered",
-        cause=_("One of them is a copy of the other (copy.deepcopy), made after the hook was registered."),
-        advice=_("Make the copy before you register the hook, or remove the hook from the copy."),
+        cause=join_sentences([_(_COPY), *([_(_COPIED_OBJECT).format(**names)] if row.bound else [])]),
+        advice=_(_REGISTER_ANEW if row.bound else _COPY_FIRST),
         hooks=(hook, other),
     )

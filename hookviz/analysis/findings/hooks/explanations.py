@@ -163,9 +163,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "detour": Explanation(
         "substituted",
-        N_(
-            "No pass used {on}: it was made from another tensor ({op}), and a view or a copy has a gradient of its own."
-        ),
+        N_("No pass used {on}: it was made from another tensor, and a view or a copy has a gradient of its own."),
         N_("Register the hook on the tensor that {root} is computed from, or use {on} from there on."),
         is_unrelated=True,
     ),

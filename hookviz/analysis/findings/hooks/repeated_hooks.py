@@ -11,9 +11,10 @@ from hookviz.trace import HOOK_KINDS, HookRow, TraceData
 
 
 def list_repeated_hooks(trace: TraceData) -> list[Finding]:
-    """List the functions that fire more often from pass to pass, because each pass registers them once more.
+    """List the functions that are registered on the same owner again, and fire each time.
 
-    Two hooks with the same function from the start are no finding: that may be intended.
+    Either they fire more often from pass to pass, because each pass registers them once more; or the same function or
+    object was registered twice, and changes what it is given. One that only looks may do so twice.
     """
     groups: dict[Any, dict[int, set[int | str]]] = {}
     steps: dict[Any, list[int]] = {}
@@ -29,13 +30,20 @@ def list_repeated_hooks(trace: TraceData) -> list[Finding]:
             steps.setdefault(group, []).append(step)
     piles: dict[Any, list[Any]] = {}
     for group, keys in groups.items():
-        if _pile_up(keys):
+        if _pile_up(keys) or _changes_again(trace, steps[group]):
             kind, _owner, *source = group
             piles.setdefault((kind, *source), []).append(group)
     return [
         _describe_pile(trace, groups[first], steps[first], [steps[one] for one in more])
         for first, *more in piles.values()
     ]
+
+
+def _changes_again(trace: TraceData, steps: list[int]) -> bool:
+    """Return whether what was registered once more than before changed something at one of some steps."""
+    rows = [trace.rows[step] for step in steps]
+    again = [row for row in rows if row.hook is not None and trace.hook_rows[row.hook].again]
+    return any(row.effect in ("edited", "replaced") for row in again)
 
 
 def _find_owner(trace: TraceData, hook: HookRow) -> object | None:

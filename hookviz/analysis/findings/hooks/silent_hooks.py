@@ -11,7 +11,7 @@ from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
-from hookviz.analysis.findings.parameters.missing_gradients import follows_ops
+from hookviz.analysis.findings.parameters.places import follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source, split_place
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
@@ -183,5 +183,7 @@ def _make_hook(row: UnfiredRow | HookRow, on: str) -> Hook:
 
 def _describe_nameless(row: UnfiredRow | HookRow) -> str:
     """Describe the owner of a hook that no name is known of."""
-    kind = row.owner if isinstance(row, UnfiredRow) else ""
+    kind, op = (row.owner, row.made_by) if isinstance(row, UnfiredRow) else ("", "")
+    if op:
+        return _("the output of {op}").format(op=op)
     return _("a {kind} without a name").format(kind=kind) if kind else _("a tensor without a name")

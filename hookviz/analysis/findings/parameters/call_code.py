@@ -13,7 +13,8 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     list_other_calls,
     uses_attribute,
 )
-from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
+from hookviz.analysis.findings.parameters.mode_code import Switch, find_switch, list_yields
+from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_list
 from hookviz.support.source_code import describe_place
 from hookviz.trace import CallRow, LineRow, TraceData
@@ -60,29 +61,51 @@ class CallCode:
         where = describe_place(self.file_of(line), line.line)
         return [_("{on} was called at {where}.").format(on=self.trace.plain_call(call), where=where)]
 
-    def read_after(self, call: int, until: LineRow | None, root: str, others: Iterable[int] = ()) -> Reading:
-        """Read the code after a call, up to a line or to the end of the function that calls.
+    def find_switch(self, call: int, mode: str) -> tuple[Switch, str | None] | None:
+        """Return what switched a mode on for a call, and its file: around its line, or else the only such generator."""
+        line = self.lines.get(call)
+        if line is None:
+            return None
+        source = self.trace.sources[line.source]
+        around = find_switch(source.text, source.line, line.line, mode)
+        if around is not None:
+            return around, source.file
+        yields = {
+            (switch, source.file)
+            for source in self.trace.sources
+            for switch in list_yields(source.text, source.line, mode)
+        }
+        return yields.pop() if len(yields) == 1 else None
+
+    def read_after(
+        self, path: tuple[int, int], until: LineRow | None, root: str, others: Iterable[int] = ()
+    ) -> Reading:
+        """Read the code after the last call of a path, up to a line or to the end of the function that calls.
 
         To read ``root``, the loss, as in ``loss.item()`` or ``float(loss)``, cuts nothing. ``others`` are other calls
         that got the same numbers: what is cut in a line that makes one of them is cut for that call.
         """
-        start = self.lines.get(call)
-        if start is None:
-            return Reading()
-        regions = self._find_regions(start, until)
+        regions = self._find_regions(path[-1], until)
         if not regions and until is not None and until.call is None:
-            regions = self._find_regions(start, None)  # a pass begins elsewhere: what is known is the code up to here
+            regions = self._find_regions(path[-1], None)  # a pass begins elsewhere: the code up to here is known
+        if not regions:
+            return Reading()
         reading = self.read(regions)
         lines = [self.lines[other] for other in others if other in self.lines]
         used = {(self.file_of(row), row.line) for row in lines}
         used -= set() if until is None else {(self.file_of(until), until.line)}
         code = [(file, one) for file, one in reading.code if (file, one.line) not in used]
         code = [(file, one) for file, one in code if not one.text.startswith((f"{root}.", f"float({root}"))]
-        return reading._replace(code=[*code, *self._list_in_hooks(call)])
+        return reading._replace(code=[*code, *self._list_in_hooks(path)])
 
     def names(self, attribute: str) -> bool:
         """Return whether the recorded text may use an attribute of anything; to assign it is no use."""
         return any(uses_attribute(source.text, attribute) for source in self.trace.sources)
+
+    def read_inside(self, call: int) -> Reading:
+        """Read the code of the forward of a call."""
+        forward = self.find_forward(self.trace.calls[call].module)
+        return Reading() if forward is None else self.read([forward])
 
     def find_forward(self, module: int) -> Region | None:
         """Return the lines of the forward of a module; None if they are unclear or were not recorded."""
@@ -94,35 +117,39 @@ class CallCode:
         forward = next(forwards, None) or self._functions.find_method(self.trace.modules[module].kind, "forward")
         return None if forward is None else (forward.source, forward.lines)
 
-    def read_inside(self, call: int) -> Reading:
-        """Read the code of the forward of a call."""
-        line = next((line for inner, line in self.lines.items() if self.trace.calls[inner].parent == call), None)
-        around = None if line is None else self._functions.find_around(line.source, line.line)
-        return Reading() if around is None else self.read([(around.source, around.lines)])
-
     @cached_property
     def _functions(self) -> ProgramFunctions:
         return ProgramFunctions(self.trace.sources)
 
-    def _find_regions(self, start: LineRow, until: LineRow | None) -> list[Region]:
-        """Return the lines that may run between two lines; none if neither is in a function that the other's calls."""
-        row = self.trace.sources[start.source]
-        rest = find_lines(row.text, row.line, start.line, None)
+    def _find_regions(self, call: int, until: LineRow | None) -> list[Region]:
+        """Return the lines that may run between a call and a line; none if it is unclear how one leads to the other."""
+        starts = [self.lines[one] for one in iter_enclosing_calls(self.trace, call) if one in self.lines]
         if until is None:
-            return [(start.source, rest)]
+            return [self._rest_of(starts[0])] if call in self.lines else []
         inner = self._functions.find_around(until.source, until.line)
-        outer = self._functions.find_around(start.source, start.line)
-        if inner == outer and until.source == start.source:
-            return [(start.source, find_lines(row.text, row.line, start.line, until.line))]
-        entries = [] if inner is None else self._functions.list_calls(start.source, rest, inner)
+        for position, start in enumerate(starts):
+            if start.source == until.source and self._functions.find_around(start.source, start.line) == inner:
+                row = self.trace.sources[start.source]
+                passed = [self._rest_of(one) for one in starts[:position]]
+                return [*passed, (start.source, find_lines(row.text, row.line, start.line, until.line))]
+        return self._find_regions_by_name(starts[0], until, inner) if starts else []
+
+    def _find_regions_by_name(self, start: LineRow, until: LineRow, inner: Function | None) -> list[Region]:
+        """Return the lines between two lines if the function around one of them calls that around the other."""
+        rest = self._rest_of(start)
+        entries = [] if inner is None else self._functions.list_calls(*rest, inner)
         if inner is not None and entries:
-            return [
-                (start.source, Lines(start.line, entries[0])),
-                (until.source, Lines(inner.lines.first, until.line)),
-            ]
+            before = Lines(inner.lines.first, until.line)
+            return [(start.source, Lines(start.line, entries[0])), (until.source, before)]
+        outer = self._functions.find_around(start.source, start.line)
         before = Lines(1 if inner is None else inner.lines.first, until.line)
         exits = [] if outer is None else self._functions.list_calls(until.source, before, outer)
-        return [(start.source, rest), (until.source, Lines(exits[-1], until.line))] if exits else []
+        return [rest, (until.source, Lines(exits[-1], until.line))] if exits else []
+
+    def _rest_of(self, start: LineRow) -> Region:
+        """Return the lines from one to the end of its function."""
+        row = self.trace.sources[start.source]
+        return start.source, find_lines(row.text, row.line, start.line, None)
 
     def read(self, regions: list[Region]) -> Reading:
         """Read some lines, and the functions of the program that they call."""
@@ -150,11 +177,11 @@ class CallCode:
                 modules.setdefault(line.line, set()).add(self.trace.plain_call(call).rpartition(".")[2])
         return modules
 
-    def _list_in_hooks(self, call: int) -> list[FileCode]:
-        """List the code that can cut in forward hooks of the outermost module around a call, and of modules in it."""
-        outermost = list(iter_enclosing_calls(self.trace, call))[-1]
+    def _list_in_hooks(self, path: Iterable[int]) -> list[FileCode]:
+        """List the code that can cut in forward hooks of some calls, and of those around them."""
+        calls = {outer for call in path for outer in iter_enclosing_calls(self.trace, call)}
         rows = [self.trace.rows[step] for step in self.trace.lookup.steps_of_kinds("forward_hook")]
-        near = [row for row in rows if outermost in iter_enclosing_calls(self.trace, row.call)]
+        near = [row for row in rows if row.call in calls]
         found: dict[FileCode, None] = {}
         for index in dict.fromkeys(row.hook for row in near if row.hook is not None):
             hook = self.trace.hook_rows[index]

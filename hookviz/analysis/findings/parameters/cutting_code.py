@@ -117,6 +117,8 @@ def _list_unknown(
 def _is_known(function: str, modules: Container[str], defined: Container[str]) -> bool:
     names = re.findall(r"\w+", function)
     last = names[-1] if names else ""
+    if last[:1].isupper():  # to make an object cuts nothing
+        return function not in defined
     if last in modules or function in defined:
         return last in modules
     is_known = last in KNOWN_CALLS or last in CUTTING_METHODS or last in CUTTING_FUNCTIONS

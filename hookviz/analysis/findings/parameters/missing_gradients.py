@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
-from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder
+from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import MissingRow, TraceData
 
@@ -23,9 +23,10 @@ class MissingGradient:
     """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``frozen`` (they did not require
     grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook replaced an
     output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls), ``within`` (the
-    forward of a module, after an inner one returned), ``after`` (an outermost module returned), ``unused`` (their
-    module belongs to the graph, and they do not), ``unnamed`` (nor does the text of its forward name them), or
-    ``none_returned`` (they belong to the graph, and a node in front of them got a gradient and returned None).
+    forward of a module, after an inner one returned), ``taken`` (the forward of a module that got the graph), ``after``
+    (an outermost module returned), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor
+    does the text of its forward name them), or ``none_returned`` (they belong to the graph, and a node in front of them
+    got a gradient and returned None).
     After ``record(cuts=True)`` also ``op``: an op whose result has no graph.
     One that runs in ``no_grad`` has the place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
@@ -84,11 +85,6 @@ _ADVICE = {
 """Place → what to do."""
 
 
-def follows_ops(trace: TraceData) -> bool:
-    """Return whether the recording followed each op, to find those that cut."""
-    return any(note.fact == "cuts" for note in trace.remarks)
-
-
 def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
     """List the parameters without a gradient; those that are cut off at the same place, or by the same line, together.
 
@@ -119,7 +115,8 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
 def _find_place(finder: PlaceFinder, row: MissingRow) -> Place:
     if not row.cuts:
         return finder.find(row.owner, row.module, row.frozen)
-    return finder.find_without_graph(row.module) or place_of_cuts(finder.trace, row.cuts)
+    without_graph = finder.find_without_graph(row.module)
+    return place_of_cuts(finder.trace, row.cuts) if without_graph is None else without_graph
 
 
 def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:

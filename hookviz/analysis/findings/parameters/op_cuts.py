@@ -31,8 +31,12 @@ _WITHOUT_GRAPH: tuple[CutKind, ...] = ("no_grad", "inference", "checkpoint")
 
 
 def place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
-    """Return the place of the cuts with these indexes: one sentence for each line, the first step."""
-    rows = [trace.cut_rows[index] for index in indexes]
+    """Return the place of the cuts with these indexes: one sentence for each line, the first step.
+
+    What ran without a graph counts only if nothing else cuts: a rollout, a target or an evaluation runs so on purpose.
+    """
+    all_rows = [trace.cut_rows[index] for index in indexes]
+    rows = [row for row in all_rows if not _is_without_graph(row)] or all_rows
     sentences = list(dict.fromkeys(_explain_cut(row) for row in rows))
     more = (
         [_("{count} more ops cut the graph.").format(count=len(sentences) - MAX_NAMED)]
@@ -43,14 +47,13 @@ def place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
     lines = {(row.file, row.line) for row in rows}
     file, line = lines.pop() if len(lines) == 1 else (None, None)
     text = join_sentences([*sentences[:MAX_NAMED], *more])
-    return Place(_find_key({row.kind for row in rows}), text, min(steps, default=None), file, line)
+    kinds = {row.kind for row in rows if _is_without_graph(row)}
+    return Place(kinds.pop() if len(kinds) == 1 else "op", text, min(steps, default=None), file, line)
 
 
-def _find_key(kinds: set[CutKind]) -> str:
-    for kind in _WITHOUT_GRAPH:
-        if kinds == {kind}:
-            return kind
-    return "op"
+def _is_without_graph(row: CutRow) -> bool:
+    """Return whether an op ran where nothing gets a graph; the ``sample`` of a distribution sees to that itself."""
+    return row.kind in _WITHOUT_GRAPH and ".sample(" not in (row.text or "")
 
 
 def _explain_cut(row: CutRow) -> str:

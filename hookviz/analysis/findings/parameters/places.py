@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code
 from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.source_code import describe_place
 from hookviz.trace import LineRow, MissingRow, TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
 
@@ -31,9 +32,9 @@ _MODES = {
 }
 """Mode of a call → why it recorded no graph."""
 
-CUTS = frozenset({"op", "hook", "between", "inside", "within", "after", "none_returned"})
+CUTS = frozenset({"op", "hook", "between", "inside", "within", "taken", "after", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
-LIKELY_PLACES = ("within", "after")
+LIKELY_PLACES = ("within", "taken", "after")
 """The kinds of places that the calls do not prove: the output may also be unused."""
 _ROLES = {"none_returned": "backward", "hook": "hook"}
 """Kind of place → what its line does, if it does not simply cut."""
@@ -66,6 +67,11 @@ class Place(NamedTuple):
         return _ROLES.get(self.key, "cuts" if self.is_proven else "may_cut")
 
 
+def follows_ops(trace: TraceData) -> bool:
+    """Return whether the recording followed each op, to find those that cut."""
+    return any(note.fact == "cuts" for note in trace.remarks)
+
+
 class PlaceFinder:
     """Finds the places for the parameters of one trace."""
 
@@ -82,9 +88,11 @@ class PlaceFinder:
                 (self._begin if row.kind == "call" else self._end)[row.call] = step
             elif row.kind == "seed":
                 self._last_seed = step
+        self._follows_ops = follows_ops(trace)
         self._used, self._root = find_calls_in_graphs(trace), name_last_root(trace)
         self._takers: dict[int, list[int]] = {}
         """Call → the later calls that were given what it returned."""
+        self._cut_takers: dict[int, tuple[int, int] | None] = {}
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
         """Return the place where the graph between a module, named ``owner``, and the loss is cut.
@@ -181,12 +189,20 @@ class PlaceFinder:
         line, step = self._code.lines.get(outermost), self._begin.get(outermost)
         if line is None:
             return Place(mode, sentence, step)
-        text = join_sentences([sentence, *self._code.called_at(outermost)])
-        return Place(mode, text, step, self._code.file_of(line), line.line)
+        called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
+        if found is None:
+            return Place(mode, join_sentences([sentence, *called]), step, self._code.file_of(line), line.line)
+        switch, file = found
+        where = describe_place(file, switch.line)
+        text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
+        more = text.format(function=switch.function, where=where) if switch.function else ""
+        more = more or _("That is switched on at {where}.").format(where=where)
+        is_likely = bool(switch.function)
+        return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
-        last, user = self._follow_numbers(self._find_anchor(call))
+        last, user = self._find_cut_taker(call) or self._follow_numbers(self._find_anchor(call))
         names = {**names, "on": self._name(last)}
         replaced = self._find_replacing_hook(last)
         if replaced is not None:
@@ -204,16 +220,16 @@ class PlaceFinder:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
             name = self.trace.call if is_same else self._name
             names |= {"on": name(last), "user": name(user)}
-            return self._with_code("between", names, last, self._code.lines.get(user))
+            return self._with_code("between", names, (call, last), self._code.lines.get(user))
         takers = self._calls_with_the_same_numbers(last)
         taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._used), None)
         if taker is not None:
             return self._inside_of(taker, {**names, "user": self._name(taker)})
         outer = self.trace.calls[last].parent
         if outer is None:
-            return self._with_code("after", names, last, self._code.pass_line)
+            return self._with_code("after", names, (call, last), self._code.pass_line)
         names["outer"] = self._name(outer)
-        return self._with_code("within", names, last, None)
+        return self._with_code("within", names, (call, last), None)
 
     def _inside_of(self, call: int, names: dict[str, str]) -> Place:
         """The place in the forward of a call that was given a graph, and of which the pass used something else."""
@@ -221,7 +237,7 @@ class PlaceFinder:
             "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
             "input is not used for {root}."
         ).format(**names)
-        return _make_place("within", sentence, self._begin.get(call), self._code.read_inside(call))
+        return _make_place("taken", sentence, self._begin.get(call), self._code.read_inside(call))
 
     def _find_replacing_hook(self, call: int) -> int | None:
         """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
@@ -238,6 +254,26 @@ class PlaceFinder:
         sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
         text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
         return Place("hook", text, step, hook.file, hook.line)
+
+    def _find_cut_taker(self, call: int) -> tuple[int, int] | None:
+        """Return the call, from ``call`` outward, whose numbers went into a pass without their graph, and who got them.
+
+        What else was computed from these numbers is of no use for the pass.
+        """
+        if call not in self._cut_takers:
+            outward = takewhile(lambda one: one not in self._used, iter_enclosing_calls(self.trace, call))
+            found = (self._find_cut_taker_of(outer) for outer in outward)
+            self._cut_takers[call] = next((one for one in found if one is not None), None)
+        return self._cut_takers[call]
+
+    def _find_cut_taker_of(self, call: int) -> tuple[int, int] | None:
+        calls, takers = self.trace.calls, self._calls_with_the_same_numbers(call)
+        without = [one for one in takers if calls[one].takes_grad is False and one in self._used]
+        outermost = [one for one in without if calls[one].parent not in without]
+        if outermost and calls[call].gives_grad is not False:
+            return call, outermost[-1]
+        beside = (self._find_cut_taker(one) for one in takers if calls[one].takes_grad and one not in self._used)
+        return next((one for one in beside if one is not None), None)
 
     def _find_anchor(self, call: int) -> int:
         """Return the call, from ``call`` outward, whose output is the last that is known to have a history.
@@ -289,11 +325,15 @@ class PlaceFinder:
         rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
         return [row for row in rows if row[3] is not None or row[4] is not None]
 
-    def _with_code(self, key: str, names: dict[str, str], call: int, until: LineRow | None) -> Place:
-        """Make a place after a call, with the code that can cut there."""
-        reading = self._code.read_after(call, until, names["root"], self._calls_with_the_same_numbers(call))
-        sentence, step = _(_CUTS[key]).format(**names), self._end.get(call)
-        return _make_place(key, sentence, step, reading, self._code.called_at(call))
+    def _with_code(self, key: str, names: dict[str, str], path: tuple[int, int], until: LineRow | None) -> Place:
+        """Make a place after the last call that a graph reached, with the code that can cut there."""
+        last = path[-1]
+        if key in LIKELY_PLACES and self._follows_ops:  # it saw none that cuts
+            reading = Reading()
+        else:
+            reading = self._code.read_after(path, until, names["root"], self._calls_with_the_same_numbers(last))
+        sentence, step = _(_CUTS[key]).format(**names), self._end.get(last)
+        return _make_place(key, sentence, step, reading, self._code.called_at(last))
 
 
 def _make_place(key: str, sentence: str, step: int | None, reading: Reading, otherwise: Iterable[str] = ()) -> Place:
