@@ -262,8 +262,9 @@ class PlaceFinder:
         """
         if call not in self._cut_takers:
             outward = takewhile(lambda one: one not in self._used, iter_enclosing_calls(self.trace, call))
-            found = (self._find_cut_taker_of(outer) for outer in outward)
-            self._cut_takers[call] = next((one for one in found if one is not None), None)
+            found = [one for outer in outward if (one := self._find_cut_taker_of(outer)) is not None]
+            same = [one for one in found if one[1] == found[0][1]]  # a model returns what its last layer does
+            self._cut_takers[call] = same[-1] if same else None
         return self._cut_takers[call]
 
     def _find_cut_taker_of(self, call: int) -> tuple[int, int] | None:
