@@ -19,10 +19,10 @@ KNOWN_ROOTS = frozenset({"torch", "F", "nn", "functional", "math", "np", "numpy"
 KNOWN_CALLS = frozenset({
     "abs", "append", "backward", "bool", "chunk", "clamp", "clone", "contiguous", "dict", "dim", "double", "enumerate",
     "eval", "exp", "expand", "extend", "flatten", "float", "format", "forward", "int", "isinstance", "items", "keys",
-    "len", "list", "log", "matmul", "max", "mean", "min", "mul", "norm", "permute", "pow", "print", "range", "relu",
-    "repeat", "register_hook", "reshape", "rsample", "set", "sigmoid", "size", "softmax", "split", "sqrt", "squeeze", "step",
-    "str", "sum", "super", "t", "tanh", "to", "train", "transpose", "tuple", "unsqueeze", "update", "values", "view",
-    "zero_grad", "zip",
+    "len", "list", "log", "matmul", "max", "mean", "min", "mul", "norm", "permute", "pow", "print", "range",
+    "register_hook", "relu", "repeat", "reshape", "rsample", "set", "sigmoid", "size", "softmax", "split", "sqrt",
+    "squeeze", "step", "str", "sum", "super", "t", "tanh", "to", "train", "transpose", "tuple", "unsqueeze", "update",
+    "values", "view", "zero_grad", "zip",
 })  # fmt: skip
 """Functions and methods that cut nothing."""
 
