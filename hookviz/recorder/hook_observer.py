@@ -2,7 +2,8 @@
 
 torch reads each hook dict live and in raw order. So the user's hooks are neither wrapped nor replaced: during a pass
 the dict ``{h1, h2}`` becomes ``{observer, h1, observer, h2, observer}``. The effect of a hook follows from what the
-observers before and after it see.
+observers before and after it see. Torch calls what it has copied out of the dict of a tensor, so that the observers
+leave it while the user's hooks run: one that counts the hooks of its tensor counts its own.
 """
 
 from collections.abc import Callable, MutableMapping
@@ -10,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.session import Session
+from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import NodeOutput
 
 Hook = Callable[..., Any]
@@ -48,6 +50,8 @@ class NoOpHook:
         """Do nothing."""
 
 
+_SEEN_KINDS = ("tensor_hook", "post_accumulate_hook")
+"""The kinds of hooks whose dict a program can look into."""
 Item = TypeVar("Item")
 """What hooks pass on: the fingerprint of a gradient, or a leaf of a module's arguments."""
 
@@ -154,8 +158,16 @@ class HookDictObserver:
             if self.kind == "tensor_hook":
                 receiver.before_hook(iteration.hooks[position + 1][1])
             receiver.running[self] = HookIteration(iteration.hooks, position, last)
+            self._show(False)
         else:
             receiver.leave(self, last)
+            self._show(True)
+
+    def _show(self, visible: bool) -> None:
+        """Put the observers into the dict of a tensor, or take them out, while torch runs a copy of what it held."""
+        if self.kind in _SEEN_KINDS:
+            with Uninterrupted():
+                self.install() if visible else self.uninstall()
 
 
 class HookListObserver(HookDictObserver):

@@ -34,6 +34,8 @@ class ObserverRegistry:
             if any(node in other.snapshot.out_edges for other in self.session.passes):
                 self._note_unseen_firings(hooks)
             dict_observer.install()
+        elif not dict_observer.is_installed():  # a hook in it starts this pass
+            dict_observer.install()
         self._use(running_pass, dict_observer)
 
     def _note_unseen_firings(self, hooks: Any) -> None:
