@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 import torch.autograd.graph
 import torch.autograd.profiler as profiler
+import torch.export
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
 from torch.nn.modules.module import Module
@@ -370,6 +371,20 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
     return observed_compile
 
 
+def _observing_export(export: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+    @wraps(export)
+    def observed_export(*arguments: Any, **options: Any) -> Any:
+        if not active.on:
+            return export(*arguments, **options)
+        _switch_region(RegionSwitch("torch.export.export"))
+        try:
+            return export(*arguments, **options)
+        finally:
+            _switch_region(RegionSwitch())
+
+    return observed_export
+
+
 def _observing_switch(switch: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     def observed_switch(callback: Any) -> Any:
         # This has to run before the switch: afterwards torch would compile it.
@@ -452,6 +467,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(torch, "compile", _observing_compile),
+    Replacement(torch.export, "export", _observing_export),
     *grad_scaler.scaler_replacements(recording_before_pass, recording_after_pass),
 )
 _installed: list[Replacement] = []

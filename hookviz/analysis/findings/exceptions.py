@@ -60,7 +60,10 @@ def _explain_none(trace: TraceData, finding: Finding) -> Finding:
         return finding
     cause = _("No input of {on} requires grad: PyTorch calls {hook} with grad_input=(None,).")
     names = {"on": finding.hooks[0].on, "hook": finding.hooks[0].label}
-    advice = _("Use grad_output in the hook, give the module an input that requires grad, or check for None.")
+    advice = _(
+        "Register a tensor hook on what the module returns or on a parameter instead. If the hook only looks, let it "
+        "check for None, or use grad_output."
+    )
     return replace(finding, cause=cause.format(**names), advice=advice)
 
 

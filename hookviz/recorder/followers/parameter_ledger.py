@@ -11,7 +11,7 @@ from operator import itemgetter
 import torch
 
 from hookviz.autograd import module_tree, variable_names
-from hookviz.autograd.torch_internals import next_sequence_number
+from hookviz.autograd.torch_internals import next_sequence_number, read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.modules.call_tracker import CallTracker
@@ -24,7 +24,17 @@ MAX_PARAMETERS = 2_000
 class ParameterEntry:
     """What is known of one parameter."""
 
-    __slots__ = ("is_older", "module", "name", "passes", "reference", "requires_grad", "was_trainable")
+    __slots__ = (
+        "had_grad",
+        "is_older",
+        "is_shard",
+        "module",
+        "name",
+        "passes",
+        "reference",
+        "requires_grad",
+        "was_trainable",
+    )
 
     def __init__(self, parameter: torch.Tensor) -> None:
         self.reference = weakref.ref(parameter)
@@ -38,6 +48,10 @@ class ParameterEntry:
         """Whether it did at any call."""
         self.passes = 0
         """To the graph of how many passes it belonged."""
+        self.had_grad = read_grad(parameter) is not None
+        """Whether it had a gradient when it was first met."""
+        self.is_shard = type(parameter).__name__ == "DTensor" or not parameter.is_leaf
+        """Whether it is a part of a tensor, or a view of one: FSDP gathers the whole one for a call."""
         self.is_older = False
         """Whether a part of such a graph was made before the recording."""
 
@@ -136,6 +150,9 @@ class ParameterLedger(Follower):
 
     def _add_called(self, entry: ParameterEntry, owner: str) -> None:
         parameter = entry.reference()
+        is_filled = parameter is not None and not entry.had_grad and read_grad(parameter) is not None
+        if is_filled or entry.is_shard:  # its gradient comes from a tensor that stands for it, as under FSDP
+            return
         requires_grad = entry.requires_grad if parameter is None else parameter.requires_grad
         if requires_grad and not entry.passes:
             cuts = () if self.cuts is None else self.cuts.rows_of(entry.reference)

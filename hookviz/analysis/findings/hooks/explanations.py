@@ -100,7 +100,10 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_(
             "{caller} is a MultiheadAttention: it uses the parameters of {on} in a function and never calls the module."
         ),
-        N_("Register the hook on {caller}, or a tensor hook on a parameter of {on}."),
+        N_(
+            "Register the hook on {caller}, which returns a tuple (the output, the weights); for the gradients of a "
+            "parameter of {on}, a tensor hook on that parameter."
+        ),
     ),
     "fast_path": Explanation(
         "bypassed",
