@@ -139,7 +139,18 @@ def counted_hooks(record: Recorder) -> Outcome:
     return [str(count) for count in calls], [weight.grad]
 
 
-PROGRAMS = (lazy_dict, iterators, getters, claimed_class, hidden_grad, counted_hooks)
+def exported(record: Recorder) -> Outcome:
+    ran: list[str] = []
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    net[0].register_forward_hook(lambda _module, _inputs, output: output * 2)
+    with record():
+        program = torch.export.export(net, (torch.ones(1, 2),), strict=True)
+        net(torch.ones(1, 2)).sum().backward()
+    ran += [str(node.target) for node in program.graph.nodes]
+    return ran, []
+
+
+PROGRAMS = (lazy_dict, iterators, getters, claimed_class, hidden_grad, counted_hooks, exported)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -127,6 +127,14 @@ def test_passes_nested_by_checkpointing_are_synchronised(rank_results: RankResul
     assert len(pass_ids) == 8 and steps[-1][0] in ("synchronise", "optimizer_step")
 
 
+@pytest.mark.parametrize("run", MODELS)
+def test_no_parameter_is_said_to_be_without_a_gradient(rank_results: RankResults, run: str) -> None:
+    """What FSDP gathers for a call belongs to the graph, and not the shard of it that the module holds."""
+    for result in rank_results:
+        trace = hv.Trace(decode_trace(result[run]["file"]))
+        assert [finding.sentence for finding in trace.findings.parameters if finding.kind == "cut"] == []
+
+
 @needs_fully_shard
 def test_fsdp_steps_show_the_shard_that_the_rank_keeps(rank_results: RankResults) -> None:
     rank0_sentence, rank1_sentence = (
