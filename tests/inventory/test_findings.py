@@ -87,7 +87,7 @@ def test_hooks_that_pile_up_are_a_finding() -> None:
     [finding] = trace.findings.hooks
     assert (finding.kind, finding.severity, finding.line_role) == ("repeated", "warning", "registered")
     assert finding.sentence == "keep on model.2 fired 21 times in 6 passes."
-    assert "It is registered 6 times on model.2" in finding.cause
+    assert "It was registered 6 times on model.2" in finding.cause
 
 
 def test_two_hooks_from_the_start_and_one_that_is_removed_are_no_finding() -> None:
@@ -351,7 +351,7 @@ def test_object_that_is_registered_twice_and_changes_the_gradient_is_a_finding_a
     scale = Scale()
     [finding] = find(scale, scale)
     assert (finding.kind, finding.severity) == ("repeated", "warning")
-    assert "It is registered 2 times on layer.weight" in finding.cause
+    assert "It was registered 2 times on layer.weight" in finding.cause
     assert find(Scale(), Scale()) == []
 
 

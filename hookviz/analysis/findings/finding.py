@@ -13,6 +13,7 @@ _LINE_ROLES = {
     "step": N_("line {line}"),
     "cuts": N_("line {line} (cuts the graph)"),
     "backward": N_("line {line} (the backward that returns None)"),
+    "off": N_("line {line} (switches the graph off)"),
     "may_cut": N_("line {line} (may cut the graph)"),
     "raises": N_("line {line} (raises)"),
     "edits": N_("line {line} (edits in place)"),
@@ -120,8 +121,9 @@ class Finding:
     file: str | None = None
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line_role: str = "step"
-    """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, ``raises``, ``edits`` in
-    place, begins the ``backward`` that returns None, is that of the ``hook``, or ``registered`` it."""
+    """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
+    ``raises``, ``edits`` in place, begins the ``backward`` that returns None, is that of the ``hook``, or
+    ``registered`` it."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

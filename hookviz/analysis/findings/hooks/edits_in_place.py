@@ -80,10 +80,25 @@ def _tell_registration(trace: TraceData, row: StepRow) -> list[str]:
 
 
 def _describe_change(trace: TraceData, number: int) -> str:
-    """Say from what to what a gradient changed, and why."""
+    """Say from what to what a gradient changed, and why. It may be one of several that are added up there."""
     step = trace.steps[number]
-    text = _("They are kept in the same memory: the gradient of {on} changed from {before} to {after} (step {step}).")
-    before, after = format_values(step.before), format_values(step.after)
-    return text.format(
-        on=describe_node(trace, step.row.node, step.row.output), before=before, after=after, step=f"{number + 1:,}"
+    text = _("They are kept in the same memory: a gradient on its way to {on} changed from {before} to {after}.")
+    change = text.format(
+        on=describe_node(trace, step.row.node, step.row.output),
+        before=format_values(step.before),
+        after=format_values(step.after),
     )
+    return join_sentences([change, *_tell_sender(trace, step.row)])
+
+
+def _tell_sender(trace: TraceData, changed: StepRow) -> list[str]:
+    """Name the op that sent the same tensor to both, if it was one op."""
+    assert changed.cause is not None
+    edited = trace.rows[changed.cause].node
+    senders = [
+        {start for (start, _slot), (end, _output) in trace.edges.items() if end == node}
+        for node in (edited, changed.node)
+    ]
+    both = senders[0] & senders[1]
+    name = describe_node(trace, min(both), None) if both else ""
+    return [_("{op} sends the same tensor to both.").format(op=name)] if both else []

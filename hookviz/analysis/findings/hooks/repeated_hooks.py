@@ -88,15 +88,24 @@ def _describe_pile(
         line=hook.line if line is None else line,
         file=hook.file if line is None else file,
         line_role="hook" if line is None else "registered",
-        cause=_describe_cause(hook.on, count, row.registered_at),
+        cause=join_sentences([_describe_cause(hook.on, count, row.registered_at), *_count_at_ends(keys)]),
         advice=_("Register it once, or keep each handle and call its remove() before you register the hook again."),
         hooks=tuple(hooks),
     )
 
 
+def _count_at_ends(keys: dict[int, set[int | str]]) -> list[str]:
+    """Say how many of them there were in the first pass and in the last one, if they grew."""
+    if not _pile_up(keys):
+        return []
+    counts = [f"{len(passed):,}" for passed in keys.values()]
+    text = _("In the first pass {first} of them fired, in the last one {last}.")
+    return [text.format(first=counts[0], last=counts[-1])]
+
+
 def _describe_cause(on: str, count: str, where: str | None) -> str:
     if where is None:
-        return _("It is registered {count} times on {on}, and each of these hooks fires.").format(count=count, on=on)
-    return _("It is registered {count} times on {on}, at {where}, and each of these hooks fires.").format(
+        return _("It was registered {count} times on {on}, and not removed.").format(count=count, on=on)
+    return _("It was registered {count} times on {on}, at {where}, and not removed.").format(
         count=count, on=on, where=where
     )

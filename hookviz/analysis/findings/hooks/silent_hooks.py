@@ -44,6 +44,8 @@ class SilentHook:
     """The index of its row in the trace; None if it fired."""
     fires_elsewhere: bool = False
     """Whether its function fired as a hook of the same kind on another owner."""
+    fires_there: bool = False
+    """Whether it did so on an owner with the same name."""
     follows_ops: bool = False
     """Whether the recording followed each op, to find those that cut."""
 
@@ -67,9 +69,8 @@ class SilentHook:
         To remove an older hook before the model runs is a usual way to switch it off; and a function that fires on what
         took the place of an owner was registered there, too.
         """
-        is_left_behind = self.fires_elsewhere and (
-            self.explanation.is_unrelated or self.explanation.kind == "substituted"
-        )
+        is_left_behind = self.fires_elsewhere and self.explanation.is_unrelated
+        is_left_behind = is_left_behind or (self.fires_there and self.explanation.kind == "substituted")
         is_switched_off = self.explanation.kind == "removed" and self.is_older
         is_intended = self.explanation.is_intended or is_switched_off or is_left_behind
         is_harm = not self.fired and self.cause.is_proven and not is_intended and not self.is_from_library
@@ -160,14 +161,18 @@ def list_silent_hooks(trace: TraceData) -> list[SilentHook]:
 def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
     timeline = Timeline(trace)
     fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
-    firing = {_identify(trace.hook_rows[index]) for index in fired if index is not None}
+    owners: dict[object, set[str]] = {}
+    for number in fired:
+        if number is not None:
+            owners.setdefault(_identify(trace.hook_rows[number]), set()).add(trace.hook(number).on)
     for index, row in enumerate(trace.unfired_rows):
         if row.name in timeline.unobserved_hooks:  # one with this name ran unobserved: it may have been this one
             continue
         hook, cause = _make_hook(row, row.on), find_cause(row, timeline)
         is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
         is_older = row.since is None
-        more = row.library, row.registered_at, index, _identify(row) in firing, follows_ops(trace)
+        firing = owners.get(_identify(row), ())
+        more = row.library, row.registered_at, index, bool(firing), row.on in firing, follows_ops(trace)
         yield SilentHook(hook, row.key, cause, 0, is_older, is_idle, *more)
 
 

@@ -36,7 +36,7 @@ CUTS = frozenset({"op", "hook", "between", "inside", "within", "taken", "after",
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
 LIKELY_PLACES = ("within", "taken", "after")
 """The kinds of places that the calls do not prove: the output may also be unused."""
-_ROLES = {"none_returned": "backward", "hook": "hook"}
+_ROLES = {"none_returned": "backward", "hook": "hook", "no_grad": "off", "inference": "off"}
 """Kind of place → what its line does, if it does not simply cut."""
 
 
@@ -62,7 +62,7 @@ class Place(NamedTuple):
     @property
     def line_role(self) -> str:
         """What its line does, as ``Finding.line_role`` names it."""
-        if self.line is None or self.key not in CUTS:
+        if self.line is None or self.key not in (*CUTS, "no_grad", "inference"):
             return "step"
         return _ROLES.get(self.key, "cuts" if self.is_proven else "may_cut")
 
@@ -191,7 +191,8 @@ class PlaceFinder:
             return Place(mode, sentence, step)
         called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
         if found is None:
-            return Place(mode, join_sentences([sentence, *called]), step, self._code.file_of(line), line.line)
+            place = Place(mode, join_sentences([sentence, *called]), step)
+            return place._replace(file=self._code.file_of(line), line=line.line) if mode == "checkpoint" else place
         switch, file = found
         where = describe_place(file, switch.line)
         text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
