@@ -2,7 +2,8 @@
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -49,7 +50,7 @@ from hookviz.recorder.torch.compiled_regions import (
     skip_package,
 )
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
-from hookviz.recorder.torch.instrumentation import Instrumented
+from hookviz.recorder.torch.instrumentation import Instrumented, PassiveWatcher
 
 if TYPE_CHECKING:
     from hookviz.recorder.modules.module_call import ModuleCall
@@ -231,21 +232,7 @@ class _PassWatcher:
             recording.stop_if_needed()
 
 
-class _PassiveWatcher:
-    """A watcher that does nothing, for subclasses to override what they need."""
-
-    def returning(self, _: Any, result: Any) -> Any:
-        """Return ``result``."""
-        return result
-
-    def fail(self, _: Any, error: BaseException) -> None:
-        """Ignore the exception."""
-
-    def leave(self, _: Any) -> None:
-        """Ignore the end."""
-
-
-class _SavingWatcher(_PassiveWatcher):
+class _SavingWatcher(PassiveWatcher):
     """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
 
     def enter(self, hooks: Any) -> None:
@@ -255,7 +242,7 @@ class _SavingWatcher(_PassiveWatcher):
             recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
 
 
-class _RemovalWatcher(_PassiveWatcher):
+class _RemovalWatcher(PassiveWatcher):
     """Notifies all recordings that a hook was removed from a dict."""
 
     def enter(self, handle: RemovableHandle) -> Any:
@@ -270,7 +257,7 @@ class _RemovalWatcher(_PassiveWatcher):
             recording.guard(recording.calls.observers.hook_removed, hooks)
 
 
-class _SwapWatcher(_PassiveWatcher):
+class _SwapWatcher(PassiveWatcher):
     """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
 
     def enter(self, first: torch.Tensor, second: torch.Tensor) -> None:
@@ -371,16 +358,20 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
     return observed_compile
 
 
+@contextmanager
+def _compiled_region(name: str) -> Iterator[None]:
+    _switch_region(RegionSwitch(name))
+    try:
+        yield
+    finally:
+        _switch_region(RegionSwitch())
+
+
 def _observing_export(export: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     @wraps(export)
     def observed_export(*arguments: Any, **options: Any) -> Any:
-        if not active.on:
+        with _compiled_region("torch.export.export") if active.on else nullcontext():
             return export(*arguments, **options)
-        _switch_region(RegionSwitch("torch.export.export"))
-        try:
-            return export(*arguments, **options)
-        finally:
-            _switch_region(RegionSwitch())
 
     return observed_export
 

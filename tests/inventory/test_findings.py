@@ -71,7 +71,9 @@ def test_edit_in_place_that_changes_another_gradient_is_a_finding() -> None:
     assert (finding.kind, finding.severity, finding.step) == ("edited_in_place", "warning", 3)
     assert finding.line == edit.__code__.co_firstlineno + 1 and finding.line_role == "edits"
     assert finding.sentence == "edit on d edits the gradient in place, and this changes the gradient of c, too."
-    assert "the gradient of c changed from 1 to 100 (step 6)" in finding.cause
+    assert (
+        "a gradient on its way to c changed from 1 to 100. AddBackward0 sends the same tensor to both." in finding.cause
+    )
 
 
 def test_hooks_that_pile_up_are_a_finding() -> None:
@@ -330,6 +332,23 @@ def test_hook_that_came_along_with_a_copy_is_a_remark() -> None:
     [finding] = trace.findings
     assert (finding.kind, finding.severity, finding.line_role) == ("copied", "remark", "registered")
     assert "fires on two modules: teacher.0 and student.0" in finding.sentence
+
+
+def test_hook_on_a_layer_that_was_replaced_is_a_warning_though_the_function_fires_on_other_layers() -> None:
+    def train(register_again: bool) -> list[hv.Finding]:
+        model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        with hv.record() as trace:
+            for index in range(2):
+                model[index].register_forward_hook(watch)
+            model[1] = nn.Linear(2, 1)
+            if register_again:
+                model[1].register_forward_hook(watch)
+            model(torch.ones(2)).sum().backward()
+        return list(trace.findings.hooks)
+
+    [finding] = train(register_again=False)
+    assert (finding.kind, finding.severity) == ("substituted", "warning")
+    assert [finding.severity for finding in train(register_again=True)] == ["remark"]
 
 
 class Scale:

@@ -52,6 +52,20 @@ finally:
 _FUTURE = __future__.annotations.compiler_flag
 
 
+class PassiveWatcher:
+    """A watcher that does nothing, for subclasses to override what they need."""
+
+    def returning(self, _: Any, result: Any) -> Any:
+        """Return ``result``."""
+        return result
+
+    def fail(self, _: Any, error: BaseException) -> None:
+        """Ignore the exception."""
+
+    def leave(self, _: Any) -> None:
+        """Ignore the end."""
+
+
 class Instrumented:
     """A function of torch's that is instrumented while a recording is open."""
 

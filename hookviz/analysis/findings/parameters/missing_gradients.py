@@ -103,7 +103,7 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
     by_cause: dict[object, list[str]] = {}
     places: dict[object, Place] = {}
     for rows in by_path.values():
-        place = _find_place(finder, rows[0])
+        place = _place_row(finder, rows[0])
         for row in rows:
             own = finder.explain_unused(place, row)
             cause = own if own.line is None else (own.file, own.line)
@@ -112,7 +112,7 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
     return [MissingGradient(tuple(names), *places[cause]) for cause, names in by_cause.items()]
 
 
-def _find_place(finder: PlaceFinder, row: MissingRow) -> Place:
+def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
     if not row.cuts:
         return finder.find(row.owner, row.module, row.frozen)
     without_graph = finder.find_without_graph(row.module)

@@ -6,10 +6,11 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code
+from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import describe_place
 from hookviz.trace import LineRow, MissingRow, TraceData
-from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, name_last_root
+from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
 
 _CUTS = {
     "between": N_(
@@ -78,21 +79,8 @@ class PlaceFinder:
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._code = CallCode(trace)
-        self._begin: dict[int, int] = {}
-        self._end: dict[int, int] = {}
-        """Call → the step at which it begins, and at which its forward has returned."""
-        self._last_seed = -1
-        """The step at which the last pass begins."""
-        for step, row in enumerate(trace.rows):
-            if row.call is not None and row.kind in ("call", "forward"):
-                (self._begin if row.kind == "call" else self._end)[row.call] = step
-            elif row.kind == "seed":
-                self._last_seed = step
         self._follows_ops = follows_ops(trace)
-        self._used, self._root = find_calls_in_graphs(trace), name_last_root(trace)
-        self._takers: dict[int, list[int]] = {}
-        """Call → the later calls that were given what it returned."""
-        self._cut_takers: dict[int, tuple[int, int] | None] = {}
+        self._flow, self._root = CallFlow(trace), name_last_root(trace)
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
         """Return the place where the graph between a module, named ``owner``, and the loss is cut.
@@ -106,17 +94,17 @@ class PlaceFinder:
             return Place("uncalled", _("{on} was never called as a module.").format(**names), None)
         if frozen:
             text = _("They did not require grad when {on} was called, only later: the graph was made without them.")
-            return Place("frozen", text.format(**names), self._begin.get(calls[-1]))
-        came = [call for call in calls if self._begin.get(call, 0) < self._last_seed]
+            return Place("frozen", text.format(**names), self._flow.begin.get(calls[-1]))
+        came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
         if not came:
-            step = self._end.get(calls[-1], self._begin.get(calls[-1]))
+            step = self._flow.end.get(calls[-1], self._flow.begin.get(calls[-1]))
             return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
         return self._find_among(came, names)  # what is called after the last pass is only evaluated
 
     def find_since(self, step: int, owner: str, module: int) -> Place:
         """Return the place where the graph of what a module computed after a step is cut."""
         calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
-        later = [call for call in calls if step < self._begin.get(call, 0) < self._last_seed]
+        later = [call for call in calls if step < self._flow.begin.get(call, 0) < self._flow.last_seed]
         names = {"on": owner, "root": self._root}
         if not later:
             return Place("uncalled", _("{on} was not called any more.").format(**names), None)
@@ -140,14 +128,14 @@ class PlaceFinder:
 
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
         """Return the place for calls of a module before the last pass."""
-        if not self._used.isdisjoint(calls):
-            call = next(call for call in calls if call in self._used)
+        if not self._flow.used.isdisjoint(calls):
+            call = next(call for call in calls if call in self._flow.used)
             return Place(
                 "unused",
                 _(
                     "{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them."
                 ).format(**names),
-                self._begin.get(call),
+                self._flow.begin.get(call),
             )
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
@@ -160,7 +148,7 @@ class PlaceFinder:
 
     def find_before(self, step: int) -> Place | None:
         """Return where the graph of what the last call before a step returned is cut; None if nothing was called."""
-        ended = [call for call, end in self._end.items() if end < step]
+        ended = [call for call, end in self._flow.end.items() if end < step]
         if not ended:
             return None
         last = ended[-1]
@@ -169,7 +157,7 @@ class PlaceFinder:
             return self._without_graph(last)
         if row.frozen:
             text = _("What {on} returned does not require grad: neither its inputs nor its parameters do.")
-            return Place("frozen", text.format(**names), self._end[last])
+            return Place("frozen", text.format(**names), self._flow.end[last])
         inside = (call for call in ended if last in iter_enclosing_calls(self.trace, call))
         with_grad = [call for call in inside if self.trace.calls[call].gives_grad]
         return self._after(with_grad[-1] if with_grad else last, names)
@@ -186,7 +174,7 @@ class PlaceFinder:
         around = takewhile(lambda outer: self.trace.calls[outer].mode == mode, iter_enclosing_calls(self.trace, call))
         outermost = list(around)[-1]
         sentence = _(_MODES[mode]).format(on=self._name(outermost))
-        line, step = self._code.lines.get(outermost), self._begin.get(outermost)
+        line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
         if line is None:
             return Place(mode, sentence, step)
         called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
@@ -203,9 +191,9 @@ class PlaceFinder:
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
-        last, user = self._find_cut_taker(call) or self._follow_numbers(self._find_anchor(call))
+        last, user = self._flow.follow(call)
         names = {**names, "on": self._name(last)}
-        replaced = self._find_replacing_hook(last)
+        replaced = self._flow.find_replacing_hook(last)
         if replaced is not None:
             return self._after_hook(replaced)
         if self.trace.calls[last].gives_grad is False:
@@ -215,15 +203,15 @@ class PlaceFinder:
                     "The graph is cut in the forward of {on}: what it returned does not require grad (detach, "
                     "no_grad, .data, numpy, or an op without a gradient)."
                 ).format(**names),
-                self._end.get(last),
+                self._flow.end.get(last),
             )
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
             name = self.trace.call if is_same else self._name
             names |= {"on": name(last), "user": name(user)}
             return self._with_code("between", names, (call, last), self._code.lines.get(user))
-        takers = self._calls_with_the_same_numbers(last)
-        taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._used), None)
+        takers = self._flow.list_takers(last)
+        taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._flow.used), None)
         if taker is not None:
             return self._inside_of(taker, {**names, "user": self._name(taker)})
         outer = self.trace.calls[last].parent
@@ -238,15 +226,7 @@ class PlaceFinder:
             "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
             "input is not used for {root}."
         ).format(**names)
-        return _make_place("taken", sentence, self._begin.get(call), self._code.read_inside(call))
-
-    def _find_replacing_hook(self, call: int) -> int | None:
-        """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
-        calls = takewhile(lambda outer: outer not in self._used, iter_enclosing_calls(self.trace, call))
-        cut = {outer for outer in calls if self.trace.calls[outer].gives_grad is False}
-        steps = self.trace.lookup.steps_of_kinds("forward_hook") if cut else []
-        rows = self.trace.rows
-        return next((step for step in steps if rows[step].call in cut and rows[step].effect == "replaced"), None)
+        return _make_place("taken", sentence, self._flow.begin.get(call), self._code.read_inside(call))
 
     def _after_hook(self, step: int) -> Place:
         index = self.trace.rows[step].hook
@@ -256,76 +236,9 @@ class PlaceFinder:
         text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
         return Place("hook", text, step, hook.file, hook.line)
 
-    def _find_cut_taker(self, call: int) -> tuple[int, int] | None:
-        """Return the call, from ``call`` outward, whose numbers went into a pass without their graph, and who got them.
-
-        What else was computed from these numbers is of no use for the pass.
-        """
-        if call not in self._cut_takers:
-            outward = takewhile(lambda one: one not in self._used, iter_enclosing_calls(self.trace, call))
-            found = [one for outer in outward if (one := self._find_cut_taker_of(outer)) is not None]
-            same = [one for one in found if one[1] == found[0][1]]  # a model returns what its last layer does
-            self._cut_takers[call] = same[-1] if same else None
-        return self._cut_takers[call]
-
-    def _find_cut_taker_of(self, call: int) -> tuple[int, int] | None:
-        calls, takers = self.trace.calls, self._calls_with_the_same_numbers(call)
-        without = [one for one in takers if calls[one].takes_grad is False and one in self._used]
-        outermost = [one for one in without if calls[one].parent not in without]
-        if outermost and calls[call].gives_grad is not False:
-            return call, outermost[-1]
-        beside = (self._find_cut_taker(one) for one in takers if calls[one].takes_grad and one not in self._used)
-        return next((one for one in beside if one is not None), None)
-
-    def _find_anchor(self, call: int) -> int:
-        """Return the call, from ``call`` outward, whose output is the last that is known to have a history.
-
-        The loss uses none of them. The output of the outermost one comes nearest to the loss. If it has no history,
-        its forward cuts the graph: after an inner call whose output has one, or else in the forward of ``call``.
-        """
-        unused = list(takewhile(lambda outer: outer not in self._used, iter_enclosing_calls(self.trace, call)))
-        return next((outer for outer in reversed(unused) if self.trace.calls[outer].gives_grad is not False), call)
-
-    def _follow_numbers(self, call: int) -> tuple[int, int | None]:
-        """Follow the output of a call from one call to the next, as long as the numbers and their history go on.
-
-        Returns:
-            The last call that the history reaches, and the call that was given its numbers without it, if any.
-        """
-        calls = self.trace.calls
-        takers = self._calls_with_the_same_numbers(call)
-        following = next((one for one in takers if calls[one].takes_grad and one not in self._used), None)
-        if following is not None:
-            return self._follow_numbers(following)
-        without = [one for one in takers if calls[one].takes_grad is False and calls[one].parent not in takers]
-        is_taken = any(calls[one].takes_grad for one in takers)
-        return call, without[-1] if without and not is_taken else None
-
     def _name(self, call: int) -> str:
         """Return the name of the module of a call: what is said holds for all its calls."""
         return self.trace.plain_call(call)
-
-    def _calls_with_the_same_numbers(self, call: int) -> list[int]:
-        """Return the later calls that recorded a graph and were given what ``call`` returned, in order."""
-        if call not in self._takers:
-            self._takers[call] = self._find_takers(call)
-        return self._takers[call]
-
-    def _find_takers(self, call: int) -> list[int]:
-        end = self._end.get(call)
-        returned = [] if end is None else self._numbers(self.trace.rows[end].after)
-        if end is None or not returned:
-            return []
-        calls = self.trace.calls
-        later = [(other, begin) for other, begin in self._begin.items() if begin > end and calls[other].mode == "grad"]
-        given = ((other, self._numbers(self.trace.rows[begin].after)) for other, begin in later)
-        return [other for other, values in given if any(value in returned for value in values)]
-
-    def _numbers(self, indices: object) -> list[object]:
-        """Return the rows of values of which more than a shape is known."""
-        indexes = indices if isinstance(indices, tuple) else (indices,)
-        rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
-        return [row for row in rows if row[3] is not None or row[4] is not None]
 
     def _with_code(self, key: str, names: dict[str, str], path: tuple[int, int], until: LineRow | None) -> Place:
         """Make a place after the last call that a graph reached, with the code that can cut there."""
@@ -333,8 +246,8 @@ class PlaceFinder:
         if key in LIKELY_PLACES and self._follows_ops:  # it saw none that cuts
             reading = Reading()
         else:
-            reading = self._code.read_after(path, until, names["root"], self._calls_with_the_same_numbers(last))
-        sentence, step = _(_CUTS[key]).format(**names), self._end.get(last)
+            reading = self._code.read_after(path, until, names["root"], self._flow.list_takers(last))
+        sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
 
 

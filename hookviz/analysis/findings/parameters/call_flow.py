@@ -1,0 +1,107 @@
+"""Follows what module calls returned into later calls, by the numbers, and by whether their graph came along."""
+
+from itertools import takewhile
+
+from hookviz.trace import TraceData
+from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
+
+
+class CallFlow:
+    """The module calls of one trace, and where the numbers that they returned went."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self.trace = trace
+        self.begin: dict[int, int] = {}
+        self.end: dict[int, int] = {}
+        """Call → the step at which it begins, and at which its forward has returned."""
+        self.last_seed = -1
+        """The step at which the last pass begins."""
+        for step, row in enumerate(trace.rows):
+            if row.call is not None and row.kind in ("call", "forward"):
+                (self.begin if row.kind == "call" else self.end)[row.call] = step
+            elif row.kind == "seed":
+                self.last_seed = step
+        self.used = find_calls_in_graphs(trace)
+        """The calls that made nodes of the graph of a pass, with all calls around them."""
+        self._takers: dict[int, list[int]] = {}
+        """Call → the later calls that were given what it returned."""
+        self._cut_takers: dict[int, tuple[int, int] | None] = {}
+
+    def follow(self, call: int) -> tuple[int, int | None]:
+        """Follow what a call returned, none of which belongs to a pass.
+
+        Returns:
+            The last call that its graph reaches, and the call that was given its numbers without it, if any.
+        """
+        return self._find_cut_taker(call) or self._follow_numbers(self._find_anchor(call))
+
+    def _find_cut_taker(self, call: int) -> tuple[int, int] | None:
+        """Return the call, from ``call`` outward, whose numbers went into a pass without their graph, and who got them.
+
+        What else was computed from these numbers is of no use for the pass.
+        """
+        if call not in self._cut_takers:
+            outward = takewhile(lambda one: one not in self.used, iter_enclosing_calls(self.trace, call))
+            found = [one for outer in outward if (one := self._find_cut_taker_of(outer)) is not None]
+            same = [one for one in found if one[1] == found[0][1]]  # a model returns what its last layer does
+            self._cut_takers[call] = same[-1] if same else None
+        return self._cut_takers[call]
+
+    def _find_cut_taker_of(self, call: int) -> tuple[int, int] | None:
+        calls, takers = self.trace.calls, self.list_takers(call)
+        without = [one for one in takers if calls[one].takes_grad is False and one in self.used]
+        outermost = [one for one in without if calls[one].parent not in without]
+        if outermost and calls[call].gives_grad is not False:
+            return call, outermost[-1]
+        beside = (self._find_cut_taker(one) for one in takers if calls[one].takes_grad and one not in self.used)
+        return next((one for one in beside if one is not None), None)
+
+    def _find_anchor(self, call: int) -> int:
+        """Return the call, from ``call`` outward, whose output is the last that is known to have a history.
+
+        The loss uses none of them. The output of the outermost one comes nearest to the loss. If it has no history,
+        its forward cuts the graph: after an inner call whose output has one, or else in the forward of ``call``.
+        """
+        unused = list(takewhile(lambda outer: outer not in self.used, iter_enclosing_calls(self.trace, call)))
+        return next((outer for outer in reversed(unused) if self.trace.calls[outer].gives_grad is not False), call)
+
+    def _follow_numbers(self, call: int) -> tuple[int, int | None]:
+        """Follow the output of a call from one call to the next, as long as the numbers and their history go on."""
+        calls = self.trace.calls
+        takers = self.list_takers(call)
+        following = next((one for one in takers if calls[one].takes_grad and one not in self.used), None)
+        if following is not None:
+            return self._follow_numbers(following)
+        without = [one for one in takers if calls[one].takes_grad is False and calls[one].parent not in takers]
+        is_taken = any(calls[one].takes_grad for one in takers)
+        return call, without[-1] if without and not is_taken else None
+
+    def find_replacing_hook(self, call: int) -> int | None:
+        """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
+        calls = takewhile(lambda outer: outer not in self.used, iter_enclosing_calls(self.trace, call))
+        cut = {outer for outer in calls if self.trace.calls[outer].gives_grad is False}
+        steps = self.trace.lookup.steps_of_kinds("forward_hook") if cut else []
+        rows = self.trace.rows
+        return next((step for step in steps if rows[step].call in cut and rows[step].effect == "replaced"), None)
+
+    def list_takers(self, call: int) -> list[int]:
+        """Return the later calls that recorded a graph and were given what ``call`` returned, in order."""
+        if call not in self._takers:
+            self._takers[call] = self._find_takers(call)
+        return self._takers[call]
+
+    def _find_takers(self, call: int) -> list[int]:
+        end = self.end.get(call)
+        returned = [] if end is None else self._numbers(self.trace.rows[end].after)
+        if end is None or not returned:
+            return []
+        calls = self.trace.calls
+        later = [(other, begin) for other, begin in self.begin.items() if begin > end and calls[other].mode == "grad"]
+        given = ((other, self._numbers(self.trace.rows[begin].after)) for other, begin in later)
+        return [other for other, values in given if any(value in returned for value in values)]
+
+    def _numbers(self, indices: object) -> list[object]:
+        """Return the rows of values of which more than a shape is known."""
+        indexes = indices if isinstance(indices, tuple) else (indices,)
+        rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
+        return [row for row in rows if row[3] is not None or row[4] is not None]
