@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hookviz.support.messages import N_, _, join_sentences
+from hookviz.trace.changes import describe_change
 from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
@@ -79,7 +80,24 @@ def make_title(step: Step) -> str:
 
 def make_sentence(step: Step) -> str:
     """Make the sentence of a step, followed by sentences about its pass and the scale of its gradient."""
-    return join_sentences([_say_step(step), *_say_pass(step), *_say_scales(step)])
+    return join_sentences([_say_step(step), *_say_change(step), *_say_pass(step), *_say_scales(step)])
+
+
+def _say_change(step: Step) -> Iterator[str]:
+    """Say what a hook did to a gradient, or to the only input or output that it changed."""
+    if step.kind not in HOOK_KINDS or step.row.effect not in ("edited", "replaced"):
+        return
+    before, after = _as_tuple(step.before), _as_tuple(step.after)
+    pairs = list(zip(before, after, strict=True)) if len(before) == len(after) else []
+    changed = [pair for pair in pairs if pair[0] != pair[1]] or pairs
+    old, new = changed[0] if len(changed) == 1 else (None, None)
+    text = describe_change(old, new) if isinstance(old, Value) and isinstance(new, Value) else ""
+    if text:
+        yield text
+
+
+def _as_tuple(values: Values) -> tuple[Values, ...]:
+    return values if isinstance(values, tuple) else (values,)
 
 
 def _say_pass(step: Step) -> Iterator[str]:

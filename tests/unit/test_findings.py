@@ -202,6 +202,20 @@ class Attention(nn.Module):
         return x + weights @ self.v(x)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("activation", "found"), [(nn.Sigmoid, ["vanishing"]), (nn.Tanh, []), (nn.ReLU, [])])
+def test_sigmoid_layers_whose_weights_get_smaller_and_smaller_gradients_are_found(
+    activation: Callable[[], nn.Module], found: list[str], seed: int
+) -> None:
+    torch.manual_seed(seed)
+    sizes = [100, 64, 32, 32, 16, 10]
+    layers = [part for pair in zip(sizes, sizes[1:], strict=False) for part in (nn.Linear(*pair), activation())]
+    net = nn.Sequential(*layers[:-1])
+    with hv.record(net) as trace:
+        nn.functional.cross_entropy(net(torch.rand(32, 100)), torch.randint(10, (32,))).backward()
+    assert [finding.kind for finding in trace.findings] == found
+
+
 def test_a_branch_with_small_gradients_is_not_reported_as_vanishing() -> None:
     net = nn.Sequential(*(Attention() for _ in range(3)))
     for parameter in net.parameters():

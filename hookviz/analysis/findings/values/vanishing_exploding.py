@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.values.bottlenecks import Gate, find_gates
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.analysis.findings.values.shrinking_weights import find_shrinking_weights
 from hookviz.support.messages import N_, _
 from hookviz.trace.values import format_number
 
@@ -99,6 +100,8 @@ def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[PassFind
         chain = _find_chain(segments, sign)
         if chain:
             yield _make_chain_finding(statistics, kind, sign, chain)
+        elif kind == "vanishing":
+            yield from find_shrinking_weights(statistics)
     for changes in hook_changes.values():
         for change in changes:
             if abs(change.log) >= math.log(CHAIN_FACTOR):
