@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import torch
@@ -209,7 +210,7 @@ def test_sigmoid_layers_whose_weights_get_smaller_and_smaller_gradients_are_foun
 ) -> None:
     torch.manual_seed(seed)
     sizes = [100, 64, 32, 32, 16, 10]
-    layers = [part for pair in zip(sizes, sizes[1:], strict=False) for part in (nn.Linear(*pair), activation())]
+    layers = [part for pair in pairwise(sizes) for part in (nn.Linear(*pair), activation())]
     net = nn.Sequential(*layers[:-1])
     with hv.record(net) as trace:
         nn.functional.cross_entropy(net(torch.rand(32, 100)), torch.randint(10, (32,))).backward()

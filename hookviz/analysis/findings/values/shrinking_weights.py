@@ -13,7 +13,7 @@ FEWEST = 5
 """A chain has at least this many weights."""
 LAYER_FACTOR = 3
 """From each of them to the next, the gradient falls by at least this factor."""
-CHAIN_FACTOR = 5e3
+CHAIN_FACTOR = 1e3
 """Over the chain it falls by at least this factor."""
 
 
