@@ -210,6 +210,8 @@ class HookRow(NamedTuple):
     optimizer: OptimizerIndex | None = None
     registered_at: SourcePlace | None = None
     """File and line of the code that registered it, if it did so during the recording."""
+    removed_at: SourcePlace | None = None
+    """File and line of the code that removed it, if it did so during the recording."""
     again: bool = False
     """Whether the same function or object was on its owner already when it was registered."""
     bound: bool = False

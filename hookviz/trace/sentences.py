@@ -171,6 +171,8 @@ def _choose_hook_sentence(step: Step) -> str:
     subject = step.row.subject
     if step.kind in STEP_HOOK_KINDS:
         return SENTENCES[f"step_hook.{'settings' if subject == 'settings' else step.effect}"]
+    if step.kind == "forward_pre_hook" and step.before == () == step.after:
+        return N_("{hook} on {on} ran. It was given no inputs.")
     if step.before == () == step.after:  # a post-hook of an AccumulateGrad, which has no outputs
         return N_("{hook} on {on} ran. This node sends nothing that a hook could change.")
     if subject == "grad_output":

@@ -2,13 +2,16 @@
 
 import copy
 import inspect
+import linecache
 from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatch
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
 
@@ -448,3 +451,50 @@ def test_hook_that_stumbles_over_none_is_told_why_it_got_none() -> None:
     with suppress(AttributeError), hv.record(layer) as trace:
         layer(torch.ones(1, 2)).sum().backward()
     assert trace.findings[0].cause.startswith("No input of layer requires grad: PyTorch calls λ")
+
+
+class Masked(nn.Module):
+    """Multiplies its input by a mask, if it gets one."""
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        return x if mask is None else x * mask
+
+
+def find_about_inputs(hook: Any, *inputs: torch.Tensor, **named: torch.Tensor) -> list[hv.Finding]:
+    net = Masked()
+    net.register_forward_pre_hook(hook)
+    with hv.record(net) as trace:
+        net(*inputs, **named).sum().backward()
+    return list(trace.findings)
+
+
+def test_hook_that_returns_fewer_inputs_than_it_was_given_is_a_finding_and_its_twin_is_none() -> None:
+    x, mask = torch.ones(2, requires_grad=True), torch.ones(2)
+    [finding] = find_about_inputs(lambda _module, inputs: 2 * inputs[0], x, mask)
+    assert (finding.kind, finding.severity) == ("lost_inputs", "warning")
+    assert finding.sentence.endswith("mask did not reach the forward.")
+    assert find_about_inputs(lambda _module, inputs: (2 * inputs[0], *inputs[1:]), x, mask) == []
+
+
+def test_hook_that_gets_nothing_because_inputs_have_keywords_is_a_remark() -> None:
+    x = torch.ones(2, requires_grad=True)
+    [finding] = find_about_inputs(lambda _module, inputs: tuple(2 * one for one in inputs), x=x)
+    assert (finding.kind, finding.severity) == ("no_inputs", "remark") and "with_kwargs=True" in finding.advice
+    assert find_about_inputs(watch, x) == []
+
+
+def test_hook_that_is_not_there_in_the_recomputation_is_a_finding_and_its_twin_is_none() -> None:
+    def train(keep: bool) -> list[hv.Finding]:
+        layer, x = nn.Linear(2, 2), torch.ones(2, requires_grad=True)
+        with hv.record(layer) as trace:
+            handle = layer.register_forward_hook(lambda _module, _inputs, output: output * 2)
+            loss = checkpoint(lambda one: layer(one).tanh(), x, use_reentrant=False).sum()
+            if not keep:
+                handle.remove()
+            loss.backward()
+        return [finding for finding in trace.findings if finding.kind == "recomputed"]
+
+    [finding] = train(keep=False)
+    assert finding.severity == "warning" and finding.line_role == "removed"
+    assert "handle.remove()" in linecache.getline(__file__, finding.line or 0)
+    assert train(keep=True) == []

@@ -19,6 +19,7 @@ _LINE_ROLES = {
     "edits": N_("line {line} (edits in place)"),
     "hook": N_("line {line} (the hook)"),
     "registered": N_("line {line} (registers the hook)"),
+    "removed": N_("line {line} (removes the hook)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -63,6 +64,9 @@ _KIND_NAMES = {
     "repeated": N_("hook registered again"),
     "copied": N_("copied hook"),
     "legacy": N_("legacy hook"),
+    "recomputed": N_("other hooks in the recomputation"),
+    "no_inputs": N_("hook without inputs"),
+    "lost_inputs": N_("inputs lost by a hook"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
 _PARAMETER_KINDS = ("cut", "unreached", "stopped", "frozen", "missing")
@@ -123,7 +127,7 @@ class Finding:
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, begins the ``backward`` that returns None, is that of the ``hook``, or
-    ``registered`` it."""
+    ``registered`` or ``removed`` it."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""
@@ -163,7 +167,16 @@ _ABOUT: tuple[tuple[tuple[str, ...], About], ...] = (
 )
 
 
-NAMED_HOOK_KINDS = ("exception", "edited_in_place", "repeated", "copied", "legacy")
+NAMED_HOOK_KINDS = (
+    "exception",
+    "edited_in_place",
+    "repeated",
+    "copied",
+    "legacy",
+    "recomputed",
+    "no_inputs",
+    "lost_inputs",
+)
 """The kinds of findings about hooks that are not causes for which one did not fire."""
 SURPRISES = ("early", "again", "undefined")
 """The kinds of findings about hooks that fired in a way that one may not expect."""

@@ -257,7 +257,7 @@ class HookLedger(Follower):
             if where is not None:
                 row = row._replace(registered_at=where)
             if entry is not None:
-                row = row._replace(again=entry.is_again, bound=entry.has_object)
+                row = row._replace(again=entry.is_again, bound=entry.has_object, removed_at=entry.removed_at or None)
             self.trace.hook_rows[index] = row
 
 

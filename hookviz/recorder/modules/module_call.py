@@ -148,11 +148,12 @@ class ModuleCall:
 
     def _measure(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
         """Measure the arguments that hooks of this kind may change."""
-        if dict_observer.kind == "forward_pre_hook":
-            labelled = labelled_arguments(self.module, given[1], given[2] if len(given) > 2 else {})
-        else:
-            labelled = labelled_leaves("output", given[-1])
-        return self.log.probe.measure(labelled, again=True)
+        if dict_observer.kind != "forward_pre_hook":
+            return self.log.probe.measure(labelled_leaves("output", given[-1]), again=True)
+        positional = self.log.probe.measure(labelled_arguments(self.module, given[1], {}), again=True)
+        keywords = labelled_arguments(self.module, (), given[2] if len(given) > 2 else {})
+        leaves = self.log.probe.measure(keywords, again=True)
+        return [*positional, *(leaf._replace(by_keyword=True) for leaf in leaves)]
 
     def _log_hook(
         self,
@@ -165,7 +166,10 @@ class ModuleCall:
         keys = [key for key, hook in iteration.hooks if not dict_observer.is_observer(hook)]
         place, hook = HookPlace(keys.index(entry[0]), len(keys)), self.log.hook_number(dict_observer, entry, self.index)
         kind = cast(StepKind, dict_observer.kind)  # the step of a hook has the kind of the hook
-        self.log.add_step(kind, self.index, iteration.last, after, hook=hook, place=place, effect=effect)
+        before = iteration.last
+        if isinstance(dict_observer, ModuleHooksObserver) and entry[0] not in (dict_observer.with_kwargs or ()):
+            before, after = ([leaf for leaf in leaves if not leaf.by_keyword] for leaves in (before, after))
+        self.log.add_step(kind, self.index, before, after, hook=hook, place=place, effect=effect)
 
 
 def _was_raised_through(error: BaseException, hook: Hook) -> bool:

@@ -32,6 +32,8 @@ class PytreeLeaf(NamedTuple):
     identity: int
     value: int
     """The number of its value in the trace."""
+    by_keyword: bool = False
+    """Whether it was passed by keyword: torch gives such arguments only to hooks that were registered for them."""
 
 
 def labelled_arguments(module: torch.nn.Module, args: Any, kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,66 @@
+"""Find forward pre-hooks that get none of the inputs of their module, or return fewer than they get."""
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.support.messages import _, join_list
+from hookviz.support.source_code import split_place
+from hookviz.trace import StepRow, TraceData
+from hookviz.trace.sentences import name_tensors
+
+
+def list_hook_inputs(trace: TraceData) -> list[Finding]:
+    """List the forward pre-hooks to which torch gave no input, or whose result lost one; the first time of each."""
+    found: dict[int, Finding] = {}
+    taking = {row.call for row in trace.rows if row.kind == "call" and row.after not in (None, ())}
+    for step in trace.lookup.steps_of_kinds("forward_pre_hook"):
+        row = trace.rows[step]
+        if row.hook is None or row.hook in found:
+            continue
+        lost = _list_lost(row)
+        if lost:
+            found[row.hook] = _make_lost(trace, step, row.hook, lost)
+        elif row.before == () and row.call in taking and "with_kwargs" not in trace.hook_rows[row.hook].flags:
+            found[row.hook] = _make_blind(trace, step, row.hook)
+    return list(found.values())
+
+
+def _list_lost(row: StepRow) -> list[str]:
+    """List the names of the inputs that a hook was given and that its result does not have."""
+    before, after = row.labels
+    is_shorter = row.effect == "replaced" and before[: len(after)] == after and len(before) > len(after)
+    return [name for name in name_tensors(before)[len(after) :] if name.isidentifier()] if is_shorter else []
+
+
+def _make_lost(trace: TraceData, step: int, index: int, lost: list[str]) -> Finding:
+    names = {"lost": join_list(lost)}
+    sentence = _("{hook} on {on} returned fewer inputs than it was given: {lost} did not reach the forward.")
+    cause = _("What a forward pre-hook returns takes the place of all positional inputs.")
+    advice = _("Return a tuple with all inputs, changed or not.")
+    return _make_finding(trace, step, index, ("lost_inputs", "warning", sentence, cause, advice), names)
+
+
+def _make_blind(trace: TraceData, step: int, index: int) -> Finding:
+    sentence = _("{hook} on {on} was given no inputs, though {on} got some.")
+    cause = _("{on} got its inputs by keyword, and PyTorch gives a hook the positional ones only.")
+    advice = _("Register it with with_kwargs=True: it is then called with (module, args, kwargs).")
+    return _make_finding(trace, step, index, ("no_inputs", "remark", sentence, cause, advice), {})
+
+
+def _make_finding(
+    trace: TraceData, step: int, index: int, texts: tuple[str, str, str, str, str], names: dict[str, str]
+) -> Finding:
+    kind, severity, *sentences = texts
+    hook, row = trace.hook(index), trace.hook_rows[index]
+    file, line = split_place(row.registered_at)
+    sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
+    return Finding(
+        step,
+        kind,
+        sentence,
+        severity,
+        file=hook.file if line is None else file,
+        line=hook.line if line is None else line,
+        line_role="hook" if line is None else "registered",
+        cause=cause,
+        advice=advice,
+        hooks=(hook,),
+    )

@@ -1,0 +1,82 @@
+"""Find hooks that ran in the forward pass and not in the recomputation of a checkpoint, or the other way round."""
+
+from collections.abc import Iterator
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.source_code import split_place
+from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
+
+_SENTENCES = {
+    False: N_(
+        "{hook} changed what {on} computed in the forward pass, and did not run when the checkpoint computed it again."
+    ),
+    True: N_(
+        "{hook} changed what {on} computed when the checkpoint computed it again, and did not run in the forward pass."
+    ),
+}
+"""Whether the hook ran in the recomputation → what is so."""
+
+
+def list_recomputed_hooks(trace: TraceData) -> list[Finding]:
+    """List the hooks that changed what a module computed at one of both times: the gradients are of another function.
+
+    A checkpoint calls its modules again in the backward pass, with the hooks that they have then.
+    """
+    if not any(call.recomputed for call in trace.calls):
+        return []
+    ran = _list_runs(trace)
+    found: dict[tuple[int, bool], Finding] = {}
+    for calls in _list_calls(trace).values():
+        if not calls[True] or len(calls[False]) != len(calls[True]):
+            continue  # perhaps only some of the calls were computed again
+        for again in (False, True):
+            others = {hook for call in calls[not again] for hook, _step, _effect in ran.get(call, ())}
+            for hook, step, effect in (run for call in calls[again] for run in ran.get(call, ())):
+                if effect in ("edited", "replaced") and hook not in others:
+                    found.setdefault((hook, again), _make_finding(trace, hook, step, again))
+    return list(found.values())
+
+
+def _list_calls(trace: TraceData) -> dict[tuple[int, int], dict[bool, list[int]]]:
+    """Return module and pass → whether they were computed again → the calls."""
+    found: dict[tuple[int, int], dict[bool, list[int]]] = {}
+    for row in (row for row in trace.rows if row.kind == "call"):
+        call = trace.calls[row.own_call]
+        found.setdefault((call.module, row.pass_id), {False: [], True: []})[call.recomputed].append(row.own_call)
+    return found
+
+
+def _list_runs(trace: TraceData) -> dict[int, list[tuple[int, int, str | None]]]:
+    """Return call → hook, step and effect of each forward hook that ran in it."""
+    found: dict[int, list[tuple[int, int, str | None]]] = {}
+    for step in trace.lookup.steps_of_kinds(*FORWARD_HOOK_KINDS):
+        row = trace.rows[step]
+        if row.call is not None and row.hook is not None:
+            found.setdefault(row.call, []).append((row.hook, step, row.effect))
+    return found
+
+
+def _make_finding(trace: TraceData, index: int, step: int, again: bool) -> Finding:
+    hook, row = trace.hook(index), trace.hook_rows[index]
+    names = {"hook": hook.label, "on": hook.on, "where": row.removed_at or ""}
+    file, line = split_place(row.registered_at if again or row.removed_at is None else row.removed_at)
+    role = "registered" if again or row.removed_at is None else "removed"
+    return Finding(
+        step,
+        "recomputed",
+        _(_SENTENCES[again]).format(**names),
+        "warning",
+        file=hook.file if line is None else file,
+        line=hook.line if line is None else line,
+        line_role="hook" if line is None else role,
+        cause=join_sentences(list(_tell_why(row.removed_at, again, names))),
+        advice=_("Keep the same hooks from the forward pass until the backward pass is over."),
+        hooks=(hook,),
+    )
+
+
+def _tell_why(removed_at: str | None, again: bool, names: dict[str, str]) -> Iterator[str]:
+    if removed_at is not None and not again:
+        yield _("It was removed at {where}.").format(**names)
+    yield _("So the gradients are those of another function than the one whose output was used.")
