@@ -206,7 +206,8 @@ read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
 TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
-           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/hook_ledger.py",
+           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/gradient_edits.py",
+           "recorder/followers/hook_ledger.py",
            "recorder/passes/parameter_values.py")  # fmt: skip
 
 # -- hooks that torch registers on behalf of the user

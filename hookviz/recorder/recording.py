@@ -13,6 +13,7 @@ from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.followers.grad_scaler import ScaleTracker
+from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
@@ -48,7 +49,8 @@ class Recording:
         """Whether a module was called in such a thread, if the recording follows all modules."""
         followers = self.followers = Followers(self.session)
         self.calls = CallTracker(self.session, models, followers)
-        self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names))
+        edits = followers.add(GradientEdits(trace))
+        self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names, edits))
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)

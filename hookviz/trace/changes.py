@@ -32,7 +32,7 @@ def describe_change(before: Value, after: Value) -> str:
     old, new = _list_finite(before), _list_finite(after)
     if old is None or new is None:
         return ""
-    factor = _find_factor(old, new)
+    factor = _find_exact_factor(old, new)
     if factor is not None:
         return _("Each number was multiplied by {factor}.").format(factor=format_number(factor, _FACTOR_DIGITS))
     return _describe_rows(before.tolist(), after.tolist()) if len(before.shape) > 1 else ""
@@ -45,7 +45,17 @@ def _list_finite(value: Value) -> list[float] | None:
     return numbers if is_whole and all(map(math.isfinite, numbers)) else None
 
 
-def _find_factor(old: Sequence[float], new: Sequence[float]) -> float | None:
+def find_factor(before: Value, after: Value) -> float | None:
+    """Return what each number of a tensor was multiplied by, as far as numbers or statistics prove it."""
+    if before.shape != after.shape or before.note or after.note:
+        return None
+    if before.tolist() is None or after.tolist() is None:
+        return _find_factor_of_statistics(before, after)
+    old, new = _list_finite(before), _list_finite(after)
+    return None if old is None or new is None else _find_exact_factor(old, new)
+
+
+def _find_exact_factor(old: Sequence[float], new: Sequence[float]) -> float | None:
     """Return what each number was multiplied by; None if there is no such factor, or two numbers do not show it."""
     largest = max(range(len(old)), key=lambda index: abs(old[index]), default=None)
     if largest is None or len({abs(number) for number in old if number}) < 2:
@@ -83,18 +93,22 @@ def _format_ranges(numbers: Sequence[int]) -> str:
 
 
 def _describe_statistics(before: Value, after: Value) -> str:
-    """Say the factor that min, max, mean and norm of a large tensor share."""
-    old, new = before.statistics[:4], after.statistics[:4]
-    if None in (*old, *new) or not all(map(math.isfinite, (*old, *new))):  # type: ignore[arg-type]
-        return ""
-    low, high, mean, norm = (float(number) for number in old if number is not None)
-    results = [float(number) for number in new if number is not None]
-    factor = results[3] / norm if norm else 0.0
-    for sign in (1, -1):
-        expected = [low, high, mean, norm] if sign > 0 else [-high, -low, -mean, norm]
-        pairs = zip(expected, results, strict=True)
+    factor = _find_factor_of_statistics(before, after)
+    text = _("By its minimum, maximum, mean and norm it was multiplied by {factor}.")
+    return "" if factor is None else text.format(factor=format_number(factor, 4))
+
+
+def _find_factor_of_statistics(before: Value, after: Value) -> float | None:
+    """Return the factor that minimum, maximum, mean and norm of a large tensor share."""
+    old = [float(number) for number in before.statistics[:4] if number is not None]
+    new = [float(number) for number in after.statistics[:4] if number is not None]
+    if len(old) < 4 or len(new) < 4 or not all(map(math.isfinite, (*old, *new))) or not old[3] or old[0] == old[1]:
+        return None
+    low, high, mean, norm = old
+    factor = new[3] / norm
+    for sign, expected in ((1, [low, high, mean, norm]), (-1, [-high, -low, -mean, norm])):
+        pairs = zip(expected, new, strict=True)
         is_factor = all(math.isclose(one * factor, other, rel_tol=1e-4, abs_tol=norm * 1e-7) for one, other in pairs)
-        if is_factor and factor and low != high and not math.isclose(sign * factor, 1, rel_tol=1e-4):
-            text = _("By its minimum, maximum, mean and norm it was multiplied by {factor}.")
-            return text.format(factor=format_number(sign * factor, 4))
-    return ""
+        if is_factor and factor and not math.isclose(sign * factor, 1, rel_tol=1e-4):
+            return sign * factor
+    return None

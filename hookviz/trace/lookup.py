@@ -30,7 +30,7 @@ class PassHooks(NamedTuple):
 def table_sizes(trace: TraceTables) -> TableSizes:
     """Return the sizes of the tables of ``trace``: if one changes, as during a recording, the indexes are outdated."""
     tables = (trace.ops, trace.edges, trace.owners, trace.tensors, trace.scales, trace.rows, trace.roots)
-    return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked, trace.unfired_rows)))
+    return tuple(map(len, (*tables, trace.saved, trace.hook_rows, trace.hooked, trace.unfired_rows, trace.updates)))
 
 
 class Lookup:
@@ -44,7 +44,7 @@ class Lookup:
         self._ops, self._edges, self._rows = trace.ops, trace.edges, trace.rows
         self._tensors, self._roots, self._hooked = trace.tensors, trace.roots, trace.hooked
         self._hook_rows, self._scales, self._owners = trace.hook_rows, trace.scales, trace.owners
-        self._saved, self._unfired_rows = trace.saved, trace.unfired_rows
+        self._saved, self._unfired_rows, self._updates = trace.saved, trace.unfired_rows, trace.updates
         self._hooks: dict[int | None, PassHooks] = {}
 
     # -- names
@@ -53,6 +53,28 @@ class Lookup:
     def leaf_names(self) -> dict[int, str]:
         """Leaf node → the last name that was found for it."""
         return {row.node: row.name for row in self._tensors if row.leaf and row.name}
+
+    # -- gradients at optimizer steps
+
+    @cached_property
+    def regraded(self) -> dict[int, tuple[tuple[int, int], ...]]:
+        """Step of an optimizer → parameters whose gradient was changed since the pass, and its value at the step."""
+        return {row.step: row.regraded for row in self._updates if row.regraded}
+
+    @cached_property
+    def _gradients(self) -> dict[str, list[tuple[int, int]]]:
+        """Name of a leaf → the steps that wrote to its ``.grad``, and its value after each."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for step, row in enumerate(self._rows):
+            if row.kind == "accumulate" and row.node in self.leaf_names and isinstance(row.after, int):
+                found.setdefault(self.leaf_names[row.node], []).append((step, row.after))
+        return found
+
+    def find_gradient_before(self, names: Sequence[str], step: int) -> int | None:
+        """Return the last value that a pass left in the ``.grad`` of a leaf, which has these names, before a step."""
+        written = next((self._gradients[name] for name in names if name in self._gradients), [])
+        position = bisect_left(written, (step,))
+        return written[position - 1][1] if position else None
 
     # -- the graph
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace.changes import describe_change
+from hookviz.trace.gradient_edits import describe_gradient_edits, list_gradient_edits
 from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
@@ -277,7 +278,9 @@ def _say_unobserved(step: Step, _parts: dict[str, str | None]) -> str:
 def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     optimizer = step.row.optimizer
     kind = "" if optimizer is None else step.trace.optimizers[optimizer].kind
-    return _("{on} ({kind}) takes its step; it holds {after} parameter(s).").format(kind=kind, **parts)
+    text = _("{on} ({kind}) takes its step; it holds {after} parameter(s).").format(kind=kind, **parts)
+    edits = describe_gradient_edits(list_gradient_edits(step.trace, step.index))
+    return join_sentences([text, *([edits] if edits else [])])
 
 
 def _say_unscale(step: Step, parts: dict[str, str | None]) -> str:

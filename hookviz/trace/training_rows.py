@@ -2,7 +2,16 @@
 
 from typing import Annotated, NamedTuple
 
-from hookviz.trace.columns import CallIndex, ModuleIndex, OneOf, OptimizerIndex, ParameterIndex, Shows, StepIndex
+from hookviz.trace.columns import (
+    CallIndex,
+    ModuleIndex,
+    OneOf,
+    OptimizerIndex,
+    ParameterIndex,
+    Shows,
+    StepIndex,
+    ValueIndex,
+)
 from hookviz.trace.value_rows import Shape
 
 
@@ -47,3 +56,5 @@ class UpdateRow(NamedTuple):
     """Whether every gradient was exactly 0."""
     eval_norms: tuple[ModuleIndex, ...] = ()
     """The modules of batch norm in evaluation mode whose parameters the optimizer holds with a gradient."""
+    regraded: tuple[tuple[ParameterIndex, ValueIndex], ...] = ()
+    """The parameters whose ``.grad`` was changed since the last pass, as by clipping, and what it was at the step."""

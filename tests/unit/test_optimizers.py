@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 import torch.optim.optimizer as torch_optimizer
 from scenes import leaf, silent, steps_of
+from torch import nn
 from torch.optim import SGD, Optimizer
 
 import hookviz as hv
@@ -252,3 +254,36 @@ def test_a_recording_begun_inside_a_step_does_not_record_that_step() -> None:
     recordings[0].__exit__(None, None, None)
     assert [kind for kind, *_ in optimizer_rows(recordings[1])] == ["optimizer_step"]
     assert recordings[1].notes == []
+
+
+def train_with(change: Callable[[nn.Module], object]) -> list[str]:
+    """Take two steps of a net; ``change`` runs between each pass and its step."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(20, 30), nn.Tanh(), nn.Linear(30, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        for _ in range(2):
+            opt.zero_grad()
+            net(torch.randn(4, 20)).square().sum().backward()
+            change(net)
+            opt.step()
+    return [step.sentence for step in trace.steps if step.kind == "optimizer_step"]
+
+
+def add_noise(net: nn.Module) -> None:
+    bias = next(parameter for parameter in net.parameters() if parameter.dim() == 1)
+    assert bias.grad is not None
+    bias.grad.add_(1)
+
+
+def test_a_step_says_what_became_of_the_gradients_since_the_pass() -> None:
+    plain = "opt (SGD) takes its step; it holds 4 parameter(s)."
+    assert train_with(lambda _net: None) == [plain, plain]
+    clipped = train_with(lambda net: nn.utils.clip_grad_norm_(net.parameters(), 0.01))
+    for sentence in clipped:
+        assert sentence.startswith(
+            f"{plain} Since the pass, the gradient of net.0.weight, net.0.bias, net.2.weight, 1 m"
+        )
+        assert re.search(r"was multiplied by 0\.0\d+\.$", sentence)
+    noisy = train_with(add_noise)
+    assert all("Since the pass, gradients were changed: net.0.bias from (30,) norm " in one for one in noisy)

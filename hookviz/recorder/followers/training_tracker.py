@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from hookviz.autograd import module_tree, tensor_statistics
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
+from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.trace import TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
@@ -22,8 +23,10 @@ _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torc
 class TrainingTracker:
     """Follows the parameters of models and optimizers from step to step, without holding them."""
 
-    def __init__(self, trace: TraceData, modules: ModuleRegistry, names: Mapping[str, torch.Tensor]) -> None:
-        self.trace, self.modules = trace, modules
+    def __init__(
+        self, trace: TraceData, modules: ModuleRegistry, names: Mapping[str, torch.Tensor], edits: GradientEdits
+    ) -> None:
+        self.trace, self.modules, self._edits = trace, modules, edits
         self._own_names = {id(tensor): name for name, tensor in names.items()}
         """``id`` of each tensor that the user named; ``record`` holds these tensors."""
         self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
@@ -43,7 +46,9 @@ class TrainingTracker:
         rates = tuple([_read_rate(group.get("lr")) for group in optimizer.param_groups])
         known_gradients = [grad for grad in gradients if grad is not None]
         is_zero = bool(known_gradients) and all(map(_is_zero, known_gradients))
-        self.trace.updates.append(UpdateRow(step, rates, missing, is_zero, tuple(self._list_eval_norms(number))))
+        eval_norms = tuple(self._list_eval_norms(number))
+        regraded = tuple([(numbers[index], value) for index, value in self._edits.find(parameters)])
+        self.trace.updates.append(UpdateRow(step, rates, missing, is_zero, eval_norms, regraded))
 
     def _number_held(self, parameters: list[torch.Tensor], optimizer: int) -> list[int]:
         """Return the indexes of the parameters that an optimizer holds; most often they are those of its last step."""
