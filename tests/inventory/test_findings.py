@@ -498,3 +498,17 @@ def test_hook_that_is_not_there_in_the_recomputation_is_a_finding_and_its_twin_i
     assert finding.severity == "warning" and finding.line_role == "removed"
     assert "handle.remove()" in linecache.getline(__file__, finding.line or 0)
     assert train(keep=True) == []
+
+
+def test_hook_that_acts_in_the_first_call_only_is_a_finding_under_a_checkpoint() -> None:
+    layer, x, calls = nn.Linear(2, 2), torch.ones(2, requires_grad=True), list[int]()
+
+    def double_once(_module: nn.Module, _inputs: object, output: torch.Tensor) -> torch.Tensor | None:
+        calls.append(1)
+        return output * 2 if len(calls) == 1 else None
+
+    with hv.record(layer) as trace:
+        layer.register_forward_hook(double_once)
+        checkpoint(lambda one: layer(one).tanh(), x, use_reentrant=False).sum().backward()
+    [finding] = [finding for finding in trace.findings if finding.kind == "recomputed"]
+    assert "left it alone when the checkpoint computed it again" in finding.sentence

@@ -8,14 +8,22 @@ from hookviz.support.source_code import split_place
 from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
 
 _SENTENCES = {
-    False: N_(
+    (False, False): N_(
         "{hook} changed what {on} computed in the forward pass, and did not run when the checkpoint computed it again."
     ),
-    True: N_(
+    (False, True): N_(
+        "{hook} changed what {on} computed in the forward pass, and left it alone when the checkpoint computed it "
+        "again."
+    ),
+    (True, False): N_(
         "{hook} changed what {on} computed when the checkpoint computed it again, and did not run in the forward pass."
     ),
+    (True, True): N_(
+        "{hook} changed what {on} computed when the checkpoint computed it again, and left it alone in the forward "
+        "pass."
+    ),
 }
-"""Whether the hook ran in the recomputation → what is so."""
+"""Whether the hook changed something in the recomputation, and whether it ran at the other time → what is so."""
 
 
 def list_recomputed_hooks(trace: TraceData) -> list[Finding]:
@@ -31,10 +39,12 @@ def list_recomputed_hooks(trace: TraceData) -> list[Finding]:
         if not calls[True] or len(calls[False]) != len(calls[True]):
             continue  # perhaps only some of the calls were computed again
         for again in (False, True):
-            others = {hook for call in calls[not again] for hook, _step, _effect in ran.get(call, ())}
+            others = [run for call in calls[not again] for run in ran.get(call, ())]
+            changing = {hook for hook, _step, effect in others if effect not in ("kept", None)}
             for hook, step, effect in (run for call in calls[again] for run in ran.get(call, ())):
-                if effect in ("edited", "replaced") and hook not in others:
-                    found.setdefault((hook, again), _make_finding(trace, hook, step, again))
+                if effect in ("edited", "replaced") and hook not in changing:
+                    ran_too = hook in {other for other, _step, _effect in others}
+                    found.setdefault((hook, again), _make_finding(trace, hook, step, (again, ran_too)))
     return list(found.values())
 
 
@@ -57,26 +67,28 @@ def _list_runs(trace: TraceData) -> dict[int, list[tuple[int, int, str | None]]]
     return found
 
 
-def _make_finding(trace: TraceData, index: int, step: int, again: bool) -> Finding:
+def _make_finding(trace: TraceData, index: int, step: int, when: tuple[bool, bool]) -> Finding:
+    again, ran_too = when
     hook, row = trace.hook(index), trace.hook_rows[index]
     names = {"hook": hook.label, "on": hook.on, "where": row.removed_at or ""}
-    file, line = split_place(row.registered_at if again or row.removed_at is None else row.removed_at)
-    role = "registered" if again or row.removed_at is None else "removed"
+    is_gone = row.removed_at is not None and not again and not ran_too
+    file, line = split_place(row.removed_at if is_gone else row.registered_at)
+    role = "removed" if is_gone else "registered"
     return Finding(
         step,
         "recomputed",
-        _(_SENTENCES[again]).format(**names),
+        _(_SENTENCES[when]).format(**names),
         "warning",
         file=hook.file if line is None else file,
         line=hook.line if line is None else line,
         line_role="hook" if line is None else role,
-        cause=join_sentences(list(_tell_why(row.removed_at, again, names))),
-        advice=_("Keep the same hooks from the forward pass until the backward pass is over."),
+        cause=join_sentences(list(_tell_why(is_gone, names))),
+        advice=_("Let the hooks do the same from the forward pass until the backward pass is over."),
         hooks=(hook,),
     )
 
 
-def _tell_why(removed_at: str | None, again: bool, names: dict[str, str]) -> Iterator[str]:
-    if removed_at is not None and not again:
+def _tell_why(is_gone: bool, names: dict[str, str]) -> Iterator[str]:
+    if is_gone:
         yield _("It was removed at {where}.").format(**names)
     yield _("So the gradients are those of another function than the one whose output was used.")
