@@ -282,3 +282,13 @@ def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:
     small_cost = count_calls(lambda: small_trace.findings.values)
     assert small_cost < 90 * 1000 and count_calls(lambda: large_trace.findings.values) < 4.1 * small_cost
     assert not large_trace.findings.values
+
+
+@pytest.mark.parametrize("as_numbers", [False, True])
+def test_mask_that_leaves_a_query_no_key_is_the_cause_of_nan(as_numbers: bool) -> None:
+    attention, x = nn.MultiheadAttention(4, 2, batch_first=True), torch.randn(2, 3, 4)
+    mask = torch.tensor([[False, False, True], [True, True, True]])
+    given = torch.zeros(2, 3).masked_fill(mask, -math.inf) if as_numbers else mask
+    with hv.record(attention) as trace:
+        attention(x, x, x, key_padding_mask=given)[0].sum().backward()
+    assert "its key_padding_mask hides every key in row 1, counted from 0" in trace.findings[0].sentence

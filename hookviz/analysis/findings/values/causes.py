@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.values.masks import explain_mask
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     find_causes,
@@ -38,8 +39,9 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
         if statistics.is_nonfinite(row.data):
             return _explain_parameter(statistics, index, row), True
     spoiled = _explain_spoiled(statistics, call)
-    if spoiled:
-        return spoiled, True
+    masked = spoiled or (explain_mask(statistics, index) if kind == "nan" else "")
+    if masked:
+        return masked, True
     inputs = [value for value in _read_values(statistics, before) if value.note is None]
     ops = _make_call_ops(statistics, call, nodes, inputs, parameters)
     cause = _describe_known_cause(ops, kind)
