@@ -1,5 +1,6 @@
 """The code of the program around the module calls of a trace: who made a call, and what can cut the graph there."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -96,7 +97,19 @@ class CallCode:
         used -= set() if until is None else {(self.file_of(until), until.line)}
         code = [(file, one) for file, one in reading.code if (file, one.line) not in used]
         code = [(file, one) for file, one in code if not one.text.startswith((f"{root}.", f"float({root}"))]
+        code = [(file, one) for file, one in code if not self._is_about_parameter(one.text)]
         return reading._replace(code=[*code, *self._list_in_hooks(path)])
+
+    def _is_about_parameter(self, text: str) -> bool:
+        """Return whether code cuts off a parameter alone, which is not on the way of what a call returned."""
+        attribute = re.match(r"self\.(\w+)", text)
+        return attribute is not None and attribute[1] in self._parameters
+
+    @cached_property
+    def _parameters(self) -> set[str]:
+        """The attributes that hold parameters."""
+        names = [name for row in self.trace.parameters for name in row.names]
+        return {name.rpartition(".")[2] for name in (*names, *(row.name for row in self.trace.missing_rows))}
 
     def names(self, attribute: str) -> bool:
         """Return whether the recorded text may use an attribute of anything; to assign it is no use."""

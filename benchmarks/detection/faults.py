@@ -1,0 +1,219 @@
+"""The faults of the generated programs, each with what a right finding names: written without looking at the rules."""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One fault, as pieces of a program: ``{net}`` is the net, ``{i}`` a layer's number, ``{made}`` what makes it."""
+
+    name: str
+    kinds: tuple[str, ...]
+    """The kinds of findings that say it."""
+    on: str
+    """The attribute that a right finding names, as a module or a parameter, or what it holds; empty if none has to."""
+    before: str = ""
+    """Lines before the training loop, after the net and its optimizer were made."""
+    first: str = ""
+    """Lines at the begin of each turn of the loop."""
+    between: str = ""
+    """Lines between the backward pass and the step."""
+    after: str = ""
+    """Lines after the loop."""
+    call: str = ""
+    """What takes the place of the call of the layer, ``self.l{i}(h)``."""
+    line: str = ""
+    """What takes the place of the whole line of the forward that calls the layer."""
+    made: str = ""
+    """Lines at the end of ``__init__``."""
+    helper: str = ""
+    """A function of the program."""
+    clear: str = "opt.zero_grad()"
+    """Lines before the backward pass."""
+    hides: bool = False
+    """Whether no gradient, or no finite one, comes to the layers before it: what is wrong there has no effect."""
+    is_alone: bool = False
+    """Whether it ends the program, or is none beside a fault that hides what comes before it."""
+    layers: tuple[int, ...] = (1, 2)
+    """The layers that it may be put into."""
+    healthy: dict[str, str] = {}  # noqa: RUF012 - the default of a named tuple, which nobody changes
+    """The pieces that a healthy twin has instead."""
+
+
+MARK = "  # fault"
+WATCH = """
+def watch(*given):
+    SEEN.append(len(given))
+"""
+FAULTS = (
+    Fault(
+        "hook after the last call",
+        ("late",),
+        "l{i}",
+        after=f"{{net}}.l{{i}}.register_forward_hook(watch){MARK}",
+        helper=WATCH,
+        healthy={"before": "{net}.l{i}.register_forward_hook(watch)", "after": ""},
+    ),
+    Fault(
+        "hook removed too early",
+        ("removed",),
+        "l{i}",
+        before=f"handle = {{net}}.l{{i}}.register_forward_hook(watch){MARK}\nhandle.remove(){MARK}",
+        helper=WATCH,
+        healthy={"before": "handle = {net}.l{i}.register_forward_hook(watch)", "after": "handle.remove()"},
+    ),
+    Fault(
+        "forward is called",
+        ("bypassed",),
+        "l{i}",
+        before="{net}.l{i}.register_forward_hook(watch)",
+        call=f"self.l{{i}}.forward(h){MARK}",
+        helper=WATCH,
+        healthy={"call": ""},
+    ),
+    Fault(
+        "detach",
+        ("cut",),
+        "l{i}",
+        line=f"h = torch.tanh(self.l{{i}}(h))\nh = h.detach(){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = h.clone()"},
+    ),
+    Fault(
+        "detach in a helper",
+        ("cut",),
+        "l{i}",
+        line="h = smooth(torch.tanh(self.l{i}(h)))",
+        helper=f"\ndef smooth(h):\n    values = h.data{MARK}\n    return values * 1.0\n",
+        hides=True,
+        healthy={"helper": "\ndef smooth(h):\n    return h * 1.0\n"},
+    ),
+    Fault(
+        "no_grad",
+        ("cut",),
+        "l{i}",
+        line=f"with torch.no_grad():{MARK}\n    h = torch.tanh(self.l{{i}}(h))",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))"},
+    ),
+    Fault(
+        "parameter used as a number",
+        ("cut",),
+        "scale{i}",
+        made="self.scale{i} = nn.Parameter(torch.ones(1))",
+        line=f"h = torch.tanh(self.l{{i}}(h)) * self.scale{{i}}.item(){MARK}",
+        healthy={"line": "h = torch.tanh(self.l{i}(h)) * self.scale{i}"},
+    ),
+    Fault(
+        "parameter that nothing uses",
+        ("cut",),
+        "gate{i}",
+        made="self.gate{i} = nn.Parameter(torch.ones(1))",
+        healthy={"line": "h = torch.tanh(self.l{i}(h)) * self.gate{i}"},
+    ),
+    Fault(
+        "hooks pile up",
+        ("repeated",),
+        "l{i}",
+        first=f"{{net}}.l{{i}}.register_forward_hook(watch){MARK}",
+        helper=WATCH,
+        healthy={"first": "", "before": "{net}.l{i}.register_forward_hook(watch)"},
+    ),
+    Fault(
+        "edit in place of a shared gradient",
+        ("edited_in_place",),
+        "",
+        line="branch = self.l{i}(h)\nif branch.requires_grad:\n    branch.register_hook(damp)\nh = h + branch",
+        helper=f"\ndef damp(grad):\n    grad.mul_(0.1){MARK}\n",
+        is_alone=True,
+        healthy={"helper": "\ndef damp(grad):\n    return grad * 0.1\n"},
+    ),
+    Fault(
+        "hook raises",
+        ("exception",),
+        "l{i}",
+        before="{net}.l{i}.register_full_backward_hook(norm_of_input)",
+        helper=f"\ndef norm_of_input(module, grad_input, grad_output):\n    SEEN.append(grad_input[9].norm()){MARK}\n",
+        is_alone=True,
+        healthy={
+            "helper": "\ndef norm_of_input(module, grad_input, grad_output):\n    SEEN.append(grad_output[0].norm())\n"
+        },
+    ),
+    Fault(
+        "layer replaced after its hook",
+        ("substituted",),
+        "l{i}",
+        before=f"{{net}}.l{{i}}.register_forward_hook(watch){MARK}\n{{net}}.l{{i}} = {{made}}",
+        helper=WATCH,
+        healthy={"before": "{net}.l{i} = {made}\n{net}.l{i}.register_forward_hook(watch)"},
+    ),
+    Fault(
+        "hook on a view",
+        ("substituted", "not_in_graph"),
+        "",
+        before=f"next({{net}}.l{{i}}.parameters())[0].register_hook(watch){MARK}",
+        helper=WATCH,
+        healthy={"before": "next({net}.l{i}.parameters()).register_hook(watch)"},
+    ),
+    Fault(
+        "gradients cleared before the step",
+        ("cleared",),
+        "",
+        between=f"opt.zero_grad(){MARK}",
+        layers=(0,),
+        healthy={"between": ""},
+    ),
+    Fault("zero_grad forgotten", ("not_zeroed",), "", clear="", layers=(0,), healthy={"clear": "opt.zero_grad()"}),
+    Fault(
+        "frozen after its hook",
+        ("frozen",),
+        "l{i}",
+        before=f"weight = next({{net}}.l{{i}}.parameters())\nweight.register_hook(watch){MARK}\n"
+        "for p in {net}.l{i}.parameters():\n    p.requires_grad_(False)",
+        helper=WATCH,
+        healthy={"before": "next({net}.l{i}.parameters()).register_hook(watch)"},
+    ),
+    Fault(
+        "log of a negative number",
+        ("nan",),
+        "",
+        line=f"h = torch.tanh(self.l{{i}}(h))\nh = (h - 2).log(){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = (h + 2).log()"},
+    ),
+    Fault(
+        "input lost by a pre-hook",
+        ("lost_inputs",),
+        "l{i}",
+        before=f"{{net}}.l{{i}}.register_forward_pre_hook(double){MARK}",
+        made="self.l{i} = Gated(self.l{i})",
+        call="self.l{i}(h, 0.5)",
+        helper="""
+class Gated(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, h, gate=1.0):
+        return self.inner(h) * gate
+
+
+def double(module, given):
+    return given[0] * 2
+""",
+        healthy={
+            "helper": """
+class Gated(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, h, gate=1.0):
+        return self.inner(h) * gate
+
+
+def double(module, given):
+    return (given[0] * 2, *given[1:])
+"""
+        },
+    ),
+)
