@@ -5,6 +5,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from itertools import product
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from benchmarks.detection.faults import FAULTS
 from benchmarks.detection.judge import judge, list_alarms, record_program
 from benchmarks.detection.nets import NETS
 from benchmarks.detection.programs import STYLES, Placed, write_program
-from benchmarks.tables import make_table
+from benchmarks.tables import make_table, report
 
 SEED = 20261128
+PAGE, START = Path(__file__).parents[1] / "README.md", "<!-- detection -->\n"
 VERDICTS = ("right", "open", "silent", "false")
 
 
@@ -63,9 +65,11 @@ def main(arguments: list[str]) -> None:
         alarms = count_false_alarms(Path(folder))
     rows = [[name, *(str(counted[verdict]) for verdict in VERDICTS)] for name, counted in counts.items()]
     total = [str(sum(counted[verdict] for counted in counts.values())) for verdict in VERDICTS]
-    print(make_table(("fault", *VERDICTS), [*rows, ["all", *total]]))
-    print(f"{len(alarms)} alarms on healthy twins")
-    print("\n".join(alarms))
+    table = make_table(("fault", *VERDICTS), [*rows, ["all", *total]])
+    twins = len(FAULTS) * len(NETS) * len(STYLES)
+    report(table, f"{date.today()}, seed {SEED}; {twins} healthy twins with {len(alarms)} alarms", PAGE, START)
+    print("\n".join(alarms), file=sys.stderr)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

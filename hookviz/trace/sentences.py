@@ -61,7 +61,7 @@ def name_tensors(labels: tuple[str, ...]) -> list[str]:
     return [label or _("tensor {number}").format(number=number) for number, label in enumerate(labels, 1)]
 
 
-def _format_as_tuple(values: Values, text: str) -> str:
+def _format_list_values(values: Values, text: str) -> str:
     """Write ``text``, the text of ``values``, as a tuple also if there is only one value."""
     return text if isinstance(values, tuple) and len(values) > 1 else f"({text},)"
 
@@ -88,7 +88,7 @@ def _say_change(step: Step) -> Iterator[str]:
     """Say what a hook did to a gradient, or to the only input or output that it changed."""
     if step.kind not in HOOK_KINDS or step.row.effect not in ("edited", "replaced"):
         return
-    before, after = _as_tuple(step.before), _as_tuple(step.after)
+    before, after = _list_values(step.before), _list_values(step.after)
     pairs = list(zip(before, after, strict=True)) if len(before) == len(after) else []
     changed = [pair for pair in pairs if pair[0] != pair[1]] or pairs
     old, new = changed[0] if len(changed) == 1 else (None, None)
@@ -97,7 +97,7 @@ def _say_change(step: Step) -> Iterator[str]:
         yield text
 
 
-def _as_tuple(values: Values) -> tuple[Values, ...]:
+def _list_values(values: Values) -> tuple[Values, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
@@ -163,7 +163,7 @@ def _format_before_and_after(step: Step) -> tuple[str, str]:
     before = missing if step.before is None else format_labelled_values(step.before, labels_before)
     after = missing if step.after is None else format_labelled_values(step.after, labels_after)
     if step.kind in ("full_backward_pre_hook", "full_backward_hook"):  # torch passes a tuple to these in any case
-        return _format_as_tuple(step.before, before), _format_as_tuple(step.after, after)
+        return _format_list_values(step.before, before), _format_list_values(step.after, after)
     return before, after
 
 

@@ -35,17 +35,17 @@ def _make_lost(trace: TraceData, step: int, index: int, lost: list[str]) -> Find
     sentence = _("{hook} on {on} returned fewer inputs than it was given: {lost} did not reach the forward.")
     cause = _("What a forward pre-hook returns takes the place of all positional inputs.")
     advice = _("Return a tuple with all inputs, changed or not.")
-    return _make_finding(trace, step, index, ("lost_inputs", "warning", sentence, cause, advice), names)
+    return _describe_inputs(trace, step, index, ("lost_inputs", "warning", sentence, cause, advice), names)
 
 
 def _make_blind(trace: TraceData, step: int, index: int) -> Finding:
     sentence = _("{hook} on {on} was given no inputs, though {on} got some.")
     cause = _("{on} got its inputs by keyword, and PyTorch gives a hook the positional ones only.")
     advice = _("Register it with with_kwargs=True: it is then called with (module, args, kwargs).")
-    return _make_finding(trace, step, index, ("no_inputs", "remark", sentence, cause, advice), {})
+    return _describe_inputs(trace, step, index, ("no_inputs", "remark", sentence, cause, advice), {})
 
 
-def _make_finding(
+def _describe_inputs(
     trace: TraceData, step: int, index: int, texts: tuple[str, str, str, str, str], names: dict[str, str]
 ) -> Finding:
     kind, severity, *sentences = texts

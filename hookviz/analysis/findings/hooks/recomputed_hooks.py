@@ -44,7 +44,7 @@ def list_recomputed_hooks(trace: TraceData) -> list[Finding]:
             for hook, step, effect in (run for call in calls[again] for run in ran.get(call, ())):
                 if effect in ("edited", "replaced") and hook not in changing:
                     ran_too = hook in {other for other, _step, _effect in others}
-                    found.setdefault((hook, again), _make_finding(trace, hook, step, (again, ran_too)))
+                    found.setdefault((hook, again), _describe_difference(trace, hook, step, (again, ran_too)))
     return list(found.values())
 
 
@@ -67,7 +67,7 @@ def _list_runs(trace: TraceData) -> dict[int, list[tuple[int, int, str | None]]]
     return found
 
 
-def _make_finding(trace: TraceData, index: int, step: int, when: tuple[bool, bool]) -> Finding:
+def _describe_difference(trace: TraceData, index: int, step: int, when: tuple[bool, bool]) -> Finding:
     again, ran_too = when
     hook, row = trace.hook(index), trace.hook_rows[index]
     names = {"hook": hook.label, "on": hook.on, "where": row.removed_at or ""}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.hooks.program_text import find_clearing
 from hookviz.analysis.findings.parameters.missing_gradients import list_missing_gradients
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_list, join_sentences
@@ -100,7 +101,9 @@ def _make_cleared(facts: TrainingFacts, numbers: list[int]) -> Finding:
     hooks = facts.trace.lookup.steps_of_kinds("post_accumulate_hook")
     step = next((i for i in hooks if rows[i].before is not None and rows[i].after is None), None)
     if step is None or (index := rows[step].hook) is None:
-        return replace(finding, advice=_("Call zero_grad() before backward(), or after step()."))
+        file, line = find_clearing(facts.trace) or (finding.file, finding.line)
+        advice = _("Call zero_grad() before backward(), or after step().")
+        return replace(finding, advice=advice, file=file, line=line)
     hook = facts.trace.hook(index)
     cause = _("{hook} on {on} set it to None (step {step}).").format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
     finding = replace(finding, step=step, cause=cause, hooks=(hook,), line=hook.line, file=hook.file, line_role="hook")

@@ -1,6 +1,7 @@
 """Find the problems of the gradients of a trace: the worst finding of each kind."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
@@ -52,7 +53,8 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
             [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
         )
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
-    return Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
+    found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
+    return replace(found, file=finding.file, line=finding.line)
 
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:

@@ -8,10 +8,12 @@ from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
 from hookviz.analysis.findings.values.forward_origin import find_forward_origin
+from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 _BEGINS_HERE = N_("{what} begins here: {sentence}")
 
@@ -136,20 +138,44 @@ def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
 def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, before: Any, kind: str) -> PassFinding:
     module, what = statistics.describe_module(row.own_call), name_of_kind(kind)
     if row.kind == "call":
-        origin = find_forward_origin(statistics, kind)
-        more = origin.sentence if origin is not None and origin.seen else ""
-        called = _("{module} is called with {what}, although no module recorded before it returned any.").format(
-            module=module, what=what
-        )
-        return PassFinding(index, kind, join_sentences([called, more]))
+        return _make_called_finding(statistics, index, row, kind)
     if row.kind != "forward":
         return PassFinding(
             index, kind, _(_BEGINS_HERE).format(what=what, sentence=statistics.trace.steps[index].sentence)
         )
     cause, seen = explain_cause(statistics, index, before, kind)
-    return PassFinding(
-        index, kind, _("{module} returns {what}: {why}").format(module=module, what=what, why=cause), seen=seen
+    sentence = _("{module} returns {what}: {why}").format(module=module, what=what, why=cause)
+    origin = find_forward_origin(statistics, kind)
+    node = None if origin is None else statistics.trace.rows[origin.step].own_node
+    is_inside = node is not None and statistics.trace.owners.get(node) == row.own_call
+    place = _find_line(statistics, origin if is_inside else None)
+    return PassFinding(index, kind, sentence, "warning", seen, *place)
+
+
+def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
+    """Make the finding of a module that is called with NaN or Inf, which code outside of modules made."""
+    origin = find_forward_origin(statistics, kind)
+    called = _("{module} is called with {what}, although no module recorded before it returned any.").format(
+        module=statistics.describe_module(row.own_call), what=name_of_kind(kind)
     )
+    more = [origin.sentence] if origin is not None and origin.seen else []
+    sizes = [math.prod(statistics.trace.values[one][0]) for one in _list(row.after)]
+    if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
+        text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
+        more = [text.format(count=MAX_KEPT_NUMBERS)]
+    place = _find_line(statistics, origin if origin is not None and origin.seen else None)
+    return PassFinding(index, kind, join_sentences([called, *more]), "warning", True, *place)
+
+
+def _list(values: Any) -> list[int]:
+    """List the indexes of values that a step row holds."""
+    return [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
+
+
+def _find_line(statistics: PassStatistics, origin: PassFinding | None) -> tuple[str | None, int | None]:
+    """Return file and line of the op at which NaN or Inf begins; (None, None) if they are not known."""
+    place = None if origin is None else find_op_line(statistics.trace, statistics.trace.rows[origin.step].own_node)
+    return place or (None, None)
 
 
 def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
