@@ -19,6 +19,7 @@ from hookviz.trace.columns import (
     SourceLine,
     SourcePlace,
     SourceText,
+    StepCount,
     StepIndex,
     ValueIndex,
     ValueIndexes,
@@ -212,6 +213,8 @@ class HookRow(NamedTuple):
     """File and line of the code that registered it, if it did so during the recording."""
     removed_at: SourcePlace | None = None
     """File and line of the code that removed it, if it did so during the recording."""
+    until: StepCount | None = None
+    """The number of steps when it was removed; None if it was not."""
     again: bool = False
     """Whether the same function or object was on its owner already when it was registered."""
     bound: bool = False

@@ -247,7 +247,17 @@ def forward_ran_before_the_recording_and_the_hook() -> hv.Trace:
     return trace
 
 
+def backward_hook_is_removed_between_the_call_and_the_pass() -> hv.Trace:
+    layer, x = nn.Linear(2, 2), torch.ones(2, requires_grad=True)
+    with hv.record(layer) as trace:
+        with layer.register_full_backward_hook(lost):
+            loss = layer(x).sum()
+        loss.backward()
+    return trace
+
+
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "kept": backward_hook_is_removed_between_the_call_and_the_pass,
     "not_called.other": copy_runs_the_layers_of_the_original,
     "copied.object": copy_of_the_model_runs_with_a_copy_of_the_log,
     "no_step.other": optimizer_is_not_the_one_that_steps,

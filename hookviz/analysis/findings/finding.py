@@ -178,7 +178,7 @@ NAMED_HOOK_KINDS = (
     "lost_inputs",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""
-SURPRISES = ("early", "again", "undefined")
+SURPRISES = ("early", "again", "kept", "undefined")
 """The kinds of findings about hooks that fired in a way that one may not expect."""
 
 

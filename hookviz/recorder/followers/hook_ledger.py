@@ -257,7 +257,8 @@ class HookLedger(Follower):
             if where is not None:
                 row = row._replace(registered_at=where)
             if entry is not None:
-                row = row._replace(again=entry.is_again, bound=entry.has_object, removed_at=entry.removed_at or None)
+                row = row._replace(again=entry.is_again, bound=entry.has_object)
+                row = row._replace(removed_at=entry.removed_at or None, until=self.dates.count_left(entry.until))
             self.trace.hook_rows[index] = row
 
 

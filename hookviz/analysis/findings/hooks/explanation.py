@@ -21,6 +21,7 @@ Kind = Literal[
     "unknown",
     "early",
     "again",
+    "kept",
     "undefined",
 ]
 """The kinds of causes, as ``Finding.kind`` names them."""

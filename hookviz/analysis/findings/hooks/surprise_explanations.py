@@ -41,6 +41,15 @@ SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
             "leave {on} out of the checkpoint."
         ),
     ),
+    # it fired after it was removed
+    "kept": Explanation(
+        "kept",
+        N_(
+            "{hook} fired after it had been removed ({where}): the graph of a call keeps the backward hooks that {on} "
+            "had when it was called."
+        ),
+        N_("Remove it after the backward pass, or before the call."),
+    ),
     # it fired without a gradient
     "partly": Explanation(
         "undefined",

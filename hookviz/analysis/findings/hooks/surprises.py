@@ -20,6 +20,9 @@ def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:
 
 
 def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
+    hook = None if row.hook is None else trace.hook_rows[row.hook]
+    if hook is not None and hook.until is not None and hook.until <= index and row.kind in _KEPT_KINDS:
+        return Cause("kept", {"where": hook.removed_at or ""}, index)
     if row.kind in ("full_backward_hook", "full_backward_pre_hook"):
         return _find_module_surprise(trace, index, row)
     if row.kind in FORWARD_HOOK_KINDS and row.call is not None and trace.calls[row.call].recomputed:
@@ -29,6 +32,10 @@ def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
     if row.kind == "multi_grad_hook" and isinstance(row.before, tuple) and None in row.before:
         return Cause("partly", {"missing": str(row.before.count(None))}, index)
     return Cause("undefined", step=index) if row.kind == "tensor_hook" and row.before is None else None
+
+
+_KEPT_KINDS = ("full_backward_hook", "full_backward_pre_hook")
+"""The kinds of hooks that the graph of a call keeps."""
 
 
 def _find_module_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
