@@ -13,6 +13,8 @@ class Fault(NamedTuple):
     """The attribute that a right finding names, as a module or a parameter, or what it holds; empty if none has to."""
     before: str = ""
     """Lines before the training loop, after the net and its optimizer were made."""
+    late: str = ""
+    """Lines after the optimizer was made."""
     first: str = ""
     """Lines at the begin of each turn of the loop."""
     between: str = ""
@@ -149,7 +151,7 @@ FAULTS = (
     Fault(
         "hook on a view",
         ("substituted", "not_in_graph"),
-        "",
+        "l{i}",
         before=f"next({{net}}.l{{i}}.parameters())[0].register_hook(watch){MARK}",
         helper=WATCH,
         healthy={"before": "next({net}.l{i}.parameters()).register_hook(watch)"},
@@ -215,5 +217,100 @@ def double(module, given):
     return (given[0] * 2, *given[1:])
 """
         },
+    ),
+    Fault(
+        "sample of a distribution",
+        ("cut",),
+        "l{i}",
+        line=f"h = torch.distributions.Normal(self.l{{i}}(h), 1.0).sample(){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.distributions.Normal(self.l{i}(h), 1.0).rsample()"},
+    ),
+    Fault(
+        "numpy on the way",
+        ("cut",),
+        "l{i}",
+        line=f"h = torch.from_numpy(self.l{{i}}(h).detach().numpy()){MARK}",
+        hides=True,
+        healthy={"line": "h = self.l{i}(h).contiguous()"},
+    ),
+    Fault(
+        "choice by argmax",
+        ("cut",),
+        "l{i}",
+        line=f"chosen = self.l{{i}}(h).argmax(-1){MARK}\nh = F.one_hot(chosen, 8).float()",
+        hides=True,
+        healthy={"line": "h = self.l{i}(h).softmax(-1)"},
+    ),
+    Fault(
+        "reentrant checkpoint without an input that requires grad",
+        ("cut",),
+        "l{i}",
+        line=f"h = torch.tanh(checkpoint(self.l{{i}}, h, use_reentrant=True)){MARK}",
+        layers=(0,),
+        healthy={"line": "h = torch.tanh(checkpoint(self.l{i}, h, use_reentrant=False))"},
+    ),
+    Fault(
+        "hook removed before the recomputation",
+        ("recomputed",),
+        "l{i}",
+        first="handle = {net}.l{i}.register_forward_hook(double)",
+        line="h = checkpoint(lambda z: torch.tanh(self.l{i}(z)), h, use_reentrant=False)",
+        clear=f"handle.remove(){MARK}\nopt.zero_grad()",
+        helper="\ndef double(module, given, output):\n    return output * 2\n",
+        is_alone=True,
+        healthy={"clear": "opt.zero_grad()", "between": "handle.remove()"},
+    ),
+    Fault(
+        "frozen when it was called",
+        ("cut", "frozen"),
+        "l{i}",
+        first="for p in {net}.l{i}.parameters():\n    p.requires_grad_(False)",
+        clear="for p in {net}.l{i}.parameters():\n    p.requires_grad_(True)\nopt.zero_grad()",
+        is_alone=True,
+        healthy={"first": "", "clear": "opt.zero_grad()"},
+    ),
+    Fault(
+        "output in a dict",
+        ("returned",),
+        "l{i}",
+        made="self.l{i} = Named(self.l{i})",
+        before=f"{{net}}.l{{i}}.register_full_backward_hook(watch){MARK}",
+        line="h = torch.tanh(self.l{i}(h)['h'])",
+        helper=f"""{WATCH}
+
+class Named(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, h):
+        return {{'h': self.inner(h)}}
+""",
+        healthy={"before": "{net}.l{i}.inner.register_full_backward_hook(watch)"},
+    ),
+    Fault(
+        "layer replaced after the optimizer was made",
+        ("replaced", "missing"),
+        "l{i}",
+        late="{net}.l{i} = {made}",
+        is_alone=True,
+        healthy={"late": "", "before": "{net}.l{i} = {made}"},
+    ),
+    Fault(
+        "learning rate of 0",
+        ("lr_zero",),
+        "",
+        late="opt.param_groups[0]['lr'] = 0.0",
+        layers=(0,),
+        healthy={"late": ""},
+    ),
+    Fault(
+        "object registered twice",
+        ("repeated",),
+        "l{i}",
+        before=f"halve = Halve()\nfor _ in range(2):\n    next({{net}}.l{{i}}.parameters()).register_hook(halve){MARK}",
+        helper="\nclass Halve:\n    def __call__(self, grad):\n        return grad * 0.5\n",
+        healthy={"before": "next({net}.l{i}.parameters()).register_hook(Halve())"},
     ),
 )

@@ -47,7 +47,7 @@ def judge(path: Path, faults: list[Placed]) -> list[tuple[str, Verdict]]:
 
 def _is_about(finding: hv.Finding, placed: Placed) -> bool:
     """Return whether a finding is of a right kind, and names the object."""
-    names = [*(hook.on for hook in finding.hooks), *finding.parameters, finding.sentence]
+    names = [*(hook.on for hook in finding.hooks), *finding.parameters, finding.text]
     on = placed.fault.on.format(i=placed.layer)
     is_named = not on or any(re.search(rf"\b{on}\b", name) for name in names)
     return finding.kind in placed.fault.kinds and is_named

@@ -13,6 +13,7 @@ HEAD = """import copy
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 SEEN = []
 """
@@ -83,6 +84,7 @@ def _write_training(net: Net, faults: Sequence[Placed], name: str) -> str:
         f"{name} = Net()",
         *pieces("before"),
         f"opt = torch.optim.SGD([p for p in {name}.parameters() if p.requires_grad], lr=0.01)",
+        *pieces("late"),
         "for _ in range(3):",
         indent("\n".join(filter(None, loop)), "    "),
         *pieces("after"),

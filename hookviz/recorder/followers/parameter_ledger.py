@@ -28,6 +28,7 @@ class ParameterEntry:
         "had_grad",
         "is_older",
         "is_shard",
+        "is_thawed",
         "module",
         "name",
         "passes",
@@ -46,6 +47,8 @@ class ParameterEntry:
         """Whether it required grad when its module was called last."""
         self.was_trainable = False
         """Whether it did at any call."""
+        self.is_thawed = False
+        """Whether it required grad when a pass began, and had not when its module was called last."""
         self.passes = 0
         """To the graph of how many passes it belonged."""
         self.had_grad = read_grad(parameter) is not None
@@ -68,6 +71,8 @@ class ParameterLedger(Follower):
     ) -> None:
         self.trace, self.calls, self.cuts, self.names = trace, calls, cuts, names
         self._entries: dict[int, ParameterEntry] = {}
+        self._frozen: dict[int, ParameterEntry] = {}
+        """The entries of parameters that did not require grad when their module was called last."""
         self._first_node: int = next_sequence_number()
         self.used: dict[str, int] = {}
         """Name of a parameter → in how many passes it belonged to the graph."""
@@ -83,6 +88,8 @@ class ParameterLedger(Follower):
             entry = self.entry_of(parameter)
             entry.name, entry.module = name, self.trace.calls[call].module
             entry.requires_grad = parameter.requires_grad
+            if not entry.requires_grad:
+                self._frozen[id(parameter)] = entry
             entry.was_trainable = entry.was_trainable or entry.requires_grad
 
     def entry_of(self, parameter: torch.Tensor) -> ParameterEntry:
@@ -108,7 +115,10 @@ class ParameterLedger(Follower):
         return next(((entry.passes, entry.is_older) for entry in found), None)
 
     def pass_begins(self, start: PassStart) -> None:
-        """Note which parameters belong to the graph of a pass."""
+        """Note which parameters belong to the graph of a pass, and which were unfrozen too late for that."""
+        for entry in self._frozen.values():
+            parameter = entry.reference()
+            entry.is_thawed = parameter is not None and parameter.requires_grad
         leaves = (reference() for reference in start.snapshot.leaves.values())
         parameters = [
             leaf for leaf in leaves if type(leaf) is not torch.Tensor and isinstance(leaf, torch.nn.Parameter)
@@ -153,7 +163,8 @@ class ParameterLedger(Follower):
         is_filled = parameter is not None and not entry.had_grad and read_grad(parameter) is not None
         if is_filled or entry.is_shard:  # its gradient comes from a tensor that stands for it, as under FSDP
             return
-        requires_grad = entry.requires_grad if parameter is None else parameter.requires_grad
+        at_the_end = entry.requires_grad or entry.is_thawed
+        requires_grad = at_the_end if parameter is None else parameter.requires_grad
         if requires_grad and not entry.passes:
             cuts = () if self.cuts is None else self.cuts.rows_of(entry.reference)
             self._add(MissingRow(f"{owner}.{entry.name}", owner, entry.module, cuts, not entry.was_trainable))

@@ -33,11 +33,13 @@ def list_recomputed_hooks(trace: TraceData) -> list[Finding]:
     """
     if not any(call.recomputed for call in trace.calls):
         return []
-    ran = _list_runs(trace)
+    ran, cut_short = _list_runs(trace), {row.call for row in trace.rows if row.kind == "cut_short"}
     found: dict[tuple[int, bool], Finding] = {}
     for calls in _list_calls(trace).values():
         if not calls[True] or len(calls[False]) != len(calls[True]):
             continue  # perhaps only some of the calls were computed again
+        if not cut_short.isdisjoint(calls[True]):
+            continue  # the checkpoint had all that it needed before the turn of the hooks
         for again in (False, True):
             others = [run for call in calls[not again] for run in ran.get(call, ())]
             changing = {hook for hook, _step, effect in others if effect not in ("kept", None)}

@@ -147,8 +147,10 @@ def parse_source(text: str) -> ast.Module | None:
 
 
 def _list_code(tree: ast.AST, shift: int, lines: Lines) -> list[CuttingCode]:
-    found = [CuttingCode(node.lineno, ast.unparse(node)) for node in _cutting_nodes(tree)]
-    return sorted({code._replace(line=code.line + shift) for code in found if lines.first <= code.line <= lines.last})
+    """List the code that can cut, of nested pieces the outermost one."""
+    nodes = [node for node in _cutting_nodes(tree) if lines.first <= node.lineno <= lines.last]
+    inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
+    return sorted({CuttingCode(node.lineno + shift, ast.unparse(node)) for node in nodes if id(node) not in inner})
 
 
 def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
