@@ -192,7 +192,7 @@ def run_and_make_a_number() -> torch.Tensor:
         (run_classes, "In the forward of Classes, after Classes.head returned, *self.head(x).argmax(1)*"),
         (run_frozen, "What Linear returned does not require grad: neither its inputs nor its parameters do."),
         (run_without_grad, "Linear ran in torch.no_grad()*"),
-        (run_and_make_a_number, "After Linear returned, the graph is cut, *2 pieces of code*output.sum().item()*"),
+        (run_and_make_a_number, "After Linear returned, the graph is cut, *torch.tensor(output.sum().item())*"),
     ],
 )
 def test_pass_without_a_graph_is_explained_by_what_ran_before(run: Callable[[], torch.Tensor], cause: str) -> None:
