@@ -15,10 +15,9 @@ from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
-from hookviz.autograd.tensor_types import is_tensor
+from hookviz.autograd.tensor_types import has_few_numbers, is_tensor
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 HookDicts: TypeAlias = NodeMarks[tuple[tuple[int, Any], ...]]
 """Node → pairs (output of the node, weak reference to the hook dict of that tensor); the tensor itself may be gone."""
@@ -194,7 +193,7 @@ class GraphSnapshot:
         for root in roots:
             if not is_tensor(root) or tensor_statistics.reading_waits(root):
                 continue
-            if root.is_nested or root.numel() > MAX_KEPT_NUMBERS:
+            if root.is_nested or not has_few_numbers(root):
                 continue
             place = self.place_of_tensor(root)
             with suppress(RuntimeError, NotImplementedError):  # functorch, sparse, float8, a stale output of unbind

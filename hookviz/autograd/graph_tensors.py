@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import append_value, memory_address, shape_row
+from hookviz.autograd.tensor_types import has_few_numbers, is_symbolic
 from hookviz.autograd.torch_internals import FakeTensor, read_grad
 from hookviz.trace import NodeOutput, TensorRow, TraceData
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 PlacedHookDict = tuple[str, Any, int, int | None]
 """(kind of hook, dict that keeps the hooks, number of the node, output of the node, if it is the dict of a tensor)"""
@@ -58,7 +58,7 @@ class GraphTensors:
         Of a large leaf only the shape is kept, since reading all parameters would cost too much. The same holds for a
         leaf whose memory is freed between forward and backward, as FSDP does.
         """
-        if not tensor.is_nested and tensor.numel() <= MAX_KEPT_NUMBERS and not (leaf and has_no_memory(tensor)):
+        if not tensor.is_nested and has_few_numbers(tensor) and not (leaf and has_no_memory(tensor)):
             return self.shared_value(tensor)
         if not leaf or tensor.is_nested:
             return self.add_value(tensor)
@@ -73,7 +73,7 @@ class GraphTensors:
 
     def shared_value(self, tensor: torch.Tensor) -> int:
         """As ``add_value``, for a tensor that the graph or the caller holds; keeps the same numbers only once."""
-        if self._by_memory is None:
+        if self._by_memory is None or is_symbolic(tensor):
             return self.add_value(tensor)
         entry = self._by_id.get(id(tensor))
         if entry is None:
@@ -99,8 +99,7 @@ class GraphTensors:
 def has_no_memory(tensor: torch.Tensor) -> bool:
     """Whether the memory of a tensor was freed, though it has elements and is of a kind that has memory."""
     try:
-        return (
-            tensor.numel() > 0 and not tensor.is_meta and memory_address(tensor) == 0 and type(tensor) is not FakeTensor
-        )
+        is_fake = type(tensor) is FakeTensor
+        return not is_fake and tensor.numel() > 0 and not tensor.is_meta and memory_address(tensor) == 0
     except (RuntimeError, NotImplementedError):  # sparse, functorch: such tensors never have an address
         return False

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.deferred_values import as_real, defer_norm, defer_statistics, defer_values, fetch_all
+from hookviz.autograd.tensor_types import is_symbolic
 from hookviz.autograd.torch_internals import (
     DisableTorchFunction,
     FakeTensor,
@@ -127,6 +128,8 @@ def fetch_pending(values: list[Any], start: int) -> int:
 
 def shape_row(tensor: torch.Tensor) -> ValueRow:
     """Make the row of a tensor whose numbers are not read: it has the shape in their place."""
+    if is_symbolic(tensor):
+        return _symbolic_row(tensor)
     shape = tuple(tensor.shape)
     return shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(str(shape))
 
@@ -181,6 +184,8 @@ def _unreadable_row(error: Exception) -> ValueRow:
 
 
 def _measure_row(tensor: torch.Tensor, choice: StatisticsMode | None, wait: bool) -> ValueRow | DeferredRow:
+    if is_symbolic(tensor):
+        return _symbolic_row(tensor)
     shape = () if tensor.is_nested else tuple(tensor.shape)  # torch gives no shape of a nested tensor
     header = shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device]
     note = _why_hidden(tensor)
@@ -194,6 +199,12 @@ def _measure_row(tensor: torch.Tensor, choice: StatisticsMode | None, wait: bool
     if defer:
         return (defer_norm if reads_norm else defer_statistics)(header, tensor, repeats)
     return (*header, None, (_norm_alone if reads_norm else _statistics)(tensor, repeats), None)
+
+
+def _symbolic_row(tensor: torch.Tensor) -> ValueRow:
+    """Make the row of a tensor whose sizes are symbols: they stand in the place of its numbers."""
+    text = f"({', '.join(map(str, tensor.shape))})"
+    return (), _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(text)
 
 
 def _why_hidden(tensor: torch.Tensor) -> Note | None:

@@ -4,6 +4,11 @@ from typing import Any, TypeGuard
 
 import torch
 
+from hookviz.autograd.torch_internals import FakeTensor
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+
+_ORDINARY = (torch.Tensor, torch.nn.Parameter)
+
 
 def is_tensor(item: Any) -> TypeGuard[torch.Tensor]:
     """Return whether an object is a tensor; a mock that only claims to be one is none.
@@ -13,3 +18,16 @@ def is_tensor(item: Any) -> TypeGuard[torch.Tensor]:
     (True, False)
     """
     return issubclass(type(item), torch.Tensor)
+
+
+def is_symbolic(tensor: torch.Tensor) -> bool:
+    """Return whether the sizes of a tensor are symbols: to compare one adds a guard to the program that has them."""
+    kind = type(tensor)
+    return (
+        kind not in _ORDINARY and issubclass(kind, FakeTensor) and any(type(size) is not int for size in tensor.shape)
+    )
+
+
+def has_few_numbers(tensor: torch.Tensor) -> bool:
+    """Return whether all numbers of a tensor are kept."""
+    return not is_symbolic(tensor) and tensor.numel() <= MAX_KEPT_NUMBERS

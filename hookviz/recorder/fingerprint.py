@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import memory_address
+from hookviz.autograd.tensor_types import is_symbolic
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 Mark = tuple[int, int]
@@ -66,6 +67,8 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
     the engine would no longer sum into this gradient in place.
     """
     try:
+        if is_symbolic(tensor):
+            return Fingerprint(id(tensor), (0, tensor._version), 0, value)
         storage = pointer = memory_address(tensor)
         offset = int(tensor.storage_offset())
         if offset and pointer:

@@ -9,6 +9,8 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import hookviz as hv
 
@@ -150,7 +152,17 @@ def exported(record: Recorder) -> Outcome:
     return ran, []
 
 
-PROGRAMS = (lazy_dict, iterators, getters, claimed_class, hidden_grad, counted_hooks, exported)
+def symbolic_sizes(record: Recorder) -> Outcome:
+    symbols = ShapeEnv()
+    mode = FakeTensorMode(shape_env=symbols, allow_non_fake_inputs=True)
+    x = mode.from_tensor(torch.randn(5, 3))
+    with record(), mode:
+        y = nn.Linear(3, 4)(x)
+        y.sum().backward()
+    return [str(guard.expr) for guard in symbols.guards], []
+
+
+PROGRAMS = (lazy_dict, iterators, getters, claimed_class, hidden_grad, counted_hooks, exported, symbolic_sizes)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

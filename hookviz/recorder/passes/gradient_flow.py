@@ -6,6 +6,7 @@ from typing import Any, cast
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.tensor_types import has_few_numbers
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.fingerprint import (
     Fingerprint,
@@ -19,7 +20,6 @@ from hookviz.recorder.passes.gradient_probe import GradientProbe
 from hookviz.recorder.passes.in_place_edits import InPlaceEdits
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
 from hookviz.trace.compact_rows import StepRows
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 Parts = tuple[tuple[int | None, int, int | None], ...]
 
@@ -118,7 +118,7 @@ class GradientFlow:
         now = fingerprint_of(gradient)
         is_edited = self.edits.find_cause(now.storage) is not None
         seems_unchanged = now.is_unwritten_since(before) and not is_edited
-        if seems_unchanged and not (self.checks_each_gradient and gradient.numel() <= MAX_KEPT_NUMBERS):
+        if seems_unchanged and not (self.checks_each_gradient and has_few_numbers(gradient)):
             now.value = before.value
             return now, before.value
         now.value = self.probe.measure(gradient)

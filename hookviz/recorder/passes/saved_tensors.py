@@ -8,12 +8,12 @@ from torch.autograd.graph import Node
 from hookviz.analysis.formulas.derivatives import required_names
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.tensor_types import has_few_numbers
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED, SAVED_TENSORS_SHOW_THEIR_HOOKS
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
 from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD_LOCATION
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 MAX_SAVED_NUMBERS = 1_024
 """How many numbers a recording keeps for formulas, in addition to those that it keeps anyway."""
@@ -78,7 +78,7 @@ class SavedTensors:
     def _value_number(self, snapshot: GraphSnapshot, saved: torch.Tensor | None) -> tuple[int | None, str | None]:
         if saved is None:
             return None, None
-        if saved.is_nested or saved.numel() > MAX_KEPT_NUMBERS:
+        if saved.is_nested or not has_few_numbers(saved):
             return None, "large"
         if saved.numel() > self.numbers_left:
             return None, "many"
