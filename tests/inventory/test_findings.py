@@ -512,3 +512,16 @@ def test_hook_that_acts_in_the_first_call_only_is_a_finding_under_a_checkpoint()
         checkpoint(lambda one: layer(one).tanh(), x, use_reentrant=False).sum().backward()
     [finding] = [finding for finding in trace.findings if finding.kind == "recomputed"]
     assert "left it alone when the checkpoint computed it again" in finding.sentence
+
+
+def test_group_of_parameters_whose_learning_rate_is_always_0_is_a_remark() -> None:
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    opt = torch.optim.SGD([{"params": first.parameters(), "lr": 0.0}, {"params": second.parameters()}], lr=0.1)
+    with hv.record(first, second) as trace:
+        for _ in range(3):
+            opt.zero_grad()
+            second(first(torch.ones(2))).sum().backward()
+            opt.step()
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity) == ("lr_zero", "remark")
+    assert finding.sentence.startswith("The learning rate of group 0 of opt")

@@ -158,3 +158,26 @@ def test_cut_of_a_layer_is_found_though_the_rest_of_the_net_ran_in_vain() -> Non
     assert first.place == "between" and first.is_proven
     assert "output.detach()" in linecache.getline(__file__, first.line or 0)
     assert rest.parameters[0].startswith("net.rest") and rest.line is None
+
+
+class Noisy(nn.Module):
+    """Draws from a distribution that a method of it makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.head = nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def encode(self, x: torch.Tensor) -> torch.distributions.Normal:
+        return torch.distributions.Normal(self.mean(x), 1.0)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.head(self.encode(x).sample())
+
+
+def test_forward_is_read_after_a_method_of_it_that_calls_the_layer() -> None:
+    net = Noisy()
+    with hv.record(net) as trace:
+        net(torch.ones(2)).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.parameters[0] == "net.mean.weight"
+    assert ".sample()" in linecache.getline(__file__, row.line or 0)

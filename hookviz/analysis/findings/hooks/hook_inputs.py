@@ -33,8 +33,12 @@ def _list_lost(row: StepRow) -> list[str]:
 def _make_lost(trace: TraceData, step: int, index: int, lost: list[str]) -> Finding:
     names = {"lost": join_list(lost)}
     sentence = _("{hook} on {on} returned fewer inputs than it was given: {lost} did not reach the forward.")
-    cause = _("What a forward pre-hook returns takes the place of all positional inputs.")
-    advice = _("Return a tuple with all inputs, changed or not.")
+    if "with_kwargs" in trace.hook_rows[index].flags:
+        cause = _("What a forward pre-hook with with_kwargs=True returns takes the place of all inputs.")
+        advice = _("Return (args, kwargs) with all inputs, changed or not.")
+    else:
+        cause = _("What a forward pre-hook returns takes the place of all positional inputs.")
+        advice = _("Return a tuple with all inputs, changed or not.")
     return _describe_inputs(trace, step, index, ("lost_inputs", "warning", sentence, cause, advice), names)
 
 

@@ -138,7 +138,7 @@ class CallCode:
         """Return the lines that may run between a call and a line; none if it is unclear how one leads to the other."""
         starts = [self.lines[one] for one in iter_enclosing_calls(self.trace, call) if one in self.lines]
         if until is None:
-            return [self._rest_of(starts[0])] if call in self.lines else []
+            return self._find_rest(call, starts[0]) if call in self.lines else []
         inner = self._functions.find_around(until.source, until.line)
         for position, start in enumerate(starts):
             if start.source == until.source and self._functions.find_around(start.source, start.line) == inner:
@@ -146,6 +146,16 @@ class CallCode:
                 passed = [self._rest_of(one) for one in starts[:position]]
                 return [*passed, (start.source, find_lines(row.text, row.line, start.line, until.line))]
         return self._find_regions_by_name(starts[0], until, inner) if starts else []
+
+    def _find_rest(self, call: int, start: LineRow) -> list[Region]:
+        """Return the lines to the end of the function that calls, and from there to the end of the forward."""
+        rest, parent = [self._rest_of(start)], self.trace.calls[call].parent
+        function = self._functions.find_around(start.source, start.line)
+        forward = None if parent is None else self.find_forward(self.trace.calls[parent].module)
+        if function is None or forward is None or (function.source, function.lines) == forward:
+            return rest
+        calls = self._functions.list_calls(*forward, function)
+        return [*rest, (forward[0], Lines(calls[0], forward[1].last))] if calls else rest
 
     def _find_regions_by_name(self, start: LineRow, until: LineRow, inner: Function | None) -> list[Region]:
         """Return the lines between two lines if the function around one of them calls that around the other."""

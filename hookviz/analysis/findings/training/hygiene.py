@@ -13,8 +13,8 @@ from hookviz.analysis.findings.training.parameter_findings import (
 )
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import _
-from hookviz.trace import TraceData
+from hookviz.support.messages import _, join_list
+from hookviz.trace import TraceData, UpdateRow
 
 
 def list_hygiene(trace: TraceData) -> list[Finding]:
@@ -68,6 +68,7 @@ def _find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
     for optimizer, updates in facts.updates.items():
         zero = [row for row in updates if row.rates and all(rate == 0 for rate in row.rates)]
         if not zero:
+            yield from _find_zero_groups(facts, optimizer, updates)
             continue
         is_always = len(zero) == len(updates)
         name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
@@ -75,6 +76,19 @@ def _find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
             "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
         ).format(optimizer=name, **count)
         yield Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
+
+
+def _find_zero_groups(facts: TrainingFacts, optimizer: int, updates: list[UpdateRow]) -> Iterator[Finding]:
+    """Find groups of parameters whose learning rate is always 0, beside groups that learn."""
+    groups = min((len(row.rates) for row in updates), default=0)
+    zero = [group for group in range(groups) if all(row.rates[group] == 0 for row in updates)]
+    if zero:
+        text = _(
+            "The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps: they "
+            "do not change the parameters of that group."
+        )
+        names = {"groups": join_list(list(map(str, zero))), "optimizer": facts.describe_optimizers([optimizer])}
+        yield Finding(updates[0].step, "lr_zero", text.format(total=len(updates), **names), "remark")
 
 
 def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:

@@ -195,6 +195,13 @@ def _find_outdated_optimizers(facts: TrainingFacts, model: str, untrained: list[
 
 
 def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[int, ...], str]:
-    """The passes in which one of these parameters got a gradient, and their description."""
+    """The passes in which one of these parameters got a gradient, and their description.
+
+    A parameter that took the place of another one has its name: which of them a pass gave a gradient is not known.
+    """
+    names = {name for number in numbers for name in facts.parameters[number].names}
+    others = (row for number, row in enumerate(facts.parameters) if number not in numbers)
+    if any(not names.isdisjoint(row.names) for row in others):
+        return (), ""
     passes = tuple(sorted({each.pass_id for number in numbers for each in facts.accumulations(number)}))
     return passes, describe_passes(passes, facts.trace)
