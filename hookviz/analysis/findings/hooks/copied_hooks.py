@@ -1,8 +1,8 @@
 """Find hooks that fire on two modules because one of these is a copy of the other."""
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import split_place
 from hookviz.trace import MODULE_HOOK_KINDS, TraceData
 
 _COPY = N_("One of them is a copy of the other (copy.deepcopy), made after the hook was registered.")
@@ -36,16 +36,16 @@ def list_copied_hooks(trace: TraceData) -> list[Finding]:
 def _make_copied(trace: TraceData, firings: dict[int, int]) -> Finding:
     first, second = list(firings)[:2]
     hook, other, row = trace.hook(first), trace.hook(second), trace.hook_rows[first]
-    file, line = split_place(row.registered_at)
+    file, line, role = find_hook_line(hook, row.registered_at)
     names = {"hook": hook.label, "on": hook.on, "other": other.on}
     return Finding(
         firings[second],
         "copied",
         _("{hook} was registered once and fires on two modules: {on} and {other}.").format(**names),
         "remark",
-        file=hook.file if line is None else file,
-        line=hook.line if line is None else line,
-        line_role="hook" if line is None else "registered",
+        file=file,
+        line=line,
+        line_role=role,
         cause=join_sentences([_(_COPY), *([_(_COPIED_OBJECT).format(**names)] if row.bound else [])]),
         advice=_(_REGISTER_ANEW if row.bound else _COPY_FIRST),
         hooks=(hook, other),

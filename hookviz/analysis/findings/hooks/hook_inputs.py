@@ -1,8 +1,8 @@
 """Find forward pre-hooks that get none of the inputs of their module, or return fewer than they get."""
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.support.messages import _, join_list
-from hookviz.support.source_code import split_place
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.sentences import name_tensors
 
@@ -54,16 +54,16 @@ def _describe_inputs(
 ) -> Finding:
     kind, severity, *sentences = texts
     hook, row = trace.hook(index), trace.hook_rows[index]
-    file, line = split_place(row.registered_at)
+    file, line, role = find_hook_line(hook, row.registered_at)
     sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
     return Finding(
         step,
         kind,
         sentence,
         severity,
-        file=hook.file if line is None else file,
-        line=hook.line if line is None else line,
-        line_role="hook" if line is None else "registered",
+        file=file,
+        line=line,
+        line_role=role,
         cause=cause,
         advice=advice,
         hooks=(hook,),

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import split_place
 from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
 
 _SENTENCES = {
@@ -74,16 +74,16 @@ def _describe_difference(trace: TraceData, index: int, step: int, when: tuple[bo
     hook, row = trace.hook(index), trace.hook_rows[index]
     names = {"hook": hook.label, "on": hook.on, "where": row.removed_at or ""}
     is_gone = row.removed_at is not None and not again and not ran_too
-    file, line = split_place(row.removed_at if is_gone else row.registered_at)
-    role = "removed" if is_gone else "registered"
+    where, role = (row.removed_at, "removed") if is_gone else (row.registered_at, "registered")
+    file, line, role = find_hook_line(hook, where, role)
     return Finding(
         step,
         "recomputed",
         _(_SENTENCES[when]).format(**names),
         "warning",
-        file=hook.file if line is None else file,
-        line=hook.line if line is None else line,
-        line_role="hook" if line is None else role,
+        file=file,
+        line=line,
+        line_role=role,
         cause=join_sentences(list(_tell_why(is_gone, names))),
         advice=_("Let the hooks do the same from the forward pass until the backward pass is over."),
         hooks=(hook,),

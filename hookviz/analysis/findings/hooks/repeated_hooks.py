@@ -4,9 +4,9 @@ from itertools import pairwise
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_names
 from hookviz.support.messages import _, join_sentences
-from hookviz.support.source_code import split_place
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData
 
 
@@ -71,7 +71,7 @@ def _describe_pile(
     hook, row = trace.hook(last.hook), trace.hook_rows[last.hook]
     count = f"{len(next(reversed(keys.values()))):,}"
     counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
-    file, line = split_place(row.registered_at)
+    file, line, role = find_hook_line(hook, row.registered_at)
     hooks = [hook, *(trace.hook(index) for more in others if (index := trace.rows[more[-1]].hook) is not None)]
     sentences = [
         _("{hook} on {on} fired {fired} times in {passes} passes.").format(hook=hook.label, on=hook.on, **counts)
@@ -85,9 +85,9 @@ def _describe_pile(
         join_sentences(sentences),
         "warning",
         tuple(keys),
-        line=hook.line if line is None else line,
-        file=hook.file if line is None else file,
-        line_role="hook" if line is None else "registered",
+        line=line,
+        file=file,
+        line_role=role,
         cause=join_sentences([_describe_cause(hook.on, count, row.registered_at), *_count_at_ends(keys)]),
         advice=_("Register it once, or keep each handle and call its remove() before you register the hook again."),
         hooks=tuple(hooks),

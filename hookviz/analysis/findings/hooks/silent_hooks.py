@@ -8,12 +8,13 @@ from hookviz.analysis.findings.finding import Certainty, Finding
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
 from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
+from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
 from hookviz.analysis.findings.parameters.places import follows_ops
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import Source, split_place
+from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
 
 _FOLLOW_OPS = N_(
@@ -118,8 +119,7 @@ class SilentHook:
         place = self.cause.place
         if place is not None and place.line is not None:
             return place.file, place.line, _ROLES.get(place.key, "may_cut" if place.is_likely else "cuts")
-        file, line = split_place(self.registered_at)
-        return (self.hook.file, self.hook.line, "hook") if line is None else (file, line, "registered")
+        return find_hook_line(self.hook, self.registered_at)
 
     def make_finding(self) -> Finding:
         """Make the finding that is about this hook alone."""

@@ -125,6 +125,11 @@ def _is_known(function: str, modules: Container[str], defined: Container[str]) -
     return is_known or (bool(names) and names[0] in KNOWN_ROOTS)
 
 
+def get_last_name(function: ast.expr) -> str:
+    """Return the name by which code reaches a function: ``f`` of ``f`` and of ``module.f``; empty for another one."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
 def uses_attribute(text: str, name: str) -> bool:
     """Return whether code uses an attribute of anything; true of what cannot be parsed. To assign it is no use.
 
@@ -156,7 +161,7 @@ def _list_code(tree: ast.AST, shift: int, lines: Lines) -> list[CuttingCode]:
 def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            name = get_last_name(node.func)
             is_number = name == "float" and isinstance(node.func, ast.Name)
             if is_number or name in CUTTING_METHODS or name in CUTTING_FUNCTIONS:
                 yield node

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
 
 _SWITCHES = {"no_grad": {"no_grad", "set_grad_enabled"}, "inference": {"inference_mode"}}
 """Mode of a call → the functions that switch it on."""
@@ -61,8 +61,7 @@ def _line_of_switch(node: ast.With | ast.FunctionDef, mode: str) -> int:
 
 
 def _name(part: ast.expr) -> str:
-    function = part.func if isinstance(part, ast.Call) else part
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return get_last_name(part.func if isinstance(part, ast.Call) else part)
 
 
 def _covers(node: ast.With | ast.FunctionDef, line: int) -> bool:

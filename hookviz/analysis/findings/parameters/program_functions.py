@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.cutting_code import Lines, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
 from hookviz.trace import SourceRow
 
 
@@ -63,12 +63,8 @@ class ProgramFunctions:
         row, last = self._sources[source], function.name.rpartition(".")[2]
         tree = parse_source(row.text)
         calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call)) if tree is not None else ()
-        numbers = (call.lineno + row.line - 1 for call in calls if _get_called(call) == last)
+        numbers = (call.lineno + row.line - 1 for call in calls if get_last_name(call.func) == last)
         return sorted(number for number in numbers if lines.first <= number <= lines.last)
-
-
-def _get_called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _list_functions(tree: ast.Module, source: int, shift: int) -> Iterator[Function]:

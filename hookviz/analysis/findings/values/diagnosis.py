@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
+from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.values.zeros import find_zeros
@@ -54,7 +55,8 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
         )
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
-    return replace(found, file=finding.file, line=finding.line)
+    place = None if finding.node is None else find_op_line(trace, finding.node)
+    return found if place is None else replace(found, file=place[0], line=place[1])
 
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:

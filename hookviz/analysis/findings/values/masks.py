@@ -22,9 +22,10 @@ def explain_mask(statistics: PassStatistics, index: int) -> str:
     if statistics.trace.modules[statistics.trace.calls[call].module].kind != _ATTENTION:
         return ""
     begin = next((step for step in range(index, -1, -1) if rows[step].kind == "call" and rows[step].call == call), None)
-    given = () if begin is None or not isinstance(rows[begin].after, tuple) else rows[begin].after
-    labels = () if begin is None else rows[begin].labels[1]
-    for name, value in zip(labels, given if isinstance(given, tuple) else (), strict=False):
+    given = None if begin is None else rows[begin].after
+    if begin is None or not isinstance(given, tuple):
+        return ""
+    for name, value in zip(rows[begin].labels[1], given, strict=False):
         hidden = _list_hidden(statistics.value(value).tolist()) if name in _MASKS and value is not None else []
         if hidden:
             more = [_("{count} more").format(count=len(hidden) - MAX_NAMED)] if len(hidden) > MAX_NAMED else []

@@ -8,7 +8,6 @@ from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
 from hookviz.analysis.findings.values.forward_origin import find_forward_origin
-from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
@@ -148,8 +147,7 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
     origin = find_forward_origin(statistics, kind)
     node = None if origin is None else statistics.trace.rows[origin.step].own_node
     is_inside = node is not None and statistics.trace.owners.get(node) == row.own_call
-    place = _find_line(statistics, origin if is_inside else None)
-    return PassFinding(index, kind, sentence, "warning", seen, *place)
+    return PassFinding(index, kind, sentence, seen=seen, node=node if is_inside else None)
 
 
 def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
@@ -163,19 +161,13 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
     if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
         text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
         more = [text.format(count=MAX_KEPT_NUMBERS)]
-    place = _find_line(statistics, origin if origin is not None and origin.seen else None)
-    return PassFinding(index, kind, join_sentences([called, *more]), "warning", True, *place)
+    node = statistics.trace.rows[origin.step].own_node if origin is not None and origin.seen else None
+    return PassFinding(index, kind, join_sentences([called, *more]), node=node)
 
 
 def _list(values: Any) -> list[int]:
     """List the indexes of values that a step row holds."""
     return [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
-
-
-def _find_line(statistics: PassStatistics, origin: PassFinding | None) -> tuple[str | None, int | None]:
-    """Return file and line of the op at which NaN or Inf begins; (None, None) if they are not known."""
-    place = None if origin is None else find_op_line(statistics.trace, statistics.trace.rows[origin.step].own_node)
-    return place or (None, None)
 
 
 def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:

@@ -4,7 +4,7 @@ import ast
 import re
 
 from hookviz.analysis.findings.parameters.call_code import CallCode
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
 from hookviz.trace import TraceData
 
 _OPERATORS = {"div": ast.Div, "pow": ast.Pow, "mul": ast.Mult, "sub": ast.Sub}
@@ -35,7 +35,6 @@ def _name_function(op: str) -> str:
 
 def _is_use(part: ast.expr, function: str) -> bool:
     if isinstance(part, ast.Call):
-        name = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
-        return name in (function, f"{function}_")
+        return get_last_name(part.func) in (function, f"{function}_")
     operator = _OPERATORS.get(function)
     return operator is not None and isinstance(part, ast.BinOp) and isinstance(part.op, operator)

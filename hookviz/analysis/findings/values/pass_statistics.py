@@ -22,9 +22,8 @@ class PassFinding(NamedTuple):
     severity: str = "warning"
     seen: bool = True
     """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
-    file: str | None = None
-    line: int | None = None
-    """The line of code where it begins, if only one can be it."""
+    node: int | None = None
+    """The node of the op at which it begins, if that is known."""
 
 
 class PassStatistics:
