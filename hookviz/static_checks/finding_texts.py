@@ -12,6 +12,7 @@ KIND_NAMES: dict[str, str] = {
     "late_binding": N_("late binding"),
     "tied": N_("tied parameter"),
     "compiled": N_("compiled module"),
+    "wrapped": N_("edit in place"),
     "nan": "NaN",
     "inf": "Inf",
     "shared_memory": N_("shared memory"),
@@ -68,6 +69,10 @@ SENTENCES: dict[str, str] = {
     "compiled": N_(
         "{on} is compiled by torch.compile, and {count} hooks are on modules in it. A hook that was "
         "registered after the first call may not run."
+    ),
+    "wrapped": N_(
+        "{hook} is a full backward hook: if a gradient flows through {on}, PyTorch wraps what {on} is given and "
+        "returns, and does not let {editor} edit it in place. Set inplace=False, or use a tensor hook."
     ),
     "nan": N_(
         "{on} contains NaN, and so will everything computed from it. Load or initialise it again, "

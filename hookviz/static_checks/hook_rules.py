@@ -1,11 +1,11 @@
 """Rules about the hooks that are registered on a model."""
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import torch
-from torch.nn import Module, MultiheadAttention
+from torch.nn import Module, MultiheadAttention, Sequential
 
 from hookviz.autograd import module_tree
 from hookviz.recorder.torch.compiled_regions import is_compile_wrapper
@@ -17,7 +17,7 @@ from hookviz.trace import MODULE_HOOK_KINDS
 
 def find_in_hooks(model: NamedModel) -> Iterator[StaticFinding]:
     """Find what is wrong with the hooks of a model, whatever their functions do."""
-    rules = (_find_frozen, _find_never_called, _find_legacy, _find_repeated, _find_tied, _find_compiled)
+    rules = (_find_frozen, _find_never_called, _find_legacy, _find_repeated, _find_tied, _find_compiled, _find_wrapped)
     yield from chain.from_iterable(rule(model) for rule in rules)
     yield from find_late_binding(model.hooks)
 
@@ -83,6 +83,25 @@ def _find_tied(model: NamedModel) -> Iterator[StaticFinding]:
         names = model.parameters.get(id(hook.owner), ([], None))[0]
         if len(names) > 1 and hook.kind in ("tensor_hook", "post_accumulate_hook"):
             yield make_finding("tied", "remark", hook.on, hook=hook.label, names=" = ".join(names))
+
+
+def _find_wrapped(model: NamedModel) -> Iterator[StaticFinding]:
+    """Full backward hooks because of which torch will not let a module edit its input in place."""
+    names = {id(module): name for name, module in model.modules}
+    editors = {id(module): module for _, module in model.modules if _edits_in_place(module)}
+    for _, module in model.modules:
+        if type(module).forward is Sequential.forward:
+            parts = [part for _, part in module_tree.children(module)]
+            editors |= {id(first): second for first, second in pairwise(parts) if _edits_in_place(second)}
+    for hook in model.hooks:
+        editor = editors.get(id(hook.owner))
+        if editor is not None and hook.kind in ("full_backward_hook", "full_backward_pre_hook"):
+            yield make_finding("wrapped", "warning", hook.on, hook=hook.label, editor=names[id(editor)])
+
+
+def _edits_in_place(module: Module) -> bool:
+    """Whether it is an activation of PyTorch that writes its result over its input."""
+    return type(module).__module__ == "torch.nn.modules.activation" and vars(module).get("inplace") is True
 
 
 def _find_compiled(model: NamedModel) -> Iterator[StaticFinding]:

@@ -29,7 +29,7 @@ class Block(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(channels)
-        self.relu = nn.ReLU(inplace=True)
+        self.relu = nn.ReLU()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y: torch.Tensor = self.relu(self.norm(self.conv(x)) + x)
@@ -140,6 +140,20 @@ def test_functions_of_a_factory_are_neither_repeated_nor_bound_late() -> None:
         module.register_forward_hook(functools.partial(look, name))
         module.register_forward_hook(lambda module, args, output, name=name: calls.append(name))  # type: ignore[misc]
     assert findings(net) == []
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("inplace", [True, False])
+def test_a_full_backward_hook_beside_an_edit_in_place_is_found_where_pytorch_raises(place: int, inplace: bool) -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=inplace), nn.Linear(2, 1))
+    net[place].register_full_backward_hook(look)
+    raises = False
+    try:
+        net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    except RuntimeError as error:
+        raises = "modified inplace" in str(error)
+    assert findings(net) == ([("warning", "wrapped", f"net.{place}")] if raises else [])
+    assert raises is (inplace and place < 2)
 
 
 def test_hooks_that_share_a_loop_variable_are_found_with_its_value() -> None:

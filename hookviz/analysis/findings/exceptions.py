@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.support.messages import _
 from hookviz.support.source_code import split_place
-from hookviz.trace import STEP_HOOK_KINDS, StepRow, TraceData
+from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData
 
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
 """What torch says of a backward pass without a graph."""
@@ -48,7 +49,48 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         return _explain_missing_graph(trace, finding)
     if "NoneType" in (row.error or "") and hook is not None and hook.kind == "full_backward_hook":
         return _explain_none(trace, finding)
-    return _explain_wrapped_output(trace, finding) if _WRAPPED_OUTPUT in (row.error or "") else finding
+    if _WRAPPED_OUTPUT in (row.error or ""):
+        return _explain_wrapped_output(trace, finding)
+    return _explain_replaced(trace, finding) if hook is None else _explain_contract(finding, hook, row)
+
+
+def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
+    """Name the forward hook that gave the raising code something of another form than the module does."""
+    before = reversed(range(finding.step or 0))
+    last = next((step for step in before if trace.rows[step].kind != "call"), None)
+    row = None if last is None else trace.rows[last]
+    if last is None or row is None or row.kind not in _FORWARD_KINDS or row.hook is None:
+        return finding
+    if not _has_other_form(trace, last):
+        return finding
+    hook = trace.hook(row.hook)
+    names = {"hook": hook.label, "on": hook.on}
+    text = _("Just before it, {hook} replaced the output of {on}.")
+    if row.kind == "forward_pre_hook":
+        text = _("Just before it, {hook} replaced the inputs of {on}.")
+    advice = _("Return from {hook} what the code behind it can use, or nothing if it should only look.")
+    finding = replace(finding, cause=text.format(**names), advice=advice.format(**names), hooks=(hook,))
+    return replace(finding, file=hook.file, line=hook.line, line_role="hook") if finding.line is None else finding
+
+
+def _explain_contract(finding: Finding, hook: Hook, row: StepRow) -> Finding:
+    """Say which rule for hooks of its kind a hook broke, if PyTorch refused it."""
+    contract = explain_refusal(hook, row.error or "", row.raised_at)
+    if contract is None:
+        return finding
+    finding = replace(finding, cause=contract.cause, advice=contract.advice)
+    return finding if hook.line is None else replace(finding, file=hook.file, line=hook.line, line_role="hook")
+
+
+def _has_other_form(trace: TraceData, step: int) -> bool:
+    """Whether what a hook replaced has another structure, or other shapes and types, than it had before."""
+    changed = trace.steps[step]
+    if changed.row.effect != "replaced":
+        return False
+    before, after = (value if isinstance(value, tuple) else (value,) for value in (changed.before, changed.after))
+    forms = [[(value.shape, value.dtype) for value in values if value is not None] for values in (before, after)]
+    names = changed.row.labels
+    return forms[0] != forms[1] or names[0] != names[1]
 
 
 def _explain_none(trace: TraceData, finding: Finding) -> Finding:

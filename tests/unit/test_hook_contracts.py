@@ -1,0 +1,101 @@
+"""Exceptions that PyTorch raises about hooks are explained by what it gives each kind of hook and takes back."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+
+Register = Callable[[Any], object]
+
+
+def find_exception(register: Register, batch: int = 1) -> Finding:
+    """Run a small net that ends with an exception, and return the finding about it."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    register(net)
+    with pytest.raises(Exception), hv.record() as trace:  # noqa: B017, PT011 - each has its own
+        net(torch.ones(batch, 3)).sum().backward()
+    finding = trace.findings[0]
+    assert finding.kind == "exception"
+    return finding
+
+
+def bare_tensor(_module: Any, grad_input: Any, _grad_output: Any) -> Any:
+    return grad_input[0] * 2
+
+
+def bare_output(_module: Any, grad_output: Any) -> Any:
+    return grad_output[0] * 2
+
+
+def two_arguments(_module: Any, _inputs: Any) -> None:
+    """What a forward pre-hook takes."""
+
+
+REFUSED: dict[str, tuple[Register, str]] = {
+    "a tensor for a tuple": (lambda net: net[1].register_full_backward_hook(bare_tensor), "a tensor in its place"),
+    "a tensor for grad_output": (lambda net: net[1].register_full_backward_pre_hook(bare_output), "grad_output"),
+    "another size": (lambda net: net[0].weight.register_hook(lambda grad: grad[0]), "What a tensor hook returns"),
+    "another type": (lambda net: net[0].weight.register_hook(lambda grad: grad.double()), "takes the place"),
+    "a tuple for a tensor": (lambda net: net[0].weight.register_hook(lambda grad: (grad,)), "takes the place"),
+    "from a post-accumulate hook": (
+        lambda net: net[0].weight.register_post_accumulate_grad_hook(lambda param: param.grad * 2),
+        "post-accumulate hook runs after",
+    ),
+    "no input requires grad": (
+        lambda net: net[0].register_full_backward_hook(lambda _module, _grad_input, grad_output: grad_output),
+        "No input of net.0 requires grad",
+    ),
+    "args alone": (
+        lambda net: net[0].register_forward_pre_hook(lambda _module, args, _kwargs: args, with_kwargs=True),
+        "with_kwargs=True returns all inputs",
+    ),
+    "too few parameters": (
+        lambda net: net[0].register_forward_hook(two_arguments),
+        r"a forward hook with \(module, args, output\)",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_hook_is_told_what_pytorch_takes(name: str) -> None:
+    register, cause = REFUSED[name]
+    finding = find_exception(register)
+    assert re.search(cause, finding.cause)
+    assert finding.advice and "Fix the exception first" not in finding.advice
+    assert finding.line_role == "hook"
+
+
+def test_the_rows_of_a_bare_tensor_are_too_many() -> None:
+    finding = find_exception(lambda net: net[1].register_full_backward_hook(bare_tensor), batch=2)
+    assert "got 2, but expected 1" in finding.sentence
+    assert "first dimension" in finding.cause
+
+
+def test_an_exception_of_the_hooks_own_code_is_not_pytorchs() -> None:
+    def own(grad: torch.Tensor) -> None:
+        raise RuntimeError("has changed the size of value")
+
+    finding = find_exception(lambda net: net[0].weight.register_hook(own))
+    assert not finding.cause
+    assert finding.line_role == "raises"
+
+
+def test_a_hook_that_replaced_what_the_next_layer_cannot_take_is_named() -> None:
+    finding = find_exception(lambda net: net[0].register_forward_hook(lambda _module, _inputs, output: [output]))
+    assert "replaced the output of net.0" in finding.cause
+    assert [hook.on for hook in finding.hooks] == ["net.0"]
+
+
+def test_a_hook_that_returns_the_same_form_is_not_blamed() -> None:
+    net = nn.Linear(2, 1)
+    net.register_forward_hook(lambda _module, _inputs, output: output * 2)
+    with pytest.raises(ValueError, match="invalid literal"), hv.record() as trace:
+        int(str(net(torch.ones(1, 2)).shape))
+    assert not trace.findings[0].cause
