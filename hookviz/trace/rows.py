@@ -163,6 +163,9 @@ class ModuleRow(NamedTuple):
     """The path of a module in the model, such as ``layers.0``."""
     kind: str
     """The name of its class."""
+    forward: SourcePlace | None = None
+    """File and line of a function that this module has in the place of the forward of its class, as a program puts it
+    there; empty if they are not known, None if it has none."""
 
 
 class CallRow(NamedTuple):

@@ -134,7 +134,7 @@ def weights_are_used_by_a_function() -> Trace:
     return trace
 
 
-@because("not_called", "net.extra")
+@because("not_called", "net.extra", is_placed=True)
 def branch_is_not_taken() -> Trace:
     net = Net()
     net.extra.register_full_backward_hook(lost)
@@ -335,7 +335,7 @@ def exception_comes_before_the_call() -> Trace:
     return trace
 
 
-@because("bypassed.inner", "other")
+@because("bypassed.inner", "other", is_placed=True)
 def inner_module_is_shared_with_a_model_that_is_called() -> Trace:
     net = Net()
     other = nn.Sequential(net.a)
@@ -748,7 +748,7 @@ def parameter_is_not_used() -> Trace:
     return trace
 
 
-@because("owner_not_called", "net.extra.weight")
+@because("owner_not_called", "net.extra.weight", is_placed=True)
 def parameter_belongs_to_a_branch_not_taken() -> Trace:
     net = Net()
     net.extra.weight.register_post_accumulate_grad_hook(lost)

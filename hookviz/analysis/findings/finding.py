@@ -17,6 +17,7 @@ _LINE_ROLES = {
     "may_cut": N_("line {line} (may cut the graph)"),
     "raises": N_("line {line} (raises)"),
     "edits": N_("line {line} (edits in place)"),
+    "returns": N_("line {line} (returns)"),
     "hook": N_("line {line} (the hook)"),
     "registered": N_("line {line} (registers the hook)"),
     "removed": N_("line {line} (removes the hook)"),
@@ -126,8 +127,8 @@ class Finding:
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
-    ``raises``, ``edits`` in place, begins the ``backward`` that returns None, is that of the ``hook``, or
-    ``registered`` or ``removed`` it."""
+    ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
+    ``hook``, or ``registered`` or ``removed`` it."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

@@ -33,6 +33,8 @@ class ModuleOwner(HookOwner):
     def __init__(self, module: torch.nn.Module) -> None:
         super().__init__(module)
         self.class_name, self.has_forward = type(module).__name__, module_tree.has_forward(module)
+        self.inner = ""
+        """The name of a module inside it that had been called when the next pass began."""
 
 
 class OptimizerOwner(HookOwner):
@@ -100,14 +102,21 @@ class HookOwners:
         return made
 
     def name_models(self) -> None:
-        """Name the models of new owners, as a call of them would; note which owners are gone already."""
+        """Name the models of new owners, as a call of them would; note what was called in them, and which are gone."""
         for owner in self._unnamed:
             module = owner.get()
             if module is None:
                 owner.is_discarded = True
             else:
                 self.calls.modules.name_if_held(module)
+                owner.inner = self.find_called_inside(module)
         self._unnamed.clear()
+
+    def find_called_inside(self, module: torch.nn.Module) -> str:
+        """Return the name of a module inside another one that was called; empty if none was."""
+        modules = self.calls.modules
+        inner = (modules.find_number(one) for one in module_tree.all_modules(module) if one is not module)
+        return next((modules.trace.modules[number].name for number in inner if number is not None), "")
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget the reference to a tensor."""

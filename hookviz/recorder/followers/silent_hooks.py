@@ -138,19 +138,19 @@ class SilentHooks(Follower):
             discarded=owner.is_discarded and not called,
             has_forward=owner.has_forward,
             called=called,
-            inner="" if called else self._find_inner(name, module),
+            inner="" if called else self._find_inner(name, owner),
             compiled=self.calls.ran_compiled_below(name, module),
             used=used,
             older=is_older,
             partial=self.ledger.partial_passes,
         )
 
-    def _find_inner(self, name: str, module: torch.nn.Module | None) -> str:
+    def _find_inner(self, name: str, owner: ModuleOwner) -> str:
         """Return the name of a module inside another one that was called; empty if none was."""
-        if module is None:
-            return self._called_inside.get(name, "")
-        inner = (self.calls.modules.find_number(one) for one in module_tree.all_modules(module) if one is not module)
-        return next((self.trace.modules[number].name for number in inner if number is not None), "")
+        module = owner.get()
+        if module is not None:
+            return self.ledger.owners.find_called_inside(module)
+        return owner.inner or self._called_inside.get(name, "")
 
     @cached_property
     def _called_inside(self) -> dict[str, str]:

@@ -19,6 +19,7 @@ from hookviz.autograd.torch_internals import (
 )
 from hookviz.autograd.variable_names import Holder, caller_frame, find_holder, user_frames
 from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.source_code import describe_function
 from hookviz.trace import ModuleRow, TraceData
 
 Module = torch.nn.Module
@@ -61,6 +62,8 @@ class ModuleRegistry:
                 self.trace.modules.append(ModuleRow(name, type(module).__name__))
                 self._holders.append(weakref.ref(module))
                 self._numbers[id(module)] = (self._holders[-1], number)
+        if "forward" in vars(module) and self.trace.modules[number].forward is None:
+            self.trace.modules[number] = self.trace.modules[number]._replace(forward=_find_own_forward(module))
         return number
 
     def find_number(self, module: Module) -> int | None:
@@ -267,3 +270,9 @@ def find_model(module: Module) -> Holder | None:
     visited: set[int] = set()
     holders = (find_holder(module, frame, visited) for frame in (*user_frames(), caller_frame()))
     return next((holder for holder in holders if holder is not None), None)
+
+
+def _find_own_forward(module: Module) -> str:
+    """Return file and line of the function that was put in the place of the forward of a module; empty if unknown."""
+    source = describe_function(vars(module)["forward"])
+    return f"{source.file}:{source.line}" if source.file and source.line else ""

@@ -65,7 +65,9 @@ def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
     forward = find_forward_call(timeline.trace, hook.on)
     if forward is None and hook.used:
         forward = find_use_of_weights(timeline.trace, hook.on)
-    return forward or (None if timeline.caller_of(hook) is not None else timeline.find_twin(hook))
+    if forward is not None or timeline.caller_of(hook) is not None:
+        return forward or timeline.find_missed_call(hook)
+    return timeline.find_other_home(hook) if hook.inner else timeline.find_twin(hook)
 
 
 _NOT_CALLED = ("bypassed", "bypassed.inner", "never_called", "not_called", "owner_not_called")

@@ -2,6 +2,7 @@
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
+from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.support.messages import _, join_list
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.sentences import name_tensors
@@ -55,6 +56,9 @@ def _describe_inputs(
     kind, severity, *sentences = texts
     hook, row = trace.hook(index), trace.hook_rows[index]
     file, line, role = find_hook_line(hook, row.registered_at)
+    returns = find_return(hook) if kind == "lost_inputs" else None
+    if returns is not None:
+        file, line, role = hook.file, returns, "returns"
     sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
     return Finding(
         step,

@@ -98,9 +98,31 @@ def find_edit_in_place(hook: Hook) -> int | None:
     tree = parse_source(hook.source or "")
     if tree is None or hook.line is None:
         return None
-    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+    names = _list_argument_names(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
     lines = {node.lineno for node in nodes if _get_edited_name(node) in names}
+    return hook.line + lines.pop() - 1 if len(lines) == 1 else None
+
+
+def _list_argument_names(tree: ast.AST) -> set[str]:
+    """List the arguments of a function, and the variables that stand for one of them or an item of it."""
+    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+    for node in ast.walk(tree):
+        value = node.iter if isinstance(node, ast.For) else node.value if isinstance(node, ast.Assign) else None
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        if isinstance(value, ast.Name) and value.id in names:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
+            names |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return names
+
+
+def find_return(hook: Hook) -> int | None:
+    """Return the line in the function of a hook that returns a value, if there is one such line."""
+    tree = parse_source(hook.source or "")
+    if tree is None or hook.line is None:
+        return None
+    lines = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None}
     return hook.line + lines.pop() - 1 if len(lines) == 1 else None
 
 

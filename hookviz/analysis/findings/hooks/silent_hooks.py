@@ -12,7 +12,7 @@ from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
-from hookviz.analysis.findings.parameters.places import follows_ops
+from hookviz.analysis.findings.parameters.places import MISSED, follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
@@ -22,7 +22,7 @@ _FOLLOW_OPS = N_(
     "line that cuts."
 )
 _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
-_ROLES = {FORWARD: "step"}
+_ROLES = {FORWARD: "step", MISSED: "step"}
 """Kind of place → what its line does, if it does not cut the graph."""
 
 

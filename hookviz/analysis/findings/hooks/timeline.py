@@ -7,7 +7,7 @@ from typing import Literal
 
 from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_list
 from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, list_outer_paths
@@ -20,6 +20,8 @@ Fact = Literal["calls", "passes", "graphs"]
 """What a conclusion needs: every call of a module, every backward pass, or the whole graph of each pass."""
 TWIN = "twin"
 """The place of the call of a module that resembles one that was not called."""
+MAX_TWINS = 4
+"""A sentence names at most so many modules that resemble one."""
 ALL_FACTS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 
 
@@ -114,18 +116,54 @@ class Timeline:
                     found.setdefault(caller, step)
         return found
 
+    def find_missed_call(self, hook: UnfiredRow) -> Place | None:
+        """Return what the forward of the module around that of a hook says about why it did not call it."""
+        caller = self.caller_of(hook)
+        if caller is None:
+            return None
+        attribute = hook.on.removeprefix(f"{caller.name}.").partition(".")[0]
+        return self._places.find_missed_call(self.trace.modules.index(caller), attribute)
+
     def find_twin(self, hook: UnfiredRow) -> Place | None:
-        """Return the call of a module of the same class, at the same place in another model, or outermost as it is."""
+        """Return the calls of modules of the same class, at the same place in other models, or outermost as it is."""
         owner = hook.on if hook.kind in MODULE_HOOK_KINDS else hook.on.rpartition(".")[0]
         path = owner.rpartition(".")[2] if "." in owner else None
+        found: dict[str, int] = {}
         for step in sorted(steps[0] for steps in self._calls.values()):
-            row = self.trace.modules[self.call_at(step).module]
+            row = self.module_at(step)
             other = row.name.rpartition(".")[2] if self.call_at(step).parent is not None else None
             if row.kind == hook.owner and path == other:
-                text = _("{other}, another {class}, was called (step {step}).")
-                names = {"other": row.name, "class": row.kind, "step": f"{step + 1:,}"}
-                return Place(TWIN, text.format(**names), step)
-        return None
+                found.setdefault(row.name, step)
+        if not found:
+            return None
+        name, step = next(iter(found.items()))
+        names = {
+            "other": name,
+            "class": hook.owner,
+            "step": f"{step + 1:,}",
+            "more": join_list(list(found)[1:MAX_TWINS]),
+        }
+        text = _("{other}, another {class}, was called (step {step}).")
+        if names["more"]:
+            text = _("{other}, another {class}, was called (step {step}), as {more} was.")
+        return Place(TWIN, text.format(**names), step)
+
+    def find_other_home(self, hook: UnfiredRow) -> Place | None:
+        """Return the call of a module that called a part of that of a hook, and is neither it nor around it."""
+        steps = [steps[0] for steps in self._calls.values() if self.module_at(steps[0]).name == hook.inner]
+        parents = (self.call_at(step).parent for step in sorted(steps))
+        parent = next((parent for parent in parents if parent is not None), None)
+        row = None if parent is None else self.trace.modules[self.trace.calls[parent].module]
+        if row is None or hook.on == row.name or hook.on.startswith(f"{row.name}."):
+            return None
+        step = self.first_call_of(row.name)
+        text = _("{inner} was called by {other}, a {class} (step {step}).")
+        names = {"inner": hook.inner, "other": row.name, "class": row.kind, "step": f"{(step or 0) + 1:,}"}
+        return Place(TWIN, text.format(**names), step)
+
+    def module_at(self, step: int) -> ModuleRow:
+        """Return the module whose call begins at a step."""
+        return self.trace.modules[self.call_at(step).module]
 
     def find_user(self, owner: str) -> ModuleRow | None:
         """Return the module whose call used a parameter of a module with this name in the graph of a pass."""

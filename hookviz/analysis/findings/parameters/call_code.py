@@ -17,7 +17,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 from hookviz.analysis.findings.parameters.mode_code import Switch, find_switch, list_yields
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_list
-from hookviz.support.source_code import describe_place
+from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import CallRow, LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -49,6 +49,17 @@ class CallCode:
     def pass_line(self) -> LineRow | None:
         """The line at which the last pass began, if it is known."""
         return next((row for row in reversed(self.trace.lines) if row.pass_id is not None), None)
+
+    @property
+    def pass_region(self) -> Region | None:
+        """The lines of the function in which the last pass began, or of the whole file; None if they are not known."""
+        line = self.pass_line
+        if line is None:
+            return None
+        function = self._functions.find_around(line.source, line.line)
+        source = self.trace.sources[line.source]
+        lines = Lines(source.line, source.line + source.text.count("\n"))
+        return (line.source, lines) if function is None else (function.source, function.lines)
 
     def file_of(self, line: LineRow) -> str | None:
         """Return the file of a line."""
@@ -120,8 +131,24 @@ class CallCode:
         forward = self.find_forward(self.trace.calls[call].module)
         return Reading() if forward is None else self.read([forward])
 
+    def is_about(self, code: FileCode, region: Region, expression: str) -> bool:
+        """Return whether code uses an expression of some lines, itself or as an argument of a function."""
+        file, piece = code
+        if re.search(rf"\b{re.escape(expression)}\b", piece.text):
+            return True
+        return any(
+            self.trace.sources[function.source].file == file
+            and function.lines.first <= piece.line <= function.lines.last
+            and re.search(rf"\b{re.escape(name)}\b", piece.text)
+            for function, name in self._functions.list_receivers(*region, expression)
+        )
+
     def find_forward(self, module: int) -> Region | None:
         """Return the lines of the forward of a module; None if they are unclear or were not recorded."""
+        own = self.trace.modules[module].forward
+        if own is not None:
+            function = self._functions.find_at(*split_place(own))
+            return None if function is None else (function.source, function.lines)
         calls = self.trace.calls
         parents = {inner: calls[inner].parent for inner in self.lines}
         callers = (self.lines[inner] for inner, outer in parents.items() if _is_of(calls, outer, module))
@@ -129,6 +156,11 @@ class CallCode:
         forwards = (one for one in around if one is not None and one.name.endswith("forward"))
         forward = next(forwards, None) or self._functions.find_method(self.trace.modules[module].kind, "forward")
         return None if forward is None else (forward.source, forward.lines)
+
+    @property
+    def function_names(self) -> set[str]:
+        """How code calls the functions of the program."""
+        return self._functions.names
 
     @cached_property
     def _functions(self) -> ProgramFunctions:

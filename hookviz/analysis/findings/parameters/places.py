@@ -1,12 +1,12 @@
 """The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
-import re
 from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code
 from hookviz.analysis.findings.parameters.call_flow import CallFlow
+from hookviz.analysis.findings.parameters.missed_calls import find_missed_call
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import describe_place
 from hookviz.trace import LineRow, MissingRow, TraceData
@@ -35,6 +35,8 @@ _MODES = {
 
 CUTS = frozenset({"op", "hook", "between", "inside", "within", "taken", "after", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
+MISSED = "missed"
+"""The place of code because of which a forward did not call a part of its module."""
 LIKELY_PLACES = ("within", "taken", "after")
 """The kinds of places that the calls do not prove: the output may also be unused."""
 _ROLES = {"none_returned": "backward", "hook": "hook", "no_grad": "off", "inference": "off"}
@@ -101,6 +103,11 @@ class PlaceFinder:
             return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
         return self._find_among(came, names)  # what is called after the last pass is only evaluated
 
+    def find_missed_call(self, caller: int, attribute: str) -> Place | None:
+        """Return the line of the forward of a module because of which it did not call one of its parts."""
+        found = find_missed_call(self._code, caller, attribute)
+        return None if found is None else Place(MISSED, found.sentence, None, found.file, found.line)
+
     def find_since(self, step: int, owner: str, module: int) -> Place:
         """Return the place where the graph of what a module computed after a step is cut."""
         calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
@@ -118,12 +125,12 @@ class PlaceFinder:
         forward = self._code.find_forward(row.module)
         if forward is None:
             return place
-        reading, pattern = self._code.read([forward]), re.compile(rf"\bself\.{re.escape(attribute)}\b")
+        reading = self._code.read([forward])
         if not self._code.names(attribute):
             text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
             file, line = self.trace.sources[forward[0]].file, forward[1].first
             return Place("unnamed", join_sentences([place.sentence, text]), place.step, file, line)
-        code = [(file, one) for file, one in reading.code if pattern.search(one.text)]
+        code = [one for one in reading.code if self._code.is_about(one, forward, f"self.{attribute}")]
         return _make_place("within", place.sentence, place.step, reading._replace(code=code)) if code else place
 
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:

@@ -48,6 +48,11 @@ class ProgramFunctions:
         found = [one for one in self._functions if one.owner == owner and one.name == f"self.{name}"]
         return found[0] if len(found) == 1 else None
 
+    def find_at(self, file: str | None, line: int | None) -> Function | None:
+        """Return the function that begins at a line of a file."""
+        found = (one for one in self._functions if self._sources[one.source].file == file and one.lines.first == line)
+        return next(found, None)
+
     def find_around(self, source: int, line: int) -> Function | None:
         """Return the innermost function around a line of a source."""
         file = self._sources[source].file
@@ -65,6 +70,31 @@ class ProgramFunctions:
         calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call)) if tree is not None else ()
         numbers = (call.lineno + row.line - 1 for call in calls if get_last_name(call.func) == last)
         return sorted(number for number in numbers if lines.first <= number <= lines.last)
+
+    def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:
+        """Yield each function that some lines call with an expression, and its parameter that receives it."""
+        row = self._sources[source]
+        tree = parse_source(row.text)
+        for call in ast.walk(tree) if tree is not None else ():
+            if isinstance(call, ast.Call) and lines.first <= call.lineno + row.line - 1 <= lines.last:
+                function = self.find(ast.unparse(call.func))
+                name = None if function is None else self._find_receiver(function, call, expression)
+                if function is not None and name is not None:
+                    yield function, name
+
+    def _find_receiver(self, function: Function, call: ast.Call, expression: str) -> str | None:
+        """Return the parameter of a function that a call gives an expression to."""
+        keyword = next((one.arg for one in call.keywords if ast.unparse(one.value) == expression), None)
+        position = next((at for at, one in enumerate(call.args) if ast.unparse(one) == expression), None)
+        if keyword is not None or position is None:
+            return keyword
+        row = self._sources[function.source]
+        tree = parse_source(row.text)
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)) if tree is not None else ()
+        ends = (node for node in nodes if (node.end_lineno or 0) + row.line - 1 == function.lines.last)
+        names = next(([one.arg for one in node.args.args] for node in ends if function.name.endswith(node.name)), [])
+        names = names[1:] if function.owner else names
+        return names[position] if position < len(names) else None
 
 
 def _list_functions(tree: ast.Module, source: int, shift: int) -> Iterator[Function]:

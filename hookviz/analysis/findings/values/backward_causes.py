@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from hookviz.analysis.findings.values.op_causes import ForwardOps
+from hookviz.analysis.findings.values.op_causes import ForwardOps, holds_inf
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _
 from hookviz.trace.values import format_number
@@ -12,8 +12,19 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
     """Yield a sentence on why the derivative of an op is infinite, if the numbers that it saved show that."""
     ops = ForwardOps(statistics, [node], {})
     explain = _EXPLANATIONS.get(ops.op_name(node))
-    if explain is not None:
-        yield from explain(ops, node)
+    reasons = [] if explain is None else list(explain(ops, node))
+    yield from reasons
+    if reasons and _is_chosen_from(statistics, node):
+        yield _(
+            "torch.where takes the other number there and sends 0 back, and 0 times Inf is NaN: give {op} harmless "
+            "numbers there, as in torch.where(mask, x, 1), before it computes."
+        ).format(op=statistics.describe_node(node))
+
+
+def _is_chosen_from(statistics: PassStatistics, node: int) -> bool:
+    """Whether torch.where takes some of the numbers that an op computed."""
+    users = {start for (start, _slot), (end, _output) in statistics.trace.edges.items() if end == node}
+    return any(statistics.trace.ops[user].startswith("WhereBackward") for user in users)
 
 
 def _explain_root(ops: ForwardOps, node: int) -> Iterator[str]:
@@ -26,6 +37,12 @@ def _explain_log(ops: ForwardOps, node: int) -> Iterator[str]:
     value = ops.saved_tensor(node, "self")
     if value is not None and value.zero:
         yield _("It divides by the input of the forward, which is 0: the logarithm has no finite slope at 0.")
+
+
+def _explain_reciprocal(ops: ForwardOps, node: int) -> Iterator[str]:
+    result = ops.saved_tensor(node, "result")
+    if result is not None and holds_inf(result):
+        yield _("It divides by the input of the forward, which is 0.")
 
 
 def _explain_division(ops: ForwardOps, node: int) -> Iterator[str]:
@@ -43,6 +60,7 @@ def _explain_power(ops: ForwardOps, node: int) -> Iterator[str]:
 _EXPLANATIONS: dict[str, Callable[[ForwardOps, int], Iterator[str]]] = {
     **dict.fromkeys(("Log", "Log2", "Log10"), _explain_log),
     "Sqrt": _explain_root,
+    "Reciprocal": _explain_reciprocal,
     "Div": _explain_division,
     "Pow": _explain_power,
 }

@@ -55,7 +55,7 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
         )
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
-    place = None if finding.node is None else find_op_line(trace, finding.node)
+    place = find_op_line(trace, finding.nodes)
     return found if place is None else replace(found, file=place[0], line=place[1])
 
 

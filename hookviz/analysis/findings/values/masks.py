@@ -1,16 +1,11 @@
 """Explain NaN that an attention returns because a mask leaves a query no key."""
 
-import math
-from typing import Any
-
+from hookviz.analysis.findings.values.hidden_rows import format_rows, list_hidden_rows
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
-from hookviz.support.messages import _, join_list
-from hookviz.trace.values import flatten_numbers
+from hookviz.support.messages import _
 
 _ATTENTION = "MultiheadAttention"
 _MASKS = ("key_padding_mask", "attn_mask")
-MAX_NAMED = 4
-"""A sentence names at most this many rows."""
 
 
 def explain_mask(statistics: PassStatistics, index: int) -> str:
@@ -26,21 +21,8 @@ def explain_mask(statistics: PassStatistics, index: int) -> str:
     if begin is None or not isinstance(given, tuple):
         return ""
     for name, value in zip(rows[begin].labels[1], given, strict=False):
-        hidden = _list_hidden(statistics.value(value).tolist()) if name in _MASKS and value is not None else []
+        hidden = list_hidden_rows(statistics.value(value).tolist()) if name in _MASKS and value is not None else []
         if hidden:
-            more = [_("{count} more").format(count=len(hidden) - MAX_NAMED)] if len(hidden) > MAX_NAMED else []
-            where = join_list([*map(str, hidden[:MAX_NAMED]), *more])
             text = _("its {mask} hides every key in row {rows}, counted from 0: a softmax over -Inf alone is NaN.")
-            return text.format(mask=name, rows=where)
+            return text.format(mask=name, rows=format_rows(hidden))
     return ""
-
-
-def _list_hidden(numbers: Any) -> list[int]:
-    """List the rows, along the first dimension, that hold one with nothing but True or -Inf."""
-    return [index for index, row in enumerate(numbers) if _has_hidden(row)] if isinstance(numbers, list) else []
-
-
-def _has_hidden(row: Any) -> bool:
-    if isinstance(row, list) and row and isinstance(row[0], list):
-        return any(map(_has_hidden, row))
-    return isinstance(row, list) and bool(row) and all(one is True or one == -math.inf for one in flatten_numbers(row))

@@ -7,7 +7,7 @@ from typing import Any
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
-from hookviz.analysis.findings.values.forward_origin import find_forward_origin
+from hookviz.analysis.findings.values.forward_origin import describe_suspects, find_forward_origin, list_suspects
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
@@ -145,24 +145,42 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
     cause, seen = explain_cause(statistics, index, before, kind)
     sentence = _("{module} returns {what}: {why}").format(module=module, what=what, why=cause)
     origin = find_forward_origin(statistics, kind)
-    node = None if origin is None else statistics.trace.rows[origin.step].own_node
-    is_inside = node is not None and statistics.trace.owners.get(node) == row.own_call
-    return PassFinding(index, kind, sentence, seen=seen, node=node if is_inside else None)
+    nodes = () if origin is None else origin.nodes
+    is_inside = bool(nodes) and statistics.trace.owners.get(nodes[0]) == row.own_call
+    return PassFinding(index, kind, sentence, seen=seen, nodes=nodes if is_inside else ())
 
 
 def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
     """Make the finding of a module that is called with NaN or Inf, which code outside of modules made."""
+    call = statistics.trace.calls[row.own_call]
     origin = find_forward_origin(statistics, kind)
-    called = _("{module} is called with {what}, although no module recorded before it returned any.").format(
+    sentence = _("{module} is called with {what}, although no module recorded before it returned any.").format(
         module=statistics.describe_module(row.own_call), what=name_of_kind(kind)
     )
-    more = [origin.sentence] if origin is not None and origin.seen else []
+    if origin is not None and _is_before(statistics, origin, row):
+        return PassFinding(index, kind, join_sentences([sentence, origin.sentence]), nodes=origin.nodes)
+    if call.takes_grad is False:
+        text = _("No input requires grad: it came with the data, or from code without a graph.")
+        return PassFinding(index, kind, join_sentences([sentence, text]))
+    suspects = list_suspects(statistics, call.parent, _find_first_node(statistics, row))
+    more = describe_suspects(statistics, suspects, kind)
     sizes = [math.prod(statistics.trace.values[one][0]) for one in _list(row.after)]
     if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
         text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
         more = [text.format(count=MAX_KEPT_NUMBERS)]
-    node = statistics.trace.rows[origin.step].own_node if origin is not None and origin.seen else None
-    return PassFinding(index, kind, join_sentences([called, *more]), node=node)
+    return PassFinding(index, kind, join_sentences([sentence, *more]), nodes=tuple(suspects[:1]))
+
+
+def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:
+    """Return the first node that a call made; without any, a number behind all nodes."""
+    ops = statistics.trace.ops
+    own = statistics.trace.lookup.nodes_by_call.get(row.own_call, ())
+    return min((node for node in own if ops[node] != "AccumulateGrad"), default=len(ops))
+
+
+def _is_before(statistics: PassStatistics, origin: PassFinding, row: StepRow) -> bool:
+    """Whether an op that made NaN or Inf ran before a module was called with it, as its cause or its place shows."""
+    return origin.seen or origin.nodes[0] < _find_first_node(statistics, row)
 
 
 def _list(values: Any) -> list[int]:
@@ -197,7 +215,8 @@ def _find_in_backward(statistics: PassStatistics) -> PassFinding | None:
             continue
         kind = statistics.find_new_kind(_inputs_of_step(statistics, row), row.after)
         if kind is not None:
-            return PassFinding(index, kind, _describe_gradient(statistics, index, row, name_of_kind(kind)))
+            nodes = (row.own_node,) if row.kind == "compute" else ()
+            return PassFinding(index, kind, _describe_gradient(statistics, index, row, name_of_kind(kind)), nodes=nodes)
     return None
 
 

@@ -4,9 +4,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hookviz.analysis.findings.values.hidden_rows import format_rows, list_hidden_rows
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import broadcast_pairs, largest_number, rows_along
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
@@ -46,6 +47,18 @@ class ForwardOps:
         row = self._saved.get((node, name))
         return row.plain if row is not None and isinstance(row.plain, int | float) else None
 
+    def saved_sizes(self, node: int) -> tuple[int, ...] | None:
+        """The sizes of the forward input of a node, if it saved them or the input."""
+        row, value = self._saved.get((node, "self_sym_sizes")), self.saved_tensor(node, "self")
+        if row is not None and isinstance(row.plain, tuple):
+            return row.plain
+        return None if value is None else tuple(value.shape)
+
+    def saved_dims(self, node: int) -> tuple[int, ...] | None:
+        """The dimensions over which a node reduces, if it saved them."""
+        row = self._saved.get((node, "dim"))
+        return row.plain if row is not None and isinstance(row.plain, tuple) else None
+
     def saved_tensor(self, node: int, name: str) -> Value | None:
         """The tensor that the node saved under ``name``; None if it is unknown."""
         row = self._saved.get((node, name))
@@ -84,6 +97,8 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None
     """
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     op = ops.op_name(node)
+    if kind == "nan" and op in ("Softmax", "LogSoftmax"):
+        return _explain_masked_softmax(ops, node)
     if op == "Div" and other is not None and other.zero:
         text = _ZERO_BY_ZERO if kind == "nan" else _DIVIDES_BY_ZERO
         return Cause(kind, _(text))
@@ -94,6 +109,17 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None
         largest = minimum(infinite) if minimum(infinite) == -math.inf else math.inf
         return Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
     return Cause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" else None
+
+
+def _explain_masked_softmax(ops: ForwardOps, node: int) -> Cause | None:
+    """A softmax behind a masked_fill whose mask leaves a row nothing."""
+    place = ops.statistics.trace.edges.get((node, 0))
+    mask = None if place is None or ops.op_name(place[0]) != "MaskedFill" else ops.saved_tensor(place[0], "mask")
+    hidden = [] if mask is None else list_hidden_rows(mask.tolist())
+    if not hidden:
+        return None
+    text = _("takes the softmax of nothing but -Inf: the mask of masked_fill hides every number of row {rows}")
+    return Cause("nan", join_list([text.format(rows=format_rows(hidden)), _("counted from 0")]), needs_inf=True)
 
 
 def _check_log(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -210,6 +236,45 @@ def _check_softmax(ops: ForwardOps, node: int) -> Iterator[Cause]:
         yield Cause("nan", _("takes the softmax of numbers with Inf among them"), needs_inf=True)
 
 
+def _check_mean(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    """A mean, or a loss that is one, of no numbers."""
+    is_loss = ops.op_name(node) != "Mean"
+    if _count_reduced(ops, node) == 0 and (not is_loss or ops.saved_number(node, "reduction") == 1):
+        yield Cause("nan", _("takes the mean of no numbers, which is 0 divided by 0"))
+
+
+def _check_spread(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    count, correction = _count_reduced(ops, node), ops.saved_number(node, "correction")
+    if count is not None and correction is not None and count <= correction:
+        text = _(
+            "divides by {count} - {correction}: the spread of {count} number(s), with a correction of {correction}"
+        )
+        yield Cause("nan", text.format(count=count, correction=format_number(correction)))
+
+
+def _count_reduced(ops: ForwardOps, node: int) -> int | None:
+    """How many numbers a reduction combines into one; None if that is not known."""
+    sizes, dims = ops.saved_sizes(node), ops.saved_dims(node)
+    if sizes is None:
+        return None
+    return math.prod(sizes if not dims else (sizes[dim] for dim in dims if -len(sizes) <= dim < len(sizes)))
+
+
+def _check_labels(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    """The mean over labels of which each is left out, or has the weight 0."""
+    total = ops.saved_tensor(node, "total_weight")
+    if total is None or total.max != 0 or ops.saved_number(node, "reduction") != 1:
+        return
+    labels, ignored = ops.saved_tensor(node, "target"), ops.saved_number(node, "ignore_index")
+    if labels is not None and ignored is not None and labels.min == labels.max == ignored:
+        text = _("takes the mean over no label: each of them is {label}, which is ignored (ignore_index)")
+        yield Cause("nan", text.format(label=format_number(ignored)))
+    else:
+        yield Cause(
+            "nan", _("takes the mean over labels whose weights add up to 0, or which are ignored (ignore_index)")
+        )
+
+
 def _check_cast(ops: ForwardOps, node: int) -> Iterator[Cause]:
     value = ops.input_value(node, 0, "self")
     magnitude = max(maximum(value), -minimum(value))
@@ -228,6 +293,9 @@ _CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[Cause]]] = {
     **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),
     **dict.fromkeys(("Add", "Sub"), _check_sum),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _check_softmax),
+    **dict.fromkeys(("Mean", "MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy"), _check_mean),
+    **dict.fromkeys(("Std", "Var"), _check_spread),
+    **dict.fromkeys(("NllLoss", "NllLoss2D"), _check_labels),
     "ToCopy": _check_cast,
     "Reciprocal": _check_reciprocal,
     "Exp": _check_exponential,

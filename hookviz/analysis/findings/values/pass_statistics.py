@@ -22,8 +22,8 @@ class PassFinding(NamedTuple):
     severity: str = "warning"
     seen: bool = True
     """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
-    node: int | None = None
-    """The node of the op at which it begins, if that is known."""
+    nodes: tuple[int, ...] = ()
+    """The node of the op at which it begins, if that is known, and that of the Inf that it began with."""
 
 
 class PassStatistics:

@@ -1,0 +1,94 @@
+"""Why a forward did not call one of its parts, read in its text: each program keeps its objects to itself."""
+
+import types
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+
+
+def look(*_: Any) -> None:
+    """A hook that changes nothing."""
+
+
+def line_of(text: str) -> int:
+    """Return the line of this file that begins with a text."""
+    with open(__file__, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if line.strip().startswith(text))
+
+
+def find_silent(program: Any) -> Finding:
+    """Record a program and return the finding about its hook."""
+    with hv.record() as trace:
+        program()
+    (finding,) = [row for row in trace.findings if row.hooks]
+    return finding
+
+
+class Attention(nn.Module):
+    """Has a part that only its slow path calls."""
+
+    def __init__(self, *, fused: bool) -> None:
+        super().__init__()
+        self.query, self.drop, self.fused = nn.Linear(4, 4), nn.Dropout(0.1), fused
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        query = self.layers[0](self.query(x))
+        if self.fused:
+            return F.scaled_dot_product_attention(query, query, query)
+        return self.drop(query) @ x.transpose(-1, -2)  # type: ignore[no-any-return]
+
+
+def test_the_flag_that_leads_past_a_call_is_the_line() -> None:
+    def program() -> None:
+        net = Attention(fused=True)
+        net.drop.register_forward_hook(look)
+        net(torch.ones(2, 3, 4)).sum().backward()
+
+    finding = find_silent(program)
+    assert finding.line == line_of("if self.fused:")
+    assert "which did not run. What decides is if self.fused" in finding.cause
+
+
+def test_an_item_of_a_list_is_not_taken_for_another_one() -> None:
+    def program() -> None:
+        net = Attention(fused=False)
+        net.layers[1].register_forward_hook(look)
+        net(torch.ones(2, 4, 4)).sum().backward()
+
+    finding = find_silent(program)
+    assert finding.kind == "not_called"
+    assert "Its forward" not in finding.cause
+    assert finding.line_role == "registered"
+
+
+def test_a_forward_that_was_put_on_the_object_is_the_one_that_is_read() -> None:
+    def patched(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return self.query(x)  # type: ignore[no-any-return]
+
+    def program() -> None:
+        net = Attention(fused=False)
+        net.drop.register_forward_hook(look)
+        net.forward = types.MethodType(patched, net)  # type: ignore[method-assign]
+        net(torch.ones(2, 3, 4)).sum().backward()
+
+    finding = find_silent(program)
+    assert "does not name drop" in finding.cause
+    assert finding.line == line_of("def patched")
+
+
+def test_what_called_the_parts_of_a_module_is_named_though_both_are_gone() -> None:
+    def program() -> None:
+        net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
+        net.register_forward_hook(look)
+        features = nn.Sequential(*list(net.children())[:-1])
+        features(torch.ones(1, 2)).sum().backward()
+
+    finding = find_silent(program)
+    assert finding.kind == "bypassed"
+    assert "features.0 was called by features, a Sequential" in finding.cause

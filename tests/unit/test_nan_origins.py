@@ -1,0 +1,124 @@
+"""Where NaN begins outside of modules, or in what a module is called with: the op, its cause and its line."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+
+
+def score(rows: int = 5) -> torch.Tensor:
+    """Return numbers that a layer computed, at least one of them 0 after a ReLU."""
+    torch.manual_seed(0)
+    return F.relu(nn.Linear(3, 4)(torch.randn(rows, 3)))
+
+
+def all_labels_are_ignored() -> None:
+    F.cross_entropy(score(), torch.full((5,), -100)).backward()
+
+
+def nothing_is_left_after_a_mask() -> None:
+    out = score()
+    out[torch.zeros(5, dtype=torch.bool)].pow(2).mean().backward()
+
+
+def a_loss_compares_nothing() -> None:
+    out = score()
+    F.mse_loss(out[:0], torch.ones(0, 4)).backward()
+
+
+def spread_of_one_row() -> None:
+    out = score(1)
+    spread = out.std(0)
+    ((out - out.mean(0)) / spread).sum().backward()
+
+
+def entropy_of_zero() -> None:
+    p = score()
+    entropy = -(p * p.log()).sum()
+    entropy.backward()
+
+
+def entropy_of_many_numbers() -> None:
+    p = score(50)
+    entropy = p * p.log()
+    entropy.sum().backward()
+
+
+def logarithm_behind_where() -> None:
+    p = score()
+    torch.where(p > 0, p.log(), 0.0).sum().backward()
+
+
+class Pool(nn.Module):
+    """A weighted mean whose mask may hide a whole row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score, self.out = nn.Linear(6, 1), nn.Linear(6, 2)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        pad = torch.arange(x.shape[1]) >= lengths[:, None]
+        score = self.score(x).squeeze(-1).masked_fill(pad, -torch.inf)
+        weight = torch.softmax(score, dim=1)
+        return self.out((weight.unsqueeze(-1) * x).sum(1))  # type: ignore[no-any-return]
+
+
+def mask_hides_a_row() -> None:
+    Pool()(torch.randn(3, 5, 6), torch.tensor([1, 0, 5])).sum().backward()
+
+
+def mask_hides_a_row_of_many() -> None:
+    Pool()(torch.randn(30, 50, 6), torch.tensor([1, 0, 5] * 10)).sum().backward()
+
+
+def data_holds_it() -> None:
+    nn.Linear(2, 2)(torch.tensor([[1.0, torch.nan]])).sum().backward()
+
+
+ORIGINS: dict[Callable[[], None], tuple[str, str]] = {
+    all_labels_are_ignored: ("each of them is -100, which is ignored", "F.cross_entropy("),
+    nothing_is_left_after_a_mask: ("takes the mean of no numbers", "out[torch.zeros"),
+    a_loss_compares_nothing: ("takes the mean of no numbers", "F.mse_loss("),
+    spread_of_one_row: ("divides by 1 - 1", "spread = out.std(0)"),
+    entropy_of_zero: ("The Inf begins at LogBackward0", "entropy = -(p * p.log())"),
+    entropy_of_many_numbers: ("was not kept, and it can be NaN: LogBackward0", "entropy = p * p.log()"),
+    logarithm_behind_where: ("0 times Inf is NaN", "torch.where("),
+    mask_hides_a_row: ("hides every number of row 1, counted from 0", "weight = torch.softmax"),
+    mask_hides_a_row_of_many: ("it can be NaN: SoftmaxBackward0", "weight = torch.softmax"),
+    data_holds_it: ("No input requires grad", ""),
+}
+"""Program → a part of what is said, and the begin of the line that is shown."""
+
+
+def find_nan(program: Callable[[], None]) -> Finding:
+    with hv.record() as trace:
+        program()
+    return next(row for row in trace.findings if row.kind == "nan")
+
+
+def line_of(text: str) -> int:
+    with open(__file__, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if line.strip().startswith(text))
+
+
+@pytest.mark.filterwarnings("ignore:std")
+@pytest.mark.parametrize("program", ORIGINS, ids=lambda program: program.__name__)
+def test_the_cause_and_the_line_are_said(program: Callable[[], None]) -> None:
+    part, line = ORIGINS[program]
+    finding = find_nan(program)
+    assert part in finding.text
+    if line:
+        assert finding.line == line_of(line)
+
+
+def test_a_mean_of_some_labels_is_no_fault() -> None:
+    with hv.record() as trace:
+        F.cross_entropy(score(), torch.tensor([-100, 1, 2, 3, 0])).backward()
+        F.mse_loss(score(), torch.ones(5, 4)).backward()
+        score().std(0).sum().backward()
+    assert not [row for row in trace.findings if row.kind == "nan"]
