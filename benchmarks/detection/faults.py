@@ -186,10 +186,10 @@ FAULTS = (
         "input lost by a pre-hook",
         ("lost_inputs",),
         "l{i}",
-        before=f"{{net}}.l{{i}}.register_forward_pre_hook(double){MARK}",
+        before="{net}.l{i}.register_forward_pre_hook(double)",
         made="self.l{i} = Gated(self.l{i})",
         call="self.l{i}(h, 0.5)",
-        helper="""
+        helper=f"""
 class Gated(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -200,7 +200,7 @@ class Gated(nn.Module):
 
 
 def double(module, given):
-    return given[0] * 2
+    return given[0] * 2{MARK}
 """,
         healthy={
             "helper": """

@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.session import Session
+from hookviz.recorder.side_effects import SideEffects, Surroundings, find_side_effects, look_around
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import NodeOutput
 
@@ -52,6 +53,8 @@ class NoOpHook:
 
 _SEEN_KINDS = ("tensor_hook", "post_accumulate_hook")
 """The kinds of hooks whose dict a program can look into."""
+_MODULE_KINDS = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook")
+"""The kinds of hooks whose first argument is a module."""
 Item = TypeVar("Item")
 """What hooks pass on: the fingerprint of a gradient, or a leaf of a module's arguments."""
 
@@ -62,6 +65,10 @@ class HookIteration(NamedTuple, Generic[Item]):
     hooks: list[tuple[Any, Hook]]
     position: int
     last: list[Item]
+    around: Surroundings | None = None
+    """What the hook that runs next may change beside what it is given."""
+    effects: SideEffects = SideEffects()
+    """What the hook that ran last did beside that."""
 
 
 class HookDictObserver:
@@ -87,6 +94,10 @@ class HookDictObserver:
     def find_receiver(self, arguments: tuple[Any, ...]) -> Any:
         """Return the pass observer to report to, or None if these hooks run outside of recorded passes."""
         return self.session.passes.current()
+
+    def find_module(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the module that these hooks are called with, or None."""
+        return arguments[0] if self.kind in _MODULE_KINDS else None
 
     def user_hooks(self) -> list[tuple[Any, Hook]]:
         """Return (key, function) of the user's hooks, in the order in which they run."""
@@ -153,11 +164,15 @@ class HookDictObserver:
         last = iteration.last
         for key, hook in iteration.hooks[iteration.position + 1 : position]:
             if not self.is_observer(hook):
+                if iteration.around is not None:
+                    effects = find_side_effects(iteration.around, self.find_module(arguments), hook)
+                    iteration = iteration._replace(effects=effects)
                 last = receiver.hook_fired(self, (key, hook), iteration, arguments)
         if position + 1 < len(iteration.hooks):
             if self.kind == "tensor_hook":
                 receiver.before_hook(iteration.hooks[position + 1][1])
-            receiver.running[self] = HookIteration(iteration.hooks, position, last)
+            around = look_around(self.find_module(arguments), iteration.hooks[position + 1][1])
+            receiver.running[self] = HookIteration(iteration.hooks, position, last, around)
             self._show(False)
         else:
             receiver.leave(self, last)

@@ -268,6 +268,10 @@ class StepRow(NamedTuple):
     """The optimizer whose step this is about."""
     labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The names of several values: those of ``before``, those of ``after``."""
+    drew: bool = False
+    """Whether the hook drew random numbers."""
+    parameters: tuple[str, ...] = ()
+    """The parameters of its module, by their names there, that the hook changed beside what it was given."""
     subject: Subject = "gradient"
     """What the hook had its effect on, and what ``before`` and ``after`` are values of."""
     in_backward: bool = False
@@ -286,6 +290,11 @@ class StepRow(NamedTuple):
     """File and line of the user's code that raised it."""
     note: Note | None = None
     """Why a pass, or a part of one, was not observed."""
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """What the hook did beside what it was given; empty if nothing is known of that."""
+        return (*(["random"] if self.drew else []), *self.parameters)
 
     @property
     def own_node(self) -> int:

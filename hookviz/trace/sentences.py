@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.trace.changes import describe_change
 from hookviz.trace.gradient_edits import describe_gradient_edits, list_gradient_edits
 from hookviz.trace.hooks import name_of_effect
@@ -81,7 +81,8 @@ def make_title(step: Step) -> str:
 
 def make_sentence(step: Step) -> str:
     """Make the sentence of a step, followed by sentences about its pass and the scale of its gradient."""
-    return join_sentences([_say_step(step), *_say_change(step), *_say_pass(step), *_say_scales(step)])
+    about_hook = [*_say_change(step), *_say_aside(step)]
+    return join_sentences([_say_step(step), *about_hook, *_say_pass(step), *_say_scales(step)])
 
 
 def _say_change(step: Step) -> Iterator[str]:
@@ -95,6 +96,14 @@ def _say_change(step: Step) -> Iterator[str]:
     text = describe_change(old, new) if isinstance(old, Value) and isinstance(new, Value) else ""
     if text:
         yield text
+
+
+def _say_aside(step: Step) -> Iterator[str]:
+    """Say what a hook did beside what it was given."""
+    if step.row.drew:
+        yield _("It drew random numbers: what draws after it gets others than without it.")
+    if step.row.parameters:
+        yield _("It changed {names} of its module.").format(names=join_list(list(step.row.parameters)))
 
 
 def _list_values(values: Values) -> tuple[Values, ...]:

@@ -252,7 +252,7 @@ def test_edit_in_place_of_a_branch_changes_the_part_that_waits_beside_it() -> No
     assert finding.kind == "edited_in_place" and "changes the gradient of x, too" in finding.sentence
     step = next(step for step in trace.steps if step.kind == "aliased")
     assert "the first part of its gradient changed from [32, 16] to [16, 8]" in step.sentence
-    assert "an edit in the same memory turned it into [16, 8]" in str(trace.why(step.index + 1))
+    assert "[32, 16] → [16, 8]: λ grad.mul_(0.5) on y edited it in place (step 8)" in str(trace.why(step.index + 1))
     assert [reason.verdict for reason in trace.why(step.index + 1)][-1] == "explained"
 
 

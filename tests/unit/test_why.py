@@ -680,3 +680,19 @@ def test_every_function_is_used_by_some_formula() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert called == set(FUNCTIONS) - {"add_up"}  # for sums
+
+
+def test_an_edit_of_another_gradient_in_the_same_memory_is_a_reason() -> None:
+    a, b, d = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0, 4.0))
+    c = a * b
+    e = c + d
+
+    def edit(grad: torch.Tensor) -> None:
+        grad *= 100
+
+    d.register_hook(edit)
+    with hv.record() as trace:
+        e.backward()
+    step = next(step.index for step in trace.steps if step.kind == "arrive" and step.on == "c")
+    texts = [reason.text for reason in trace.why(step)]
+    assert texts == ["grad = 1", "1 → 100: edit on d edited it in place (step 4)"]

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.graph_matching import match_graphs
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.rows import renumber
@@ -81,7 +81,8 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
     has_firings = bool(this_steps.firings or other_steps.firings)
     has_unobserved = bool(unobserved or this_steps.unknown_hooks or other_steps.unknown_hooks)
     sentences = [_summarise(this, rows, first, is_cause, has_firings=has_firings, has_unobserved=has_unobserved)]
-    sentences += [unobserved] if unobserved else []
+    aside = "" if not rows or (first and is_cause) else _describe_aside(this_steps, other_steps)
+    sentences += [text for text in (aside, unobserved) if text]
     keys = {**this_steps.gradients, **other_steps.gradients}
     hidden = sum(this_steps.is_hidden(key) or other_steps.is_hidden(key) for key in keys)
     if hidden:
@@ -131,8 +132,7 @@ def _summarise(
         return _("Gradients that differ: {count}. No observed hook causes the difference.").format(count=len(rows))
     if has_firings:
         return _(
-            "Gradients that differ: {count}. No recorded change by a hook explains the difference: what a hook "
-            "does beside its gradient, such as to a weight or to random numbers, is not observed."
+            "Gradients that differ: {count}. No recorded change of a gradient by a hook explains the difference."
         ).format(count=len(rows))
     earliest = min(rows, key=_step_index)
     which = _(_OTHER_TRACE) if earliest.steps[0] is None else _(_THIS_TRACE)
@@ -160,6 +160,26 @@ def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") 
         if this_steps.all_observed and other_steps.all_observed
         else _("Not every hook of the two runs was observed: an unobserved hook may be the cause.")
     )
+
+
+def _describe_aside(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
+    """A sentence on the first hook that did something beside its gradient in one trace only; empty without one."""
+    for steps, counterparts, which in (
+        (this_steps, other_steps, _(_THIS_TRACE)),
+        (other_steps, this_steps, _(_OTHER_TRACE)),
+    ):
+        for key, step in steps.firings.items():
+            match = counterparts.firings.get(key)
+            if step.row.aside and (match is None or match.row.aside != step.row.aside):
+                what = _("changed {names} of its module").format(names=join_list(list(step.row.parameters)))
+                return _("But {hook} on {on}, step {step} of {which}, {what}: it may be the cause.").format(
+                    hook=step.hook.label if step.hook else "",
+                    on=step.on,
+                    step=step.index + 1,
+                    which=which,
+                    what=what if step.row.parameters else _("drew random numbers"),
+                )
+    return ""
 
 
 # -- the steps of a trace under keys that both traces share

@@ -33,10 +33,11 @@ _MISSING_VALUES = {
 }
 
 
-Verdict = Literal["explained", "symbols only", "not explained"]
+Verdict = Literal["explained", "symbols only", "not explained", "edited"]
 EXPLAINED: Final = "explained"
 SYMBOLS: Final = "symbols only"
 UNEXPLAINED: Final = "not explained"
+EDITED: Final = "edited"
 FormulaVerifier = Callable[[str, Mapping[str, Any], Any], list[Note] | None]
 """Takes a formula, the values of its names and a gradient; returns notes, or None if the formula gives another one."""
 
@@ -59,8 +60,8 @@ class Reason:
     source: str | None
     """The text in torch's ``derivatives.yaml`` from which the formula comes."""
     verdict: Verdict
-    """``explained`` (the formula gives the recorded gradient), ``symbols only`` (that could not be checked) or
-    ``not explained``."""
+    """``explained`` (the formula gives the recorded gradient), ``symbols only`` (that could not be checked),
+    ``not explained``, or ``edited`` (it was changed on its way, and the formula says by what)."""
     note: str = ""
     """A remark: the dimensions that were summed over, or why values or an explanation are missing."""
 
@@ -189,11 +190,30 @@ class Explainer:
     def _explain_arrival(self, step: Step) -> list[Reason]:
         """The reasons for each contribution to a gradient and, if there are several, for their sum."""
         reasons = [self._explain_contribution(step, *part) for part in step.row.parts]
-        return (
-            reasons
-            if len(reasons) < 2
-            else [*reasons, self._explain_sum(step, _("sum of {count} contributions").format(count=len(reasons)))]
-        )
+        if len(reasons) > 1:
+            reasons.append(self._explain_sum(step, _("sum of {count} contributions").format(count=len(reasons))))
+        edit = self._find_edit(step)
+        is_edited = edit is not None and edit.before == step.row.parts[0][2] and edit.after == step.row.after
+        return [*reasons, self._explain_edit(step, edit)] if edit is not None and is_edited else reasons
+
+    def _find_edit(self, step: Step) -> StepRow | None:
+        """Return the row just before a step if it is an edit in place of another gradient that changed this one."""
+        row = self.trace.rows[step.index - 1] if step.index else None
+        is_edit = row is not None and row.kind == "aliased" and (row.node, row.output) == (step.node, step.output)
+        return row if is_edit else None
+
+    def _explain_edit(self, step: Step, edit: StepRow) -> Reason:
+        """The reason for a gradient that was changed because another one in the same memory was edited."""
+        before, after = self.trace.value(edit.before), self.trace.value(edit.after)
+        assert not isinstance(after, tuple)  # an edge carries one gradient
+        cause = None if edit.cause is None else self.trace.steps[edit.cause]
+        names = {"before": format_values(before), "after": format_values(after)}
+        text = _("{before} → {after}: edited in place")
+        if cause is not None and cause.hook is not None:
+            names |= {"hook": cause.hook.label, "on": cause.on, "step": f"{cause.index + 1:,}"}
+            text = _("{before} → {after}: {hook} on {on} edited it in place (step {step})")
+        note = _("Both gradients are kept in the same memory.")
+        return Reason(step.on, text.format(**names), "", after, None, EDITED, note)
 
     def _explain_contribution(self, step: Step, node: int | None, slot: int, index: int | None) -> Reason:
         """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is None."""
@@ -208,13 +228,12 @@ class Explainer:
             )
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
-        edit = self.trace.rows[step.index - 1] if step.index else None
-        is_edited = edit is not None and edit.kind == "aliased" and edit.after == index
-        note = (
-            _("{op} computed {before}; an edit in the same memory turned it into {after}.")
-            if is_edited
-            else _("{op} computed {before}; then a hook of the node turned it into {after}.")
-        ).format(before=format_values(reason.value), after=format_values(value), op=self.trace.name(node))
+        edit = self._find_edit(step)
+        if edit is not None and edit.after == index:
+            return self._explain_edit(step, edit)
+        note = _("{op} computed {before}; then a hook of the node turned it into {after}.").format(
+            before=format_values(reason.value), after=format_values(value), op=self.trace.name(node)
+        )
         return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=note)
 
     def _explain_accumulation(self, step: Step) -> Reason:

@@ -169,7 +169,8 @@ class ModuleCall:
         before = iteration.last
         if isinstance(dict_observer, ModuleHooksObserver) and entry[0] not in (dict_observer.with_kwargs or ()):
             before, after = ([leaf for leaf in leaves if not leaf.by_keyword] for leaves in (before, after))
-        self.log.add_step(kind, self.index, before, after, hook=hook, place=place, effect=effect)
+        aside = iteration.effects._asdict()
+        self.log.add_step(kind, self.index, before, after, hook=hook, place=place, effect=effect, **aside)
 
 
 def _was_raised_through(error: BaseException, hook: Hook) -> bool:

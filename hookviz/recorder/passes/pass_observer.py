@@ -109,6 +109,7 @@ class PassObserver(GradientFlow):
             subject=change.subject,
             call=self.hooks.call_number(dict_observer, entry),
             labels=change.labels,
+            **iteration.effects._asdict(),
         )
 
     def node_ran(self, node: int, outputs: Gradients, inputs: Gradients) -> None:

@@ -172,10 +172,11 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
 
 
 def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:
-    """Return the first node that a call made; without any, a number behind all nodes."""
-    ops = statistics.trace.ops
-    own = statistics.trace.lookup.nodes_by_call.get(row.own_call, ())
-    return min((node for node in own if ops[node] != "AccumulateGrad"), default=len(ops))
+    """Return the first node that a call made, or one inside it; without any, a number behind all nodes."""
+    trace = statistics.trace
+    nodes = (node for node in statistics.compute_steps if trace.ops[node] != "AccumulateGrad")
+    inside = (node for node in nodes if row.own_call in statistics.enclosing_calls(node))
+    return min(inside, default=len(trace.ops))
 
 
 def _is_before(statistics: PassStatistics, origin: PassFinding, row: StepRow) -> bool:
