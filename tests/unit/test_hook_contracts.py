@@ -99,3 +99,19 @@ def test_a_hook_that_returns_the_same_form_is_not_blamed() -> None:
     with pytest.raises(ValueError, match="invalid literal"), hv.record() as trace:
         int(str(net(torch.ones(1, 2)).shape))
     assert not trace.findings[0].cause
+
+
+@pytest.mark.parametrize("loses", [True, False])
+def test_a_row_in_place_of_the_output_is_a_finding_and_its_twin_is_none(loses: bool) -> None:
+    def scale(_module: Any, _inputs: Any, output: torch.Tensor) -> torch.Tensor:
+        return (output[0] if loses else output) * 2
+
+    def program() -> None:
+        net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+        net[0].register_forward_hook(scale)
+        net(torch.ones(4, 2)).sum().backward()
+
+    with hv.record() as trace:
+        program()
+    found = [(row.kind, row.severity, row.line_role) for row in trace.findings]
+    assert found == ([("lost_rows", "warning", "returns")] if loses else [])

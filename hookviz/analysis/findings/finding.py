@@ -68,6 +68,7 @@ _KIND_NAMES = {
     "recomputed": N_("other hooks in the recomputation"),
     "no_inputs": N_("hook without inputs"),
     "lost_inputs": N_("inputs lost by a hook"),
+    "lost_rows": N_("rows lost by a hook"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
 _PARAMETER_KINDS = ("cut", "unreached", "stopped", "frozen", "missing")
@@ -177,6 +178,7 @@ NAMED_HOOK_KINDS = (
     "recomputed",
     "no_inputs",
     "lost_inputs",
+    "lost_rows",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""
 SURPRISES = ("early", "again", "kept", "undefined")

@@ -8,7 +8,7 @@ from hookviz.analysis.findings.exceptions import list_exceptions
 from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Findings, rank_severity
 from hookviz.analysis.findings.hooks.copied_hooks import list_copied_hooks
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
-from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs
+from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_lost_rows
 from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
 from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hooks
 from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
@@ -30,6 +30,7 @@ _LISTS = (
     list_legacy_hooks,
     list_recomputed_hooks,
     list_hook_inputs,
+    list_lost_rows,
     list_hygiene,
     list_patterns,
 )

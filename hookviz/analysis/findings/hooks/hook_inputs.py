@@ -1,11 +1,12 @@
-"""Find forward pre-hooks that get none of the inputs of their module, or return fewer than they get."""
+"""Find forward hooks that get no inputs, or lose some of what they are given: an input, or all rows but one."""
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.support.messages import _, join_list
-from hookviz.trace import StepRow, TraceData
-from hookviz.trace.sentences import name_tensors
+from hookviz.trace import Step, StepRow, TraceData
+from hookviz.trace.sentences import format_values, name_tensors
+from hookviz.trace.values import Value
 
 
 def list_hook_inputs(trace: TraceData) -> list[Finding]:
@@ -22,6 +23,36 @@ def list_hook_inputs(trace: TraceData) -> list[Finding]:
         elif row.before == () and row.call in taking and "with_kwargs" not in trace.hook_rows[row.hook].flags:
             found[row.hook] = _make_blind(trace, step, row.hook)
     return list(found.values())
+
+
+def list_lost_rows(trace: TraceData) -> list[Finding]:
+    """List the forward hooks that returned a row of the only tensor that they were given; the first time of each."""
+    found: dict[int, Finding] = {}
+    for step in trace.lookup.steps_of_kinds("forward_pre_hook", "forward_hook"):
+        index = trace.rows[step].hook
+        if index is not None and index not in found and _lost_rows(trace.steps[step]):
+            found[index] = _make_row(trace, step, index)
+    return list(found.values())
+
+
+def _lost_rows(step: Step) -> bool:
+    """Whether a hook put something without the first dimension in the place of a tensor."""
+    before, after = step.before, step.after
+    if step.row.effect != "replaced" or not isinstance(before, Value) or not isinstance(after, Value):
+        return False
+    return len(before.shape) > 1 and after.shape == before.shape[1:] and after.dtype == before.dtype
+
+
+def _make_row(trace: TraceData, step: int, index: int) -> Finding:
+    names = {"before": format_values(trace.steps[step].before), "after": format_values(trace.steps[step].after)}
+    sentence = _("{hook} on {on} returned something without the first dimension of the output: {before} → {after}.")
+    cause = _("If it takes output[0]: {on} returns a tensor, not a tuple, and [0] is its first row.")
+    advice = _("Use output itself, or look whether it is a tuple.")
+    if trace.rows[step].kind == "forward_pre_hook":
+        sentence = _("{hook} on {on} returned something without the first dimension of the input: {before} → {after}.")
+        cause = _("What a forward pre-hook returns takes the place of the inputs.")
+        advice = _("Return the inputs with all rows.")
+    return _describe_inputs(trace, step, index, ("lost_rows", "warning", sentence, cause, advice), names)
 
 
 def _list_lost(row: StepRow) -> list[str]:
@@ -56,7 +87,7 @@ def _describe_inputs(
     kind, severity, *sentences = texts
     hook, row = trace.hook(index), trace.hook_rows[index]
     file, line, role = find_hook_line(hook, row.registered_at)
-    returns = find_return(hook) if kind == "lost_inputs" else None
+    returns = find_return(hook) if kind in ("lost_inputs", "lost_rows") else None
     if returns is not None:
         file, line, role = hook.file, returns, "returns"
     sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
