@@ -16,26 +16,34 @@ from benchmarks.detection.programs import STYLES, Placed, write_program
 from benchmarks.tables import make_table, report
 
 SEED = 20261128
+PAIRS, TRIPLES = 200, 150
+"""How often two faults are drawn for one program, and how often two and one in the training loop."""
 PAGE, START = Path(__file__).parents[1] / "README.md", "<!-- detection -->\n"
 VERDICTS = ("right", "open", "silent", "false")
 
 
 def list_programs() -> Iterator[tuple[str, list[Placed]]]:
-    """Yield each program with its faults: each fault in each net and style, and pairs of faults."""
+    """Yield each program with its faults: each fault in each net and style, then two and three faults in one."""
     draw = random.Random(SEED)
     for fault, net, style in product(FAULTS, NETS, STYLES):
         for layer in fault.layers:
             placed = [Placed(fault, layer)]
             yield write_program(net, placed, style, draw.randrange(1000)), placed
-    for _ in range(200):
-        net, style = draw.choice(NETS), draw.choice(STYLES)
-        first, second = draw.sample([fault for fault in FAULTS if len(fault.layers) > 1 and not fault.is_alone], 2)
-        if second.hides:  # only what is nearer to the loss has an effect
-            first, second = second, first
-        if second.hides:
-            continue
-        placed = [Placed(first, 1), Placed(second, 2)]
-        yield write_program(net, placed, style, draw.randrange(1000)), placed
+    for number in range(PAIRS + TRIPLES):
+        net, style, placed = draw.choice(NETS), draw.choice(STYLES), _draw_faults(draw, number >= PAIRS)
+        if placed:
+            yield write_program(net, placed, style, draw.randrange(1000)), placed
+
+
+def _draw_faults(draw: random.Random, with_loop: bool) -> list[Placed]:
+    """Draw faults for two layers, and one for the training loop; none if one of them would hide the other."""
+    first, second = draw.sample([fault for fault in FAULTS if len(fault.layers) > 1 and not fault.is_alone], 2)
+    if second.hides:  # only what is nearer to the loss has an effect
+        first, second = second, first
+    if second.hides:
+        return []
+    loops = [fault for fault in FAULTS if fault.layers == (0,) and not fault.made]
+    return [Placed(first, 1), Placed(second, 2), *([Placed(draw.choice(loops), 0)] if with_loop else [])]
 
 
 def count_false_alarms(folder: Path) -> list[str]:

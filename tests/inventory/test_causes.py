@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.autograd.graph import register_multi_grad_hook
 
 import hookviz as hv
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
@@ -256,7 +257,21 @@ def backward_hook_is_removed_between_the_call_and_the_pass() -> hv.Trace:
     return trace
 
 
+def multi_grad_hook_returns_gradients() -> hv.Trace:
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+
+    def double_is_lost(grads: Any) -> Any:
+        return [grad * 2 for grad in grads]
+
+    with hv.record() as trace:
+        register_multi_grad_hook((x, y), double_is_lost)
+        (x * y).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [1.0, 1.0]
+    return trace
+
+
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "ignored": multi_grad_hook_returns_gradients,
     "kept": backward_hook_is_removed_between_the_call_and_the_pass,
     "not_called.other": copy_runs_the_layers_of_the_original,
     "copied.object": copy_of_the_model_runs_with_a_copy_of_the_log,

@@ -181,7 +181,7 @@ NAMED_HOOK_KINDS = (
     "lost_rows",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""
-SURPRISES = ("early", "again", "kept", "undefined")
+SURPRISES = ("early", "again", "kept", "ignored", "undefined")
 """The kinds of findings about hooks that fired in a way that one may not expect."""
 
 

@@ -22,6 +22,7 @@ Kind = Literal[
     "early",
     "again",
     "kept",
+    "ignored",
     "undefined",
 ]
 """The kinds of causes, as ``Finding.kind`` names them."""

@@ -50,6 +50,12 @@ SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
         ),
         N_("Remove it after the backward pass, or before the call."),
     ),
+    # it fired, and what it returned has no effect
+    "ignored": Explanation(
+        "ignored",
+        N_("{hook} returns a value, and PyTorch drops what a multi-grad hook returns: the gradients are as they were."),
+        N_("Register a tensor hook on each tensor to change its gradient."),
+    ),
     # it fired without a gradient
     "partly": Explanation(
         "undefined",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.hooks.causes import Cause
+from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients, is_without_gradient
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, StepRow, TraceData
 
@@ -29,6 +30,8 @@ def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
         return Cause("again", step=index)
     if row.kind == "step_pre_hook" and _precedes_pass(trace, index, row):
         return Cause("before_closure", step=index)
+    if row.kind == "multi_grad_hook" and row.hook is not None and find_return(trace.hook(row.hook)) is not None:
+        return Cause("ignored", step=index)
     if row.kind == "multi_grad_hook" and isinstance(row.before, tuple) and None in row.before:
         return Cause("partly", {"missing": str(row.before.count(None))}, index)
     return Cause("undefined", step=index) if row.kind == "tensor_hook" and row.before is None else None
