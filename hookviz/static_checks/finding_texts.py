@@ -6,7 +6,7 @@ KIND_NAMES: dict[str, str] = {
     "frozen_parameter": N_("frozen parameter"),
     "frozen_module": N_("frozen module"),
     "no_forward": N_("never called"),
-    "projection": N_("never called"),
+    "bypassed": N_("never called"),
     "legacy": N_("legacy hook"),
     "repeated": N_("registered twice"),
     "late_binding": N_("late binding"),
@@ -42,13 +42,6 @@ SENTENCES: dict[str, str] = {
     "frozen_module": N_(
         "All parameters in {on} are frozen, so {hook} fires only if an input of {on} requires grad. "
         "If none does, it never fires."
-    ),
-    "no_forward": N_(
-        "{hook} never fires: {type} has no forward, so {on} is never called. Register the hook on the modules in it."
-    ),
-    "projection": N_(
-        "{hook} never fires: nn.MultiheadAttention uses the weight of {on} directly and does not "
-        "call the module. Register the hook on the attention module, or a tensor hook on {on}.weight."
     ),
     "legacy": N_(
         "{hook} was registered with register_backward_hook, which is deprecated and sees only one "

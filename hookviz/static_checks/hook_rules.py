@@ -11,7 +11,7 @@ from hookviz.autograd import module_tree
 from hookviz.recorder.torch.compiled_regions import is_compile_wrapper
 from hookviz.static_checks.late_binding import find_late_binding
 from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
-from hookviz.static_checks.static_finding import StaticFinding, make_finding
+from hookviz.static_checks.static_finding import StaticFinding, make_finding, make_finding_of_cause
 from hookviz.trace import MODULE_HOOK_KINDS
 
 
@@ -36,18 +36,18 @@ def _find_frozen(model: NamedModel) -> Iterator[StaticFinding]:
 
 def _find_never_called(model: NamedModel) -> Iterator[StaticFinding]:
     """Hooks on modules that are never called: without a forward, or whose container uses only their parameters."""
-    projections = {
-        id(module.out_proj)
-        for _, module in model.modules
+    attentions = {
+        id(module.out_proj): name
+        for name, module in model.modules
         if isinstance(module, MultiheadAttention) and type(module).forward is MultiheadAttention.forward
     }
     for hook in model.hooks:
         if hook.kind not in MODULE_HOOK_KINDS or not isinstance(hook.owner, Module):
             continue
         if not module_tree.has_forward(hook.owner):
-            yield make_finding("no_forward", "error", hook.on, hook=hook.label, type=type(hook.owner).__name__)
-        elif id(hook.owner) in projections:
-            yield make_finding("projection", "error", hook.on, hook=hook.label)
+            yield make_finding_of_cause("no_forward", hook.on, hook=hook.label, **{"class": type(hook.owner).__name__})
+        elif id(hook.owner) in attentions:
+            yield make_finding_of_cause("attention", hook.on, hook=hook.label, caller=attentions[id(hook.owner)])
 
 
 def _find_legacy(model: NamedModel) -> Iterator[StaticFinding]:

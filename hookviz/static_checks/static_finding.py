@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookviz.analysis.findings import SEVERITIES
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.static_checks.finding_texts import SENTENCES
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_sentences
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,14 @@ class StaticFinding:
 def make_finding(kind: str, severity: str, on: str, **parts: Any) -> StaticFinding:
     """Make a finding with the sentence of its kind; ``parts`` fill its placeholders besides ``on``."""
     return StaticFinding(on, severity, kind, _(SENTENCES[kind]).format(on=on, **parts))
+
+
+def make_finding_of_cause(cause: str, on: str, **names: str) -> StaticFinding:
+    """Make the finding of a hook that can never fire, with the words that a recording has for the same cause."""
+    said = EXPLANATIONS[cause]
+    sentences = [_(text).format(on=on, **names) for text in (said.sentence, said.advice)]
+    never = _("{hook} on {on} never fires.").format(on=on, **names)
+    return StaticFinding(on, "error", said.kind, join_sentences([never, *sentences]))
 
 
 def rank_finding(finding: StaticFinding) -> int:
