@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
+from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.support.messages import _
@@ -64,13 +65,26 @@ def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
     if not _has_other_form(trace, last):
         return finding
     hook = trace.hook(row.hook)
-    names = {"hook": hook.label, "on": hook.on}
+    sentence, advice = _describe_replacement(trace, last)
+    finding = replace(finding, cause=sentence, advice=advice, hooks=(hook,))
+    line = find_return(hook)
+    return replace(finding, file=hook.file, line=line or hook.line, line_role="returns" if line else "hook")
+
+
+def _describe_replacement(trace: TraceData, step: int) -> tuple[str, str]:
+    """Say what a forward hook put in the place of what it was given, and what to return instead."""
+    replaced = trace.steps[step]
+    assert replaced.hook is not None
+    counts = [len(labels) for labels in replaced.row.labels]
+    names = {"hook": replaced.hook.label, "on": replaced.on, "before": counts[0], "after": counts[1]}
     text = _("Just before it, {hook} replaced the output of {on}.")
-    if row.kind == "forward_pre_hook":
+    if replaced.kind == "forward_pre_hook":
         text = _("Just before it, {hook} replaced the inputs of {on}.")
+    elif counts[0] > 1 and counts[1] == 1:
+        text = _("Just before it, {hook} returned one tensor in place of the {before} that {on} returned.")
+        return text.format(**names), _("Return all of them, in the same structure, changed or not.")
     advice = _("Return from {hook} what the code behind it can use, or nothing if it should only look.")
-    finding = replace(finding, cause=text.format(**names), advice=advice.format(**names), hooks=(hook,))
-    return replace(finding, file=hook.file, line=hook.line, line_role="hook") if finding.line is None else finding
+    return text.format(**names), advice.format(**names)
 
 
 def _explain_contract(finding: Finding, hook: Hook, row: StepRow) -> Finding:
@@ -79,7 +93,8 @@ def _explain_contract(finding: Finding, hook: Hook, row: StepRow) -> Finding:
     if contract is None:
         return finding
     finding = replace(finding, cause=contract.cause, advice=contract.advice)
-    return finding if hook.line is None else replace(finding, file=hook.file, line=hook.line, line_role="hook")
+    line = find_return(hook)
+    return replace(finding, file=hook.file, line=line or hook.line, line_role="returns" if line else "hook")
 
 
 def _has_other_form(trace: TraceData, step: int) -> bool:

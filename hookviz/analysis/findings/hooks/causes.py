@@ -15,6 +15,7 @@ from hookviz.analysis.findings.hooks.program_text import (
 )
 from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between
 from hookviz.analysis.findings.parameters.places import Place
+from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.traversal import name_last_root
 
@@ -402,10 +403,13 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     trace = timeline.trace
     if hook.steps or not trace.updates:
         return None if hook.steps else Cause("no_step", {"on": hook.on})
-    step = trace.updates[0].step
-    other = trace.optimizers[trace.rows[step].optimizer or 0]
+    others = {trace.optimizers[trace.rows[row.step].optimizer or 0]: row.step for row in reversed(trace.updates)}
+    namesake = next((other for other in others if other.name == hook.on), None)
+    other = namesake or list(others)[-1]
+    step, more = others[other], [f"{one.name} ({one.kind})" for one in reversed(others) if one is not other]
     names = {"class": hook.owner, "other": other.name, "kind": other.kind, "step": f"{step + 1:,}"}
-    key = "no_step.again" if other.name == hook.on else "no_step.other"
+    names["others"] = join_list([f"{other.name} ({other.kind})", *more[:3]])
+    key = "no_step.again" if namesake is not None else "no_step.other"
     return Cause(key, {"on": hook.on, **names}, step)
 
 

@@ -82,7 +82,7 @@ def _tell_registration(trace: TraceData, row: StepRow) -> list[str]:
 def _describe_change(trace: TraceData, number: int) -> str:
     """Say from what to what a gradient changed, and why. It may be one of several that are added up there."""
     step = trace.steps[number]
-    text = _("They are kept in the same memory: a gradient on its way to {on} changed from {before} to {after}.")
+    text = _("Both are kept in the same memory: a gradient on its way to {on} changed from {before} to {after}.")
     change = text.format(
         on=describe_node(trace, step.row.node, step.row.output),
         before=format_values(step.before),

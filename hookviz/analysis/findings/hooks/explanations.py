@@ -51,9 +51,8 @@ EXPLANATIONS: dict[str, Explanation] = {
         "not_called",
         N_("Neither {on} nor a module around it was called in the recording."),
         N_(
-            "Call the model that has the hook, as a function and inside record(): model(x), not "
-            "model.forward(x). A copy of it (copy.deepcopy) has only the hooks that were there when it was "
-            "copied. A forward that ran before record() is not observed."
+            "Call the model that has the hook, as a function, while it is recorded: model(x), not "
+            "model.forward(x). A copy of it (copy.deepcopy) has only the hooks that were there when it was copied."
         ),
         is_unrelated=True,
     ),
@@ -281,10 +280,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "no_step.other": Explanation(
         "no_step",
-        N_(
-            "The {class} that {hook} is on took no step. Another optimizer did: {other}, of the class {kind} "
-            "(step {step})."
-        ),
+        N_("The {class} that {hook} is on took no step. These did: {others}, for the first time at step {step}."),
         N_("Register the hook on the optimizer whose step() is called."),
         is_unrelated=True,
     ),

@@ -135,6 +135,8 @@ class Timeline:
             if row.kind == hook.owner and path == other:
                 found.setdefault(row.name, step)
         if not found:
+            found = self._list_same_class(hook.owner)
+        if not found:
             return None
         name, step = next(iter(found.items()))
         names = {
@@ -147,6 +149,16 @@ class Timeline:
         if names["more"]:
             text = _("{other}, another {class}, was called (step {step}), as {more} was.")
         return Place(TWIN, text.format(**names), step)
+
+    def _list_same_class(self, kind: str) -> dict[str, int]:
+        """Return name → first step of the called modules of a class, if they hold others: most nets have Linears."""
+        names = [row.name for row in self.trace.modules]
+        found: dict[str, int] = {}
+        for step in sorted(steps[0] for steps in self._calls.values()):
+            row = self.module_at(step)
+            if row.kind == kind and any(name.startswith(f"{row.name}.") for name in names):
+                found.setdefault(row.name, step)
+        return found
 
     def find_other_home(self, hook: UnfiredRow) -> Place | None:
         """Return the call of a module that called a part of that of a hook, and is neither it nor around it."""

@@ -1,7 +1,7 @@
 """The code of the program around the module calls of a trace: who made a call, and what can cut the graph there."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -49,17 +49,6 @@ class CallCode:
     def pass_line(self) -> LineRow | None:
         """The line at which the last pass began, if it is known."""
         return next((row for row in reversed(self.trace.lines) if row.pass_id is not None), None)
-
-    @property
-    def pass_region(self) -> Region | None:
-        """The lines of the function in which the last pass began, or of the whole file; None if they are not known."""
-        line = self.pass_line
-        if line is None:
-            return None
-        function = self._functions.find_around(line.source, line.line)
-        source = self.trace.sources[line.source]
-        lines = Lines(source.line, source.line + source.text.count("\n"))
-        return (line.source, lines) if function is None else (function.source, function.lines)
 
     def file_of(self, line: LineRow) -> str | None:
         """Return the file of a line."""
@@ -209,11 +198,34 @@ class CallCode:
     def read(self, regions: list[Region]) -> Reading:
         """Read some lines, and the functions of the program that they call."""
         code: dict[FileCode, None] = {}
-        waiting, met, others = list(regions), set(regions), list[str]()
-        while waiting:
-            index, lines = waiting.pop(0)
+        others = list[str]()
+        for index, lines in self._walk_regions(regions, others):
             row = self.trace.sources[index]
             code |= dict.fromkeys((row.file, one) for one in list_cutting_code(row.text, row.line, lines))
+        return Reading(list(code), next(iter(others), ""))
+
+    def follow(self, regions: list[Region]) -> list[Region]:
+        """Return some lines, and those of the functions of the program that they call."""
+        return list(self._walk_regions(regions, []))
+
+    def list_around_pass(self) -> list[Region]:
+        """Return the lines of the function that began the last pass, of those that call it, and of those they call."""
+        line = self.pass_line
+        if line is None:
+            return []
+        function = self._functions.find_around(line.source, line.line)
+        if function is None:
+            source = self.trace.sources[line.source]
+            return [(line.source, Lines(source.line, source.line + source.text.count("\n")))]
+        return self.follow([(one.source, one.lines) for one in self._functions.list_callers(function)])
+
+    def _walk_regions(self, regions: list[Region], others: list[str]) -> Iterator[Region]:
+        """Yield some lines, then those of the functions that they call; ``others`` gets the functions without text."""
+        waiting, met = list(regions), set(regions)
+        while waiting:
+            index, lines = waiting.pop(0)
+            yield index, lines
+            row = self.trace.sources[index]
             for name in list_other_calls(row.text, row.line, lines, self._modules_of(index), self._functions.names):
                 function = self._functions.find(name)
                 region = None if function is None else (function.source, function.lines)
@@ -222,7 +234,6 @@ class CallCode:
                 elif not any(_is_in(one, region) for one in met):
                     met.add(region)
                     waiting.append(region)
-        return Reading(list(code), next(iter(others), ""))
 
     def _modules_of(self, source: int) -> dict[int, set[str]]:
         """Return line of a source → the names of the modules that were called there."""

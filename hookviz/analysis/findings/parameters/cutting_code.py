@@ -96,9 +96,12 @@ def list_other_calls(
     """
     tree, shift = parse_source(text), first_line - 1
     names: dict[int, list[str]] = {}
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Call) and lines.first <= node.lineno + shift <= lines.last:
-            names.setdefault(node.lineno + shift, []).append(ast.unparse(node.func))
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr)) if tree is not None else ()
+    for node in nodes:
+        used = node.func if isinstance(node, ast.Call) else node
+        is_property = isinstance(node, ast.Attribute) and ast.unparse(node) in defined
+        if (isinstance(node, ast.Call) or is_property) and lines.first <= node.lineno + shift <= lines.last:
+            names.setdefault(node.lineno + shift, []).append(ast.unparse(used))
     return [name for line, called in sorted(names.items()) for name in _list_unknown(called, modules, line, defined)]
 
 

@@ -192,7 +192,7 @@ class PlaceFinder:
         where = describe_place(file, switch.line)
         text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
         more = text.format(function=switch.function, where=where) if switch.function else ""
-        more = more or _("That is switched on at {where}.").format(where=where)
+        more = more or _("That mode is switched on at {where}.").format(where=where)
         is_likely = bool(switch.function)
         return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
 

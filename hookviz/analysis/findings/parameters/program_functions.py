@@ -71,6 +71,14 @@ class ProgramFunctions:
         numbers = (call.lineno + row.line - 1 for call in calls if get_last_name(call.func) == last)
         return sorted(number for number in numbers if lines.first <= number <= lines.last)
 
+    def list_callers(self, function: Function) -> list[Function]:
+        """Return a function, those that call it by its name, those that call these, and so on."""
+        found = [function]
+        for inner in found:  # grows meanwhile
+            callers = (one for one in self._functions if self.list_calls(one.source, one.lines, inner))
+            found += [one for one in callers if one not in found]
+        return found
+
     def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:
         """Yield each function that some lines call with an expression, and its parameter that receives it."""
         row = self._sources[source]

@@ -9,6 +9,7 @@ from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.masks import explain_mask
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
+    explain_by_statistics,
     find_causes,
     format_largest,
     holds_inf,
@@ -50,8 +51,11 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
         cause = _describe_overflow(next(value.dtype for value in outputs if holds_inf(value)))
     if cause is not None:
         return cause, True
-    text = _describe_input(inputs, any(not _is_known_finite(statistics, row.data) for row in parameters))
     culprits = [node for node in nodes if _contains_kind(ops.saved_tensor(node, "result"), kind)]
+    shown = explain_by_statistics(ops, culprits[0], kind) if culprits else None
+    if shown is not None:
+        return _("it {cause}.").format(cause=shown.text), True
+    text = _describe_input(inputs, any(not _is_known_finite(statistics, row.data) for row in parameters))
     first = [
         _("The first op known to have produced it is {op}.").format(op=statistics.describe_node(node))
         for node in culprits[:1]

@@ -18,10 +18,10 @@ _KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
 def list_troubles(trace: TraceData) -> list[Finding]:
     """List the worst finding of each kind about gradients, the worst first; of equally bad ones the first pass counts.
 
-    A finding has all passes in which its kind was found.
+    A finding has all passes in which its kind was found; NaN and Inf, those in which they began at the same op.
     """
     worst: dict[str, PassFinding] = {}
-    passes: dict[str, list[int]] = {}
+    passes: dict[tuple[str, ...], list[int]] = {}
     harmless: PassFinding | None = None
     for statistics in _split_passes(trace):
         found = list(_find_in_pass(statistics))
@@ -29,8 +29,8 @@ def list_troubles(trace: TraceData) -> list[Finding]:
             known = worst.get(finding.kind)
             if known is None or rank_severity(finding.severity) < rank_severity(known.severity):
                 worst[finding.kind] = finding
-        for kind in {finding.kind for finding in found}:
-            passes.setdefault(kind, []).append(statistics.pass_id)
+        for key in {_key_of(trace, finding) for finding in found}:
+            passes.setdefault(key, []).append(statistics.pass_id)
         if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
             harmless = find_harmless_nonfinite(statistics)
     if harmless is not None:
@@ -39,11 +39,25 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     def order(finding: PassFinding) -> tuple[int, int, int]:
         return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
-    return [_publish(trace, finding, passes.get(finding.kind)) for finding in sorted(worst.values(), key=order)]
+    return [
+        _publish(trace, finding, passes.get(_key_of(trace, finding))) for finding in sorted(worst.values(), key=order)
+    ]
+
+
+def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
+    """Return what findings of several passes share if they are the same: NaN that began at the same op of a module.
+
+    After a step with NaN, the parameters hold it, and later passes begin with that.
+    """
+    if finding.kind not in ("nan", "inf"):
+        return (finding.kind,)
+    row = trace.rows[finding.step]
+    module = "" if row.call is None else trace.plain_call(row.call)
+    return finding.kind, module, *(trace.ops[node] for node in finding.nodes[:1])
 
 
 def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -> Finding:
-    """Make a public finding of a finding in a pass, with all passes in which its kind was found.
+    """Make a public finding of a finding in a pass, with all passes in which it was found.
 
     Zeros in the first of several passes alone are a remark: weights that start at 0, as in a residual branch, do that.
     """

@@ -1,6 +1,9 @@
 """Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
 
+from dataclasses import replace
+
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
 
@@ -30,4 +33,6 @@ def list_patterns(trace: TraceData) -> list[Finding]:
         "probabilities, and the gradients become small. cross_entropy expects logits, without a "
         "softmax before it."
     ).format(on=trace.name(node), first=trace.name(again))
-    return [Finding(first, "softmax_twice", sentence, "warning", passes, describe_passes(passes, trace))]
+    finding = Finding(first, "softmax_twice", sentence, "warning", passes, describe_passes(passes, trace))
+    place = find_op_line(trace, (again, node))
+    return [finding if place is None else replace(finding, file=place[0], line=place[1])]

@@ -16,7 +16,7 @@ _OTHER_NAMES = {
     "log_softmax": ("log_softmax", "cross_entropy"),
 }
 """Function → the names of the functions that call it."""
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def find_op_line(trace: TraceData, nodes: Iterable[int]) -> tuple[str | None, int] | None:
@@ -26,44 +26,29 @@ def find_op_line(trace: TraceData, nodes: Iterable[int]) -> tuple[str | None, in
 
 
 def _find_line(code: CallCode, node: int) -> tuple[str | None, int] | None:
-    """Look in the forward that made a node, or in the function that began the pass; then in all that was recorded."""
+    """Return the only line that can have made a node: of the forward that made it, or of the code around the pass."""
     trace, function = code.trace, _name_function(code.trace.ops[node])
     call = trace.owners.get(node)
-    region = code.find_forward(trace.calls[call].module) if call is not None else code.pass_region
-    found = set() if region is None else set(_list_uses(code, region, function))
-    if not found and call is None:
-        found = {line for source in range(len(trace.sources)) for line in _list_in_source(code, source, function)}
+    forward = None if call is None else code.find_forward(trace.calls[call].module)
+    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
+    found = {place for region in regions for place in _list_uses(code, region, function, call is None)}
     return found.pop() if len(found) == 1 else None
 
 
-def _list_uses(code: CallCode, region: Region, function: str) -> Iterator[tuple[str | None, int]]:
-    """Yield file and line of each use of a function in some lines, but for those of functions defined there."""
-    source, lines = code.trace.sources[region[0]], region[1].shift(1 - code.trace.sources[region[0]].line)
-    tree = parse_source(source.text)
-    around = [] if tree is None else [part for part in ast.walk(tree) if isinstance(part, _SCOPES)]
-    scope = next((part for part in around if lines.first <= part.lineno and part.end_lineno == lines.last), tree)
-    for part in _walk_scope(scope) if scope is not None else ():
+def _list_uses(code: CallCode, region: Region, function: str, outside: bool) -> Iterator[tuple[str | None, int]]:
+    """Yield file and line of each use of a function in some lines; ``outside``: but for those in a forward."""
+    source = code.trace.sources[region[0]]
+    tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
+    for part in _walk(tree, outside) if tree is not None else ():
         if lines.first <= getattr(part, "lineno", 0) <= lines.last and _is_use(part, function):
             yield source.file, part.lineno + source.line - 1  # type: ignore[attr-defined]
 
 
-def _list_in_source(code: CallCode, index: int, function: str) -> Iterator[tuple[str | None, int]]:
-    """Yield file and line of each use of a function in the functions of a source that are no forward."""
-    source = code.trace.sources[index]
-    tree = parse_source(source.text)
-    scopes = [part for part in ast.walk(tree) if isinstance(part, _SCOPES[:2])] if tree is not None else []
-    for scope in scopes:
-        for part in _walk_scope(scope) if scope.name != "forward" else ():
-            if _is_use(part, function):
-                yield source.file, part.lineno + source.line - 1  # type: ignore[attr-defined]
-
-
-def _walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield all parts of a piece of code, but for the functions and classes that are defined in it."""
+def _walk(scope: ast.AST, outside: bool) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(scope):
-        if not isinstance(child, _SCOPES):
+        if not (outside and isinstance(child, _FUNCTIONS) and child.name == "forward"):
             yield child
-            yield from _walk_scope(child)
+            yield from _walk(child, outside)
 
 
 def _name_function(op: str) -> str:
