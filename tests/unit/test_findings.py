@@ -134,7 +134,7 @@ def test_a_dead_relu_is_reported_with_the_parameters_that_get_zero_gradient() ->
         net[0].bias.fill_(-100)
     finding = only_finding(record_training(net))
     assert finding.kind == "zero" and "at ReluBackward0 of net.1 (ReLU)" in finding.sentence
-    assert "Beyond it, net.0.bias and 1 more get a gradient of 0." in finding.sentence
+    assert "Beyond it, net.0.bias, net.0.weight get a gradient of 0." in finding.sentence
     assert finding.sentence.endswith("In the forward pass, the node saved result: (8, 4) norm 0.")
 
 
@@ -144,10 +144,23 @@ def test_a_zero_weight_is_reported_though_its_own_gradient_is_not_zero() -> None
     nn.init.zeros_(net[2].weight)
     finding = only_finding(record_training(net))
     assert finding.kind == "zero" and "at AddmmBackward0 #8 of net.2 (Linear)" in finding.sentence
-    assert (
-        "Beyond it, net.0.bias and 1 more get" in finding.sentence
-        and "In the forward pass, the node saved mat2" in finding.sentence
-    )
+    assert "Beyond it, net.0.bias, net.0.weight get" in finding.sentence
+    assert finding.sentence.endswith("It multiplies by net.2.weight: all 0.")
+
+
+def test_a_weight_that_stays_zero_in_each_pass_is_a_warning() -> None:
+    net = mlp(nn.Linear(4, 8), nn.Linear(8, 2, bias=False), nn.Linear(2, 1, bias=False))
+    for layer in (net[1], net[2]):
+        nn.init.zeros_(layer.weight)
+    sgd = torch.optim.SGD(net.parameters(), 0.1)
+    with hv.record(net) as trace:
+        for _ in range(3):
+            sgd.zero_grad()
+            (net(torch.rand(8, 4)) - 1).square().mean().backward()
+            sgd.step()
+    [finding] = trace.findings.values
+    assert (finding.kind, finding.severity) == ("zero", "warning")
+    assert "It is so in each pass, after 2 steps" in finding.sentence
 
 
 def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
@@ -181,7 +194,7 @@ def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_
     assert (finding.kind, finding.severity) == ("zero", "warning" if in_place else "remark")
     shared = "also set to 0 what shares the memory: the gradient of AddmmBackward0 (left) of first (Linear)"
     assert (shared in finding.sentence) == in_place
-    assert ("and 3 more" if in_place else "and 1 more") in finding.sentence
+    assert ("and 1 more" if in_place else "second.bias, second.weight get") in finding.sentence
 
 
 def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero() -> None:

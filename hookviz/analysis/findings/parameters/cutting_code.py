@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 CUTTING_METHODS = frozenset({
     "detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin", "argsort", "long", "int", "bool", "nonzero",
-    "requires_grad_", "sign", "multinomial", "bernoulli", "sample",
+    "sign", "multinomial", "bernoulli", "sample",
 })  # fmt: skip
 """Methods and functions whose result has no history, or none that leads back."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -12,6 +12,8 @@ from hookviz.analysis.findings.values.zeros import find_zeros
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import TensorRow, TraceData
 
+MIN_STUCK = 3
+"""A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
 _KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
 
 
@@ -68,6 +70,10 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
             [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
         )
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
+    if finding.is_product_of_zeros and len(passes) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
+        text = _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
+        sentence = join_sentences([finding.sentence, text.format(count=f"{len(trace.updates) - 1:,}")])
+        finding = finding._replace(sentence=sentence, severity="warning")
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
     place = find_op_line(trace, finding.nodes)
     return found if place is None else replace(found, file=place[0], line=place[1])

@@ -22,6 +22,8 @@ class PassFinding(NamedTuple):
     severity: str = "warning"
     seen: bool = True
     """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
+    is_product_of_zeros: bool = False
+    """Whether the gradient is 0 because a parameter holds only zeros."""
     nodes: tuple[int, ...] = ()
     """The node of the op at which it begins, if that is known, and that of the Inf that it began with."""
 

@@ -44,7 +44,10 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
     affected = list(dict.fromkeys(zero_leaves[first]))
     sentence = _describe_zeros(statistics, first, affected)
-    return PassFinding(first, "zero", sentence, _rate(statistics, first, len(affected), len(leaves)))
+    row = statistics.trace.rows[first]
+    is_product = row.kind == "compute" and bool(list_zero_parameters(statistics, row.own_node))
+    severity = _rate(statistics, first, len(affected), len(leaves))
+    return PassFinding(first, "zero", sentence, severity, is_product_of_zeros=is_product)
 
 
 def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> str:
@@ -63,6 +66,8 @@ def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
     return [row.own_node for row in rows if _has_zero_norm(statistics, row.after)]
 
 
+MAX_NAMED = 3
+"""A sentence names at most so many leaves."""
 # fmt: off
 _FLAT_OPS = {
     "Relu", "Threshold", "LeakyRelu", "Prelu", "Elu", "Celu", "Selu", "Gelu", "Silu", "Mish", "Softplus",
@@ -94,15 +99,19 @@ def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
     return bool(norms) and not any(norms)
 
 
+def _describe_leaves(names: list[str]) -> str:
+    """Say which leaves get a gradient of 0: all of a few, or the first of many."""
+    listed, more = join_list(names[:MAX_NAMED]), len(names) - MAX_NAMED
+    if more > 0:
+        text = _("Beyond it, {on} and {count} more get a gradient of 0.")
+        return text.format(on=listed, count=f"{more:,}")
+    text = _("Beyond it, {on} gets a gradient of 0.") if len(names) == 1 else _("Beyond it, {on} get a gradient of 0.")
+    return text.format(on=listed)
+
+
 def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
     """The sentence on a step that makes a gradient 0, and on the leaves behind it."""
-    step, count = statistics.trace.steps[index], len(leaves)
-    first = statistics.trace.name(leaves[0], 0)
-    behind = (
-        _("Beyond it, {on} gets a gradient of 0.")
-        if count == 1
-        else _("Beyond it, {on} and {count} more get a gradient of 0.")
-    ).format(on=first, count=f"{count - 1:,}")
+    step, behind = statistics.trace.steps[index], _describe_leaves([statistics.trace.name(leaf, 0) for leaf in leaves])
     if step.kind != "compute":
         here = _("The gradient becomes 0 here: {sentence} {behind}").format(sentence=step.sentence, behind=behind)
         shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
@@ -120,5 +129,40 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(
         on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
     )
+    factors = list_zero_parameters(statistics, step.row.own_node)
+    if factors:
+        return join_sentences([sentence, _("It multiplies by {names}: all 0.").format(names=join_list(factors))])
     saved = describe_saved(statistics, step.row.own_node, lambda index: _has_zero_norm(statistics, index))
     return join_sentences([sentence, *saved])
+
+
+_FACTORS = {
+    "Mm": {"self": 0, "mat2": 1},
+    "Bmm": {"self": 0, "mat2": 1},
+    "Addmm": {"mat1": 1, "mat2": 2},
+    "Mul": {"self": 0, "other": 1},
+    "Convolution": {"weight": 1},
+}
+"""Product → the names under which it saves its factors, with their slots."""
+
+
+def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
+    """List the parameters that a product multiplies by and that hold only zeros."""
+    slots = _FACTORS.get(statistics.trace.ops[node].partition("Backward")[0], {})
+    rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
+    zeros = [row.name for row in rows if isinstance(row.value, int) and _has_zero_norm(statistics, row.value)]
+    leaves = (_find_leaf(statistics, node, slots[name]) for name in zeros if name in slots)
+    return [name for name in leaves if name]
+
+
+def _find_leaf(statistics: PassStatistics, node: int, slot: int) -> str:
+    """Name the leaf of which an input of an op is a view; empty if it is none."""
+    trace = statistics.trace
+    place = trace.edges.get((node, slot))
+    while place is not None and place[0] not in trace.lookup.leaf_names:
+        is_view = trace.ops[place[0]].partition("Backward")[0] in _VIEWS
+        place = trace.edges.get((place[0], 0)) if is_view else None
+    return "" if place is None else trace.lookup.leaf_names[place[0]]
+
+
+_VIEWS = ("T", "View", "Permute", "Transpose", "Unsqueeze", "Expand", "UnsafeView", "Reshape")
