@@ -13,13 +13,11 @@ from hookviz.autograd.module_tree import named_modules, named_parameters
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
+from hookviz.support.wrapped_functions import is_installed_file
 
 _LIBRARY_FOLDERS = tuple(
     os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 )
-_STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-"""The folders in which packages are installed."""
 MAX_FRAMES = 100
 """Names are looked for in the variables of up to this many functions that are running."""
 MAX_NAME_LENGTH = 200
@@ -59,11 +57,6 @@ def user_frames() -> list[FrameType]:
             found.append(outer)
         outer = outer.f_back
     return found or [innermost]
-
-
-def is_installed_file(file: str) -> bool:
-    """Whether a file belongs to Python or to an installed package."""
-    return file.startswith((_STANDARD_LIBRARY, "<frozen ")) or any(folder in file for folder in _INSTALLED)
 
 
 def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
@@ -250,4 +243,9 @@ def _tensors_in_variable(name: str, value: Any, with_modules: bool) -> Iterator[
     elif type(value) in (list, tuple):
         yield from ((f"{name}[{i}]", x) for i, x in enumerate(value[:64]) if is_tensor(x))
     elif type(value) is dict and len(value) <= 64:
-        yield from ((f"{name}[{key!r}]", x) for key, x in value.items() if is_tensor(x))
+        yield from ((f"{name}[{_write_key(key)}]", x) for key, x in value.items() if is_tensor(x))
+
+
+def _write_key(key: Any) -> str:
+    """Write the key of a dict; that of another type by its name, since its ``repr`` may be the user's."""
+    return repr(key) if type(key) in (str, int, float, bool, bytes, type(None)) else f"<{type(key).__name__}>"

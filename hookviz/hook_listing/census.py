@@ -31,6 +31,7 @@ from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
+from hookviz.trace.hook_labels import HookLabels, LabelledHook
 from hookviz.trace.hooks import name_of_kind
 
 _CHANGES = {
@@ -213,13 +214,18 @@ def _dicts_of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterato
 
 def hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
     """Yield the user's hooks in ``dicts``, each with its identity."""
+    found: list[tuple[HookIdentity, Hook, LabelledHook]] = []
     for kept in dicts:
         for place, (key, hook) in enumerate(user_hook_entries(kept.hooks)):
             kind = "multi_grad_hook" if is_multi_grad_part(hook) else kept.kind
             source = describe_function(user_function(hook))
+            labelled = LabelledHook(source._replace(held=()), source.held, kept.kept_in)
             total = len(user_hook_entries(kept.hooks))
-            row = Hook(kept.on, kind, source, kept.kept_in, place, total, kept.flags_of(key))
-            yield HookIdentity(weakref.ref(kept.hooks), key), row
+            row = Hook(kept.on, kind, labelled.source, kept.kept_in, place, total, kept.flags_of(key))
+            found.append((HookIdentity(weakref.ref(kept.hooks), key), row, labelled))
+    labels = HookLabels(labelled for _identity, _row, labelled in found)
+    for identity, row, labelled in found:
+        yield identity, replace(row, distinction=labels.distinguish(labelled, row.on))
 
 
 def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[UnplacedHook]) -> IdentifiedHooks:

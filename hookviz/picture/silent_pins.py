@@ -10,8 +10,7 @@ from hookviz.picture.module_boxes import CALL_PIN_LABELS, MAX_CALL_LABEL, CallBo
 from hookviz.picture.primitives import MAX_LABEL, Box, Pin, fit_on_line
 from hookviz.picture.scene import NODE_PIN_KINDS, SILENT, Scene, label_of_hook
 from hookviz.support.messages import _
-from hookviz.support.source_code import Source
-from hookviz.trace import MODULE_HOOK_KINDS, UnfiredRow
+from hookviz.trace import MODULE_HOOK_KINDS, TraceData, UnfiredRow
 
 
 def mark_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
@@ -33,7 +32,7 @@ def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
         if index not in pinned:
             row = scene.trace.unfired_rows[index]
             for box in _find_boxes(scene, row):
-                pin = _make_pin(box, index, row)
+                pin = _make_pin(scene.trace, box, index)
                 box.pins.append(pin)
                 added.append(pin)
     last_step = max(scene.marks)
@@ -52,8 +51,9 @@ def _find_boxes(scene: Scene, row: UnfiredRow) -> Iterator[Box | CallBox]:
         yield from (box for call, box in scene.calls.items() if scene.trace.calls[call].module == row.module)
 
 
-def _make_pin(box: Box | CallBox, index: int, row: UnfiredRow) -> Pin:
-    name = Source(row.name, row.file, row.line, row.text, row.mark).label
+def _make_pin(trace: TraceData, box: Box | CallBox, index: int) -> Pin:
+    row = trace.unfired_rows[index]
+    name = trace.label_hook(row, row.on)
     if isinstance(box, CallBox):
         label = f"{_(CALL_PIN_LABELS[row.kind])} {fit_on_line(name, MAX_CALL_LABEL)}"
     else:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from hookviz.picture.grouping import BoxTree, Group, Views
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.player.payload import IndexChunk
-from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, TraceData
 from hookviz.trace.rows import renumber
 
@@ -74,8 +73,7 @@ def _hook_entries(trace: TraceData, views: Views, activity: PassActivity) -> Ite
             node, call = trace.rows[step].node, trace.rows[step].call
         group = _group_of(tree, node, call)
         on = trace.call(call) if call is not None and call in tree.calls else trace.name(node, row.output)
-        label = Source(row.name, row.file, row.line, row.text, row.mark).label
-        yield Entry("hook", label, on, -1, views.view_name(group), [] if step is None else [step])
+        yield Entry("hook", trace.label_hook(row, on), on, -1, views.view_name(group), [] if step is None else [step])
 
 
 def _group_of(tree: BoxTree, node: int | None, call: int | None) -> Group:

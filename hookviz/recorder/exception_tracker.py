@@ -4,9 +4,10 @@ import threading
 import traceback
 from typing import Any
 
-from hookviz.autograd.variable_names import is_installed_file, is_library_file
+from hookviz.autograd.variable_names import is_library_file
 from hookviz.support.columns import truncate
 from hookviz.support.source_code import shorten_filename
+from hookviz.support.wrapped_functions import is_installed_file
 
 MAX_LETTERS = 300
 """Longer exception texts are truncated to this many letters."""

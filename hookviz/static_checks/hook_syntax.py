@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hookviz.support.source_code import Definition, find_definition
+from hookviz.support.definitions import Definition, find_definition
 
 Role = Literal["gradient", "grad_input", "grad_output", "input", "output"]
 TUPLES = ("grad_input", "grad_output", "input")

@@ -7,8 +7,8 @@ from typing import Any
 from hookviz.static_checks.registered_hooks import RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.support.columns import truncate
+from hookviz.support.definitions import find_definition
 from hookviz.support.printable import make_printable
-from hookviz.support.source_code import find_definition
 
 MAX_SHOWN_VALUE = 40
 """Letters of the loop variable's value that the finding shows."""

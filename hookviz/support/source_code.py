@@ -5,15 +5,21 @@ import functools
 import inspect
 import linecache
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
+from hookviz.support.definitions import find_code_definition
+from hookviz.support.held_values import HeldValue, list_held_values
 from hookviz.support.messages import _
+from hookviz.support.wrapped_functions import find_code, unwrap_function
 
-Definition = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
+_PARTIAL = "partial("
+_SAYS_LITTLE = re.compile(r"[\w.]*|\(\)|\[\]|\{\}")
+"""The body of a lambda that alone does not read as what a function does, such as ``None``."""
 
 
 class Source(NamedTuple):
@@ -29,6 +35,8 @@ class Source(NamedTuple):
     """The source text; None if Python has none (a built-in, a lambda typed into a REPL)."""
     mark: int | None
     """The line of its ``return``, if it has exactly one."""
+    held: tuple[HeldValue, ...] = ()
+    """What it holds that may tell it from other functions made of the same text: (variable, value)."""
 
     @property
     def where(self) -> str:
@@ -37,11 +45,19 @@ class Source(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The short name: a lambda is shown as ``λ`` and its body."""
-        if not self.name.startswith("lambda"):
-            return self.name
-        _name, _colon, body = self.name.partition(":")
-        return f"λ {body.strip()}" if body else "λ"
+        """The short name: a lambda is shown as ``λ`` and its body, after its parameters if the body alone says little.
+
+        A partial has the name of its function.
+        """
+        name = self.name
+        while name.startswith(_PARTIAL) and name.endswith(")"):
+            name = name[len(_PARTIAL) : -1]
+        if not name.startswith("lambda"):
+            return name
+        parameters, _colon, body = name.removeprefix("lambda").partition(":")
+        if not body:
+            return "λ"
+        return f"λ{parameters}: {body.strip()}" if _SAYS_LITTLE.fullmatch(body.strip()) else f"λ {body.strip()}"
 
 
 def describe_place(file: str | None, line: int | None) -> str:
@@ -67,18 +83,18 @@ def describe_function(function: Callable[..., Any]) -> Source:
     """Find the source of ``function``. It never raises, not even for objects that raise when they are inspected.
 
     >>> describe_function(print)
-    Source(name='print', file=None, line=None, text=None, mark=None)
+    Source(name='print', file=None, line=None, text=None, mark=None, held=())
     >>> describe_function(functools.partial(print, 1)).name
     'partial(print)'
     """
     try:
-        return _describe_unwrapped(function)
+        return _describe_unwrapped(function)._replace(held=list_held_values(function))
     except Exception:  # for example an object whose attributes raise, or that wraps itself
         return Source(type(function).__name__, None, None, None, None)
 
 
 def _describe_unwrapped(function: Callable[..., Any]) -> Source:
-    inner = inspect.unwrap(function)
+    inner = unwrap_function(function)
     if isinstance(inner, functools.partial):
         source = describe_function(inner.func)
         return source._replace(name=f"partial({source.name})")
@@ -98,15 +114,6 @@ def _get_function_name(function: object) -> str:
     return name if isinstance(name, str) else type(function).__name__
 
 
-def find_code(function: object) -> CodeType | None:
-    """Return the code of a function, a method, or the ``__call__`` of an object; None if it is not Python code."""
-    for holder in (function, getattr(type(function), "__call__", None)):  # noqa: B004
-        code = getattr(holder, "__code__", None)
-        if isinstance(code, CodeType):
-            return code
-    return None
-
-
 @lru_cache(maxsize=1024)
 def _read_source(code: CodeType, filename: str) -> Source:
     """Find the source of ``code``, without ``Source.file``: a notebook cell gets a new number when it runs again.
@@ -114,7 +121,7 @@ def _read_source(code: CodeType, filename: str) -> Source:
     ``filename`` is a parameter because it must be part of the cache key: code objects of two files can be equal.
     """
     lines = linecache.getlines(filename)
-    node = _find_definition(tuple(lines), code)
+    node = find_code_definition(tuple(lines), code)
     name = "lambda" if code.co_name == "<lambda>" else code.co_name
     if node is None:
         return Source(name, None, None if filename.startswith("<") else code.co_firstlineno, None, None)
@@ -130,93 +137,6 @@ def _read_source(code: CodeType, filename: str) -> Source:
 def _dedent(text: str) -> str:
     indent = len(text) - len(text.lstrip(" \t"))
     return "".join(line[indent:] if line[:indent].isspace() else line for line in text.splitlines(True)).rstrip()
-
-
-def _find_definition(lines: tuple[str, ...], code: CodeType) -> Definition | None:
-    """Find the definition that was compiled to ``code``, by its first line; several lambdas differ by their columns."""
-    best = None
-    for node in _list_definitions(lines):
-        if isinstance(node, ast.Lambda) != (code.co_name == "<lambda>"):
-            continue
-        decorated = [d.lineno for d in getattr(node, "decorator_list", [])]
-        if code.co_firstlineno in (node.lineno, *decorated) and _contains_code(node, code):
-            best = node
-    return best
-
-
-def find_definition(function: Callable[..., Any]) -> tuple[Definition | None, list[ast.AST]]:
-    """Find the definition of ``function`` in the syntax tree of its file, and the nodes around it, outermost first.
-
-    The definition is None if Python has no source, or if the file has changed since. It never raises.
-
-    >>> find_definition(print)
-    (None, [])
-    >>> definition, around = find_definition(find_definition)
-    >>> definition.name, [type(node).__name__ for node in around]
-    ('find_definition', ['Module'])
-    """
-    try:
-        code = find_code(_innermost_function(function))
-        lines = () if code is None else tuple(linecache.getlines(code.co_filename))
-        definition = None if code is None else _find_definition(lines, code)
-    except Exception:  # as in describe_function
-        return None, []
-    tree = None if definition is None else _parse_lines(lines)
-    return (None, []) if definition is None or tree is None else (definition, _path_to(tree, definition))
-
-
-def _innermost_function(function: Any) -> Any:
-    """Unwrap decorators and partials."""
-    while isinstance(unwrapped := inspect.unwrap(function), functools.partial):
-        function = unwrapped.func
-    return unwrapped
-
-
-def _path_to(tree: ast.AST, wanted: ast.AST) -> list[ast.AST]:
-    """Return the nodes from ``tree`` down to the parent of ``wanted``."""
-    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    path: list[ast.AST] = []
-    while id(wanted) in parents:
-        wanted = parents[id(wanted)]
-        path.append(wanted)
-    return path[::-1]
-
-
-_PARSE_ATTEMPTS = 3
-
-
-@lru_cache(maxsize=64)
-def _parse_lines(lines: tuple[str, ...]) -> ast.Module | None:
-    return _parse_python("".join(lines))
-
-
-@lru_cache(maxsize=64)
-def _list_definitions(lines: tuple[str, ...]) -> tuple[Definition, ...]:
-    tree = _parse_lines(lines)
-    if tree is None:
-        return ()
-    return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))
-
-
-def _parse_python(text: str) -> ast.Module | None:
-    """Parse ``text``; None if it is not valid Python, such as a cell with magics or a file that has changed."""
-    for _attempt in range(_PARSE_ATTEMPTS):
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError):
-            return None
-        except SystemError:
-            # CPython 3.11 raises it if other code is parsed at the same time, e.g. to print an error of a finalizer.
-            continue
-    return None
-
-
-def _contains_code(node: Definition, code: CodeType) -> bool:
-    """Whether the instructions of ``code`` lie inside ``node``."""
-    positions = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None and column]
-    body = node.body if isinstance(node, ast.Lambda) else node
-    start, end = (body.lineno, body.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
-    return not positions or start <= max(positions) <= end
 
 
 def shorten_filename(filename: str) -> str | None:

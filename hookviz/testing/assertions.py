@@ -102,7 +102,7 @@ def assert_hooks_fire(model: Module, run: Callable[[], object], *, except_: str 
     >>> assert_hooks_fire(model, lambda: model[1](torch.ones(1, 2)))
     Traceback (most recent call last):
     AssertionError: 1 of 1 hooks did not fire:
-      forward hook λ None on model.0 ...
+      forward hook λ module, args, output: None on model.0 ...
     """
     __tracebackhide__ = True
     if not isinstance(model, Module):

@@ -90,5 +90,7 @@ SourcePlace = Annotated[str, Shows(("source",))]
 """The file of the user's code, or its file and line."""
 SourceLine = Annotated[int, Shows(("source",))]
 """A line in a file, counted from 1."""
+HeldCell = Annotated[tuple[str, str], Shows(("source",))]
+"""Name and value of what a function holds, such as a variable that it closes over."""
 ProgramText = Annotated[str, Long(), Shows(("source", "values"))]
 """A text of the user's program, which often has the numbers of tensors in it."""

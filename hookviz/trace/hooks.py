@@ -1,5 +1,6 @@
 """The public class ``Hook``: its owner, its place in torch, and its source location."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hookviz.support.messages import N_, _
@@ -54,6 +55,17 @@ def name_of_effect(effect: str | None) -> str:
     return _(_EFFECT_NAMES[effect]) if effect else ""
 
 
+def shows_line(hook: "Hook") -> bool:
+    """Whether the label of a hook has its line."""
+    return hook.line is not None and hook.distinction.endswith(_("line {line}").format(line=hook.line))
+
+
+def shared_label(hooks: Sequence["Hook"]) -> str:
+    """Return the label that hooks with one function share: without what tells them apart, if that differs."""
+    labels = {hook.label for hook in hooks}
+    return labels.pop() if len(labels) == 1 else hooks[0].source_.label
+
+
 @dataclass(frozen=True)
 class Hook:
     """A registered hook: its owner (``on``), the dict that holds it, its place there, and its source location."""
@@ -71,6 +83,8 @@ class Hook:
     """How many hooks its dict holds."""
     flags: tuple[str, ...] = ()
     """How it was registered: ``with_kwargs``, ``always_call``, ``global``."""
+    distinction: str = ""
+    """What tells it from others of its name: ``layer3``, the value of a variable that it closes over; ``line 12``."""
 
     @property
     def name(self) -> str:
@@ -79,8 +93,8 @@ class Hook:
 
     @property
     def label(self) -> str:
-        """The short name; a lambda is shown as ``λ`` and its body."""
-        return self.source_.label
+        """The short name; ``hook (layer3)`` where several are called ``hook``. A lambda is ``λ`` and its body."""
+        return f"{self.source_.label} ({self.distinction})" if self.distinction else self.source_.label
 
     @property
     def file(self) -> str | None:

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookviz.support.messages import N_, _
-from hookviz.support.source_code import Source
+from hookviz.trace.hook_labels import HookLabels, LabelledHook
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.rows import MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookPlace, HookRow, StepRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.tensor_names import TensorNames
+from hookviz.trace.unfired_rows import UnfiredRow
 from hookviz.trace.values import Value, Values
 
 
@@ -20,6 +21,8 @@ class NamedTables(TraceTables):
     _lookup: Lookup | None = field(default=None, init=False, compare=False)
     _naming: TensorNames | None = field(default=None, init=False, compare=False)
     _hook_indexes: dict[HookRow, int] = field(default_factory=dict, init=False, compare=False)
+    _labels: tuple[int, HookLabels] | None = field(default=None, init=False, compare=False)
+    """The number of hooks, and what tells them apart."""
     _listed_hooks: dict[int, set[int]] = field(default_factory=dict, init=False, compare=False)
     """Pass → the same hooks as in ``hooked``, as a set, for the passes that are running."""
 
@@ -56,11 +59,22 @@ class NamedTables(TraceTables):
         row = self.hook_rows[index]
         on = self._get_owner_name(row)
         place = place or self.place(index, self.lookup.last_passes.get(index))
-        source = Source(row.name, row.file, row.line, row.text, row.mark)
         is_on_tensor = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
         is_unnamed = is_on_tensor and (row.node, row.output) not in self.naming.tensors
         kept_in = _name_dict(row.kind, on, is_unnamed=is_unnamed, is_global="global" in row.flags)
-        return Hook(on, row.kind, source, kept_in, *place, row.flags)
+        return Hook(on, row.kind, row.source, kept_in, *place, row.flags, self.distinguish_hook(row, on))
+
+    def distinguish_hook(self, row: HookRow | UnfiredRow, on: str) -> str:
+        """Return what tells the hook of a row, which is on ``on``, from others of its name; empty if it needs none."""
+        count = len(self.hook_rows) + len(self.unfired_rows)
+        if self._labels is None or self._labels[0] != count:
+            rows: list[HookRow | UnfiredRow] = [*self.hook_rows, *self.unfired_rows]
+            self._labels = count, HookLabels(LabelledHook(one.source, one.held, one.owner_key) for one in rows)
+        return self._labels[1].distinguish(LabelledHook(row.source, row.held, row.owner_key), on)
+
+    def label_hook(self, row: HookRow | UnfiredRow, on: str) -> str:
+        """Return the label of the hook of a row, which is on ``on``."""
+        return Hook(on, row.kind, row.source, "", 0, 1, row.flags, self.distinguish_hook(row, on)).label
 
     def place(self, index: int, pass_id: int | None) -> HookPlace:
         """Return the place of a hook in its dict when a pass ran; among the hooks of all passes if that is None."""
@@ -135,7 +149,7 @@ class NamedTables(TraceTables):
 
     def clear_caches(self) -> None:
         """Clear all caches after rows of a table were replaced."""
-        self._lookup, self._naming, self._hook_indexes, self._listed_hooks = None, None, {}, {}
+        self._lookup, self._naming, self._labels, self._hook_indexes, self._listed_hooks = None, None, None, {}, {}
 
     def get_hook_index(self, row: HookRow) -> int:
         """Return the index of ``row`` in ``hook_rows``; a new hook is appended."""

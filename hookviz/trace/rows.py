@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
+from hookviz.support.source_code import Source
 from hookviz.trace.columns import (
     CallIndex,
+    HeldCell,
     HookIndex,
     HookKey,
     LongText,
@@ -207,7 +209,8 @@ class HookRow(NamedTuple):
     line: SourceLine | None
     text: SourceText | None
     mark: SourceLine | None
-    """Name, file, line, text and mark are the fields of ``Source``."""
+    held: tuple[HeldCell, ...] = ()
+    """Name, file, line, text, mark and held are the fields of ``Source``."""
     module: ModuleIndex | None = None
     flags: tuple[HookFlag, ...] = ()
     """How a module hook was registered."""
@@ -224,9 +227,19 @@ class HookRow(NamedTuple):
     """Whether it is a method or an object, which is copied with a module; a function is not."""
 
     @property
+    def source(self) -> Source:
+        """Its function, which others may share that hold something else."""
+        return Source(self.name, self.file, self.line, self.text, self.mark)
+
+    @property
     def dict(self) -> tuple[Any, ...]:
         """Identifies the dict that holds the hook."""
         return self.kind, self.node, self.output, self.module, self.optimizer, "global" in self.flags
+
+    @property
+    def owner_key(self) -> tuple[Any, ...]:
+        """What it has in common with the other hooks of its kind on its owner."""
+        return self.dict
 
 
 def renumber(numbers: Mapping[int, int], index: int | None) -> int | None:

@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple, TypeAlias
 
+from hookviz.support.source_code import Source
 from hookviz.trace.columns import (
     CallIndex,
+    HeldCell,
     HookKey,
     ModuleIndex,
     NodeIndex,
@@ -28,7 +30,8 @@ class UnfiredRow(NamedTuple):
     line: SourceLine | None
     text: SourceText | None
     mark: SourceLine | None
-    """Name, file, line, text and mark are the fields of ``Source``."""
+    held: tuple[HeldCell, ...] = ()
+    """Name, file, line, text, mark and held are the fields of ``Source``."""
     flags: tuple[HookFlag, ...] = ()
     since: StepCount | None = None
     """The number of steps that there were when it was registered; None if it was registered before the recording."""
@@ -91,6 +94,16 @@ class UnfiredRow(NamedTuple):
     """Whether its tensor was made from one of the graph of a pass, and that graph does not use the tensor itself."""
     dropped: bool = False
     """Whether its tensor, no parameter, and the hook with it were gone when the next pass began: nothing used it."""
+
+    @property
+    def source(self) -> Source:
+        """Its function, which others may share that hold something else."""
+        return Source(self.name, self.file, self.line, self.text, self.mark)
+
+    @property
+    def owner_key(self) -> tuple[Any, ...]:
+        """What it has in common with the other hooks of its kind on its owner."""
+        return self.kind, self.on or self.key
 
 
 HookIdentity: TypeAlias = tuple[Any, int | None]

@@ -323,7 +323,7 @@ def test_hooks_of_two_functions_with_one_cause_are_one_finding() -> None:
     [finding] = use_the_weight_of(nn.Linear(2, 2)).findings
     assert (finding.kind, len(finding.hooks)) == ("bypassed", 2)
     assert finding.cause.startswith("layer was never called. Your code uses layer.weight")
-    assert "For the same reason λ None on layer" in finding.cause
+    assert "For the same reason λ *_: None on layer" in finding.cause
 
 
 def test_hook_that_came_along_with_a_copy_is_a_remark() -> None:

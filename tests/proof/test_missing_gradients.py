@@ -146,7 +146,7 @@ def test_one_cut_is_one_finding_for_all_parameters_and_hooks_behind_it() -> None
     }  # fmt: skip
     [finding] = trace.findings
     assert (finding.kind, finding.line, finding.line_role) == ("cut", row.line, "cuts")
-    assert "3 hooks did not fire: λ None on stack.stem.weight" in finding.cause
+    assert "3 hooks did not fire: λ grad: None on stack.stem.weight" in finding.cause
 
 
 def function_returns_none() -> Trace:

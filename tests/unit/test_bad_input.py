@@ -142,7 +142,7 @@ HOOKS = {
     "lambda typed into a prompt": (hook_without_source(), "lambda", "λ"),
     "builtin": (print, "print", "print"),
     "function of torch": (torch.neg, "neg", "neg"),
-    "partial": (functools.partial(torch.mul, 2), "partial(mul)", "partial(mul)"),
+    "partial": (functools.partial(torch.mul, 2), "partial(mul)", "mul"),
     "class": (Scale(), "Scale", "Scale"),
     "method": (Scale().__call__, "Scale.__call__", "Scale.__call__"),
 }

@@ -30,7 +30,7 @@ ATTRIBUTES = {
     "Step": """
         after before effect hook index kind node on output parts pass_id pass_number row scale scales sentence trace
     """,
-    "Hook": "file flags kept_in kind label line name on place source source_ total where",
+    "Hook": "distinction file flags kept_in kind label line name on place source source_ total where",
     "Value": """
         block device dtype inf line max mean min nan norm note of row shape statistics text tolist zero
     """,

@@ -90,7 +90,7 @@ def test_none_in_place_of_a_gradient_is_shown() -> None:
     text = str(trace)
     assert line_with(text, "compute      NothingBackward").endswith("1 → None")
     assert "None, kept" in line_with(text, "tensor hook")
-    assert line_with(text, "MulBackward0 (y)  None").endswith("None → (None, None)")
+    assert line_with(text, "MulBackward0 (y)   None").endswith("None → (None, None)")
 
 
 def test_steps_are_indented_by_the_modules_around_them() -> None:

@@ -13,6 +13,7 @@ from hookviz.analysis.findings.parameters.missing_gradients import (
 from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import Hook, TraceData
+from hookviz.trace.hooks import shared_label, shows_line
 
 MAX_HOOKS = 20
 """The most findings about hooks that did not fire; ``trace.hooks`` has all."""
@@ -95,9 +96,8 @@ def _make_silent(group: Sequence[SilentHook]) -> Finding:
     if len(same) > 1:
         more.append(_("It was registered there {count} times.").format(count=f"{len(same):,}"))
     if names:
-        more.append(
-            _("The same holds for {hook} on {others}.").format(hook=first.hook.label, others=join_names(tuple(names)))
-        )
+        label = shared_label([hook.hook for hook in group])
+        more.append(_("The same holds for {hook} on {others}.").format(hook=label, others=join_names(tuple(names))))
     hooks = tuple(hook.hook for hook in group)
     return replace(finding, sentence=join_sentences([finding.sentence, *more]), hooks=hooks)
 
@@ -171,7 +171,7 @@ def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
 
 def _name_hook(hook: Hook) -> str:
     """Name a hook and its owner, with its line if that is known."""
-    if hook.line is None:
+    if hook.line is None or shows_line(hook):
         return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
     return _("{hook} on {on} (line {line})").format(hook=hook.label, on=hook.on, line=hook.line)
 

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.recorder.follower import Follower, PassStart
@@ -24,8 +23,9 @@ from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
-from hookviz.recorder.torch.unwrapped_hooks import closure_variables, unwrap_hook
-from hookviz.support.source_code import Source, describe_function, find_code
+from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
+from hookviz.support.source_code import Source, describe_function
+from hookviz.support.wrapped_functions import closure_variables, find_code, innermost_function, is_installed_file
 from hookviz.trace import MODULE_HOOK_KINDS, STEP_HOOK_KINDS
 
 MAX_ENTRIES = 4_000
@@ -284,9 +284,8 @@ def _belongs_to_torch(hook: Any) -> bool:
 
 def _is_from_library(hook: Any) -> bool:
     """Return whether the function of a hook belongs to an installed package, not to the user's own code."""
-    unwrapped = unwrap_hook(hook)
-    code = find_code(hook if unwrapped is None else unwrapped.function)
-    return code is not None and variable_names.is_installed_file(code.co_filename)
+    code = find_code(innermost_function(user_function(hook)))
+    return code is not None and is_installed_file(code.co_filename)
 
 
 def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:

@@ -219,7 +219,9 @@ class SilentHooks(Follower):
         for index, row in enumerate(self.trace.hook_rows):
             identity = identity_of(row)
             if row.kind != "multi_grad_hook" and identity not in known and identity not in self.firings.fired:
-                on, source = self.trace.hook(index).on, (row.name, row.file, row.line, row.text, row.mark)
-                found = UnfiredRow(row.kind, on, row.key, *source, row.flags, self.ledger.dates.since(row.key))
+                on = self.trace.hook(index).on
+                found = UnfiredRow(
+                    row.kind, on, row.key, *row.source[:-1], row.held, row.flags, self.ledger.dates.since(row.key)
+                )
                 registered = self.ledger.dates.registered_at(row.key)
                 yield found._replace(module=row.module, node=row.node, registered_at=registered)

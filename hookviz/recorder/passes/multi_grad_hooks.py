@@ -7,7 +7,7 @@ import torch
 
 from hookviz.recorder.fingerprint import value_of
 from hookviz.recorder.passes.gradient_probe import GradientProbe
-from hookviz.recorder.torch.unwrapped_hooks import closure_variables
+from hookviz.support.wrapped_functions import closure_variables
 
 
 def tensor_index(hook: Any) -> int | None:

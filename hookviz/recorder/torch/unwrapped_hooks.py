@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from hookviz.autograd.torch_internals import OUTPUT_HOOK, LegacyModuleHook, ModuleBackwardHook
+from hookviz.support.wrapped_functions import closure_variables
 
 
 class UnwrappedHook(NamedTuple):
@@ -61,14 +62,3 @@ def is_multi_grad_part(hook: Any) -> bool:
     """Return whether a hook is one of the parts of a multi-grad hook, which torch registers on each of its tensors."""
     unwrapped = unwrap_hook(hook)
     return unwrapped is not None and unwrapped.kind == "multi_grad_hook"
-
-
-def closure_variables(function: Any) -> dict[str, Any]:
-    """Return name → value of a function's closure variables; a variable without a value is left out."""
-    variables = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            variables[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return variables

@@ -29,7 +29,7 @@ def list_copied_hooks(trace: TraceData) -> list[Finding]:
     for firings in steps.values():
         if len({trace.hook_rows[index].module for index in firings}) > 1:
             finding = _make_copied(trace, firings)
-            found.setdefault((finding.hooks[0].label, finding.file, finding.line), finding)
+            found.setdefault((finding.hooks[0].name, finding.file, finding.line), finding)
     return list(found.values())
 
 

@@ -7,6 +7,7 @@ from hookviz.analysis.findings.parameters.none_gradients import describe_node
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import Hook, StepRow, TraceData
+from hookviz.trace.hooks import shared_label
 from hookviz.trace.sentences import format_values
 
 MAX_NAMED = 4
@@ -39,7 +40,7 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
         **names, others=join_list(_list_names(trace, steps))
     )
     more = _("The same holds for {hook} on {others}.").format(
-        hook=edit.hook.label, others=join_names(tuple(hook.on for hook in hooks[1:]))
+        hook=shared_label(hooks), others=join_names(tuple(hook.on for hook in hooks[1:]))
     )
     return Finding(
         first.cause,

@@ -8,6 +8,7 @@ from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_names
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData
+from hookviz.trace.hooks import shared_label
 
 
 def list_repeated_hooks(trace: TraceData) -> list[Finding]:
@@ -78,7 +79,7 @@ def _describe_pile(
     ]
     if others:
         names = join_names(tuple(one.on for one in hooks[1:]))
-        sentences.append(_("The same holds for {hook} on {others}.").format(hook=hook.label, others=names))
+        sentences.append(_("The same holds for {hook} on {others}.").format(hook=shared_label(hooks), others=names))
     return Finding(
         steps[-1],
         "repeated",

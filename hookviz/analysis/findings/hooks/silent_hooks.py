@@ -14,7 +14,6 @@ from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
 from hookviz.analysis.findings.parameters.places import MISSED, follows_ops
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import Source
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
 
 _FOLLOW_OPS = N_(
@@ -153,7 +152,7 @@ def list_silent_hooks(trace: TraceData) -> list[SilentHook]:
     found = [*_list_silent(trace)] if trace.unfired_rows else []
     for index, cause in find_surprises(trace):
         row = trace.hook_rows[index]
-        hook = _make_hook(row, trace.hook(index).on)
+        hook = _make_hook(trace, row, trace.hook(index).on)
         found.append(SilentHook(hook, row.key, cause, firings[index]))
     return found
 
@@ -168,7 +167,7 @@ def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
     for index, row in enumerate(trace.unfired_rows):
         if row.name in timeline.unobserved_hooks:  # one with this name ran unobserved: it may have been this one
             continue
-        hook, cause = _make_hook(row, row.on), find_cause(row, timeline)
+        hook, cause = _make_hook(trace, row, row.on), find_cause(row, timeline)
         is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
         is_older = row.since is None
         firing = owners.get(_identify(row), ())
@@ -181,9 +180,9 @@ def _identify(row: UnfiredRow | HookRow) -> tuple[str, str, str | None, int | No
     return row.kind, row.name, row.file, row.line
 
 
-def _make_hook(row: UnfiredRow | HookRow, on: str) -> Hook:
-    source = Source(row.name, row.file, row.line, row.text, row.mark)
-    return Hook(on or _describe_nameless(row), row.kind, source, "", 0, 1, row.flags)
+def _make_hook(trace: TraceData, row: UnfiredRow | HookRow, on: str) -> Hook:
+    on = on or _describe_nameless(row)
+    return Hook(on, row.kind, row.source, "", 0, 1, row.flags, trace.distinguish_hook(row, on))
 
 
 def _describe_nameless(row: UnfiredRow | HookRow) -> str:

@@ -1,0 +1,92 @@
+"""Find the definition of a function in the syntax tree of its file."""
+
+import ast
+import linecache
+from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from hookviz.support.wrapped_functions import find_code, innermost_function
+
+Definition = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def find_definition(function: Callable[..., Any]) -> tuple[Definition | None, list[ast.AST]]:
+    """Find the definition of ``function`` in the syntax tree of its file, and the nodes around it, outermost first.
+
+    The definition is None if Python has no source, or if the file has changed since. It never raises.
+
+    >>> find_definition(print)
+    (None, [])
+    >>> definition, around = find_definition(find_definition)
+    >>> definition.name, [type(node).__name__ for node in around]
+    ('find_definition', ['Module'])
+    """
+    try:
+        code = find_code(innermost_function(function))
+        lines = () if code is None else tuple(linecache.getlines(code.co_filename))
+        definition = None if code is None else find_code_definition(lines, code)
+    except Exception:  # as in describe_function
+        return None, []
+    tree = None if definition is None else parse_lines(lines)
+    return (None, []) if definition is None or tree is None else (definition, path_to(tree, definition))
+
+
+def find_code_definition(lines: tuple[str, ...], code: CodeType) -> Definition | None:
+    """Find the definition that was compiled to ``code``, by its first line; several lambdas differ by their columns."""
+    best = None
+    for node in _list_definitions(lines):
+        if isinstance(node, ast.Lambda) != (code.co_name == "<lambda>"):
+            continue
+        decorated = [d.lineno for d in getattr(node, "decorator_list", [])]
+        if code.co_firstlineno in (node.lineno, *decorated) and _contains_code(node, code):
+            best = node
+    return best
+
+
+def path_to(tree: ast.AST, wanted: ast.AST) -> list[ast.AST]:
+    """Return the nodes from ``tree`` down to the parent of ``wanted``."""
+    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    path: list[ast.AST] = []
+    while id(wanted) in parents:
+        wanted = parents[id(wanted)]
+        path.append(wanted)
+    return path[::-1]
+
+
+_PARSE_ATTEMPTS = 3
+
+
+@lru_cache(maxsize=64)
+def parse_lines(lines: tuple[str, ...]) -> ast.Module | None:
+    return _parse_python("".join(lines))
+
+
+@lru_cache(maxsize=64)
+def _list_definitions(lines: tuple[str, ...]) -> tuple[Definition, ...]:
+    tree = parse_lines(lines)
+    if tree is None:
+        return ()
+    return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _parse_python(text: str) -> ast.Module | None:
+    """Parse ``text``; None if it is not valid Python, such as a cell with magics or a file that has changed."""
+    for _attempt in range(_PARSE_ATTEMPTS):
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError):
+            return None
+        except SystemError:
+            # CPython 3.11 raises it if other code is parsed at the same time, e.g. to print an error of a finalizer.
+            continue
+    return None
+
+
+def _contains_code(node: Definition, code: CodeType) -> bool:
+    """Whether the instructions of ``code`` lie inside ``node``."""
+    positions = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None and column]
+    body = node.body if isinstance(node, ast.Lambda) else node
+    start, end = (body.lineno, body.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    return not positions or start <= max(positions) <= end
