@@ -170,7 +170,7 @@ next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "pass
 _attribute(
     "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
     "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/torch/engine_order.py",
-    "recorder/followers/leaf_search.py", "recorder/modules/node_owners.py",
+    "recorder/followers/leaf_search.py", "recorder/modules/module_outputs.py", "recorder/modules/node_owners.py",
 )  # fmt: skip
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
 """Both ``backward`` and ``autograd.grad`` call it, with the roots as first argument: instrumented."""

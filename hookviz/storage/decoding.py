@@ -1,6 +1,6 @@
 """Check the data of a JSON file against the format and build a trace from it."""
 
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from hookviz.storage.schema import DamagedError, NumberText, check_file, shorten_fault
 from hookviz.support.messages import _
@@ -49,7 +49,8 @@ def _decode_table(table: Any, declared: Any, count: int) -> Any:
         columns = declared_columns(row_type).items()
         return list(map(row_type, *(_decode_column(row_type, *column, table, count) for column in columns)))
     if get_origin(declared) is dict:
-        return dict(table)
+        change = make_change(get_args(declared)[1], _choose_decoder)
+        return dict(table) if change is None else {key: change(value, None) for key, value in table}
     if get_origin(declared) is set:
         return set(table)
     change = make_change(declared, _choose_decoder)

@@ -100,4 +100,5 @@ def _write(name: str, value: str) -> str:
 
 def _ends_with(on: str, value: str) -> bool:
     """Whether the name of an owner ends with a value: the last parts of the path ``net.layers.0``, or all of it."""
-    return on == value or on.endswith((f".{value}", f" {value}"))
+    path = on.partition(" (")[0]  # without the number of the call
+    return path == value or path.endswith((f".{value}", f" {value}"))

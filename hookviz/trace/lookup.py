@@ -6,7 +6,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
-from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, StepRow, TensorRow
+from hookviz.trace.columns import HookKey
+from hookviz.trace.rows import MODULE_HOOK_KINDS, HookPlace, HookRow, SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.unfired_rows import identity_of
 from hookviz.trace.value_rows import get_stored_rows
@@ -53,6 +54,14 @@ class Lookup:
     def leaf_names(self) -> dict[int, str]:
         """Leaf node → the last name that was found for it."""
         return {row.node: row.name for row in self._tensors if row.leaf and row.name}
+
+    # -- hooks
+
+    @cached_property
+    def module_hooks(self) -> dict[HookKey, int]:
+        """Key → the first module hook with it: torch gives each hook a key of its own, but a copied one keeps its."""
+        rows = [(row.key, index) for index, row in enumerate(self._hook_rows) if row.kind in MODULE_HOOK_KINDS]
+        return dict(reversed(rows))
 
     # -- gradients at optimizer steps
 

@@ -7,7 +7,7 @@ from hookviz.support.messages import N_, _
 from hookviz.trace.hook_labels import HookLabels, LabelledHook
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
-from hookviz.trace.rows import MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookPlace, HookRow, StepRow
+from hookviz.trace.rows import MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookPlace, HookRow, ReturnedPart, StepRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.tensor_names import TensorNames
 from hookviz.trace.unfired_rows import UnfiredRow
@@ -59,7 +59,7 @@ class NamedTables(TraceTables):
         row = self.hook_rows[index]
         on = self._get_owner_name(row)
         place = place or self.place(index, self.lookup.last_passes.get(index))
-        is_on_tensor = row.kind in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+        is_on_tensor = row.kind in _TENSOR_HOOK_KINDS
         is_unnamed = is_on_tensor and (row.node, row.output) not in self.naming.tensors
         kept_in = _name_dict(row.kind, on, is_unnamed=is_unnamed, is_global="global" in row.flags)
         return Hook(on, row.kind, row.source, kept_in, *place, row.flags, self.distinguish_hook(row, on))
@@ -84,7 +84,9 @@ class NamedTables(TraceTables):
         """Return the name of the tensor, node, module or optimizer that has a hook."""
         if row.kind in STEP_HOOK_KINDS:
             return self.optimizer(row.optimizer)
-        return self.module(row.module) if row.kind in MODULE_HOOK_KINDS else self.name(row.node, row.output)
+        if row.kind in MODULE_HOOK_KINDS:
+            return self.module(row.module)
+        return self.name_tensor(row.node, row.output) if row.kind in _TENSOR_HOOK_KINDS else self.name(row.node)
 
     def optimizer(self, index: int | None) -> str:
         """Return the name of an optimizer; None is all optimizers."""
@@ -106,6 +108,18 @@ class NamedTables(TraceTables):
             return _("{name} (not recorded)").format(name=self._get_graph_name(node, output))
         return self._get_graph_name(node, output)
 
+    def name_tensor(self, node: int | None, output: int | None) -> str:
+        """Return the name of a tensor; without a name of its own, the module call that returned it first."""
+        part = None if node is None or (node, output) in self.naming.tensors else self.returned.get((node, output or 0))
+        return self.name(node, output) if part is None else self.name_returned(part)
+
+    def name_returned(self, part: ReturnedPart) -> str:
+        """Name a tensor by the module call that returned it, such as "the output of net.0"."""
+        on = self.call(part.call)
+        if part.label == "output":
+            return _("the output of {on}").format(on=on)
+        return _("{part} of {on}").format(part=part.label, on=on)
+
     def _get_graph_name(self, node: int | None, output: int | None) -> str:
         if node is None:
             return ""
@@ -117,7 +131,10 @@ class NamedTables(TraceTables):
             return _("{op} ({tensor})").format(op=op, tensor=tensor)
         if output is not None and op == "AccumulateGrad":
             return _("leaf #{number}").format(number=node)
-        return f"{op} #{node}" if op in naming.repeated else op
+        name = f"{op} #{node}" if op in naming.repeated else op
+        if output is None or len(self.outputs(node)) < 2:
+            return name
+        return _("output {number} of {op}").format(number=output, op=name)
 
     def plain_name(self, node: int, output: int) -> str:
         """Return the name of a tensor as it is in every language: without a name of its own, that of its node."""
@@ -177,7 +194,10 @@ class NamedTables(TraceTables):
         """Return the name of the optimizer, module call, node or tensor that a step is about."""
         if row.optimizer is not None:
             return self.optimizer(row.optimizer)
-        return self.call(row.call) if row.call is not None else self.name(row.node, row.output)
+        if row.call is not None:
+            return self.call(row.call)
+        names_tensor = row.kind in (*_TENSOR_HOOK_KINDS, "retain_grad")
+        return self.name_tensor(row.node, row.output) if names_tensor else self.name(row.node, row.output)
 
     def at(self, step: int) -> int:
         """Convert ``step`` to an index from 0; a negative number counts from the end.
@@ -200,6 +220,8 @@ class NamedTables(TraceTables):
         return step % len(self.rows)
 
 
+_TENSOR_HOOK_KINDS = ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
+"""The kinds of hooks whose owner is a tensor."""
 _DICTS = {
     "tensor_hook": "_backward_hooks",
     "multi_grad_hook": "_backward_hooks",

@@ -192,6 +192,14 @@ class CallRow(NamedTuple):
     """Whether no input and no parameter of the module, nor of the modules in it, required grad when it returned."""
 
 
+class ReturnedPart(NamedTuple):
+    """What a module call returned: its whole result, or a part of it."""
+
+    call: CallIndex
+    label: str
+    """``output`` for the whole result; ``output[0]``, ``output['logits']`` for a part."""
+
+
 class HookRow(NamedTuple):
     """A registered hook. The owner of a tensor hook is an ``output`` of a ``node``, that of a node hook the ``node``.
 
@@ -225,6 +233,8 @@ class HookRow(NamedTuple):
     """Whether the same function or object was on its owner already when it was registered."""
     bound: bool = False
     """Whether it is a method or an object, which is copied with a module; a function is not."""
+    registered_by: HookKey | None = None
+    """The key of the module hook that registered it; None if none was running."""
 
     @property
     def source(self) -> Source:

@@ -81,7 +81,7 @@ def make_title(step: Step) -> str:
 
 def make_sentence(step: Step) -> str:
     """Make the sentence of a step, followed by sentences about its pass and the scale of its gradient."""
-    about_hook = [*_say_change(step), *_say_aside(step)]
+    about_hook = (*_say_change(step), *_say_aside(step), *_say_registration(step))
     return join_sentences([_say_step(step), *about_hook, *_say_pass(step), *_say_scales(step)])
 
 
@@ -104,6 +104,15 @@ def _say_aside(step: Step) -> Iterator[str]:
         yield _("It drew random numbers: what draws after it gets others than without it.")
     if step.row.parameters:
         yield _("It changed {names} of its module.").format(names=join_list(list(step.row.parameters)))
+
+
+def _say_registration(step: Step) -> Iterator[str]:
+    """Say which module hook registered a hook, if one did."""
+    key = None if step.row.hook is None else step.trace.hook_rows[step.row.hook].registered_by
+    index = None if key is None else step.trace.lookup.module_hooks.get(key)
+    if index is not None:
+        hook = step.trace.hook(index)
+        yield _("{hook} on {on} registered it.").format(hook=hook.label, on=hook.on)
 
 
 def _list_values(values: Values) -> tuple[Values, ...]:

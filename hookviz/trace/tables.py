@@ -12,6 +12,7 @@ from hookviz.trace.rows import (
     CallRow,
     HookRow,
     ModuleRow,
+    ReturnedPart,
     SavedRow,
     ScaleRow,
     StepRow,
@@ -50,6 +51,8 @@ class TraceTables:
     """What each optimizer step was given, in order."""
     owners: dict[NodeIndex, CallIndex] = field(default_factory=dict)
     """Node → the innermost module call that made it."""
+    returned: dict[tuple[NodeIndex, int], ReturnedPart] = field(default_factory=dict)
+    """(node, output) → the first module call that returned this tensor."""
     outside: set[NodeIndex] = field(default_factory=set)
     """The nodes at the border of the recording: observed nodes lead to them, they themselves were not observed."""
     statistics: StatisticsMode | None = None

@@ -14,7 +14,7 @@ from hookviz.trace.columns import (
     SourceText,
     StepCount,
 )
-from hookviz.trace.rows import MODULE_HOOK_KINDS, HookFlag, HookRow, KindOfHook
+from hookviz.trace.rows import MODULE_HOOK_KINDS, HookFlag, HookRow, KindOfHook, ReturnedPart
 
 
 class UnfiredRow(NamedTuple):
@@ -92,6 +92,8 @@ class UnfiredRow(NamedTuple):
     """The leaf from which that op alone, or with others weight_norm, computed its tensor."""
     beside: bool = False
     """Whether its tensor was made from one of the graph of a pass, and that graph does not use the tensor itself."""
+    returned: ReturnedPart | None = None
+    """Of a tensor, the module call that returned it first, if one did."""
     dropped: bool = False
     """Whether its tensor, no parameter, and the hook with it were gone when the next pass began: nothing used it."""
 

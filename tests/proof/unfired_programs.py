@@ -642,7 +642,7 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     return trace
 
 
-@because("weight_norm", "the output of WeightNormInterfaceBackward0")
+@because("weight_norm", "the output of net.a.parametrizations.weight.0")
 def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
     net = Net()
     nn.utils.parametrizations.weight_norm(net.a)

@@ -2,9 +2,12 @@
 
 import gc
 import threading
+from pathlib import Path
+from typing import Any
 
 import torch
 from scenes import leaf, steps_of
+from torch import nn
 
 import hookviz as hv
 
@@ -46,6 +49,89 @@ def test_an_explicit_name_hides_a_variable_of_that_name() -> None:
         torch.autograd.grad(loss, x)
     assert trace.steps[0].on == "x"
     assert trace.steps[-1].on != "x"
+
+
+def test_a_key_of_the_users_is_not_written_by_its_own_repr() -> None:
+    class Key:
+        def __repr__(self) -> str:
+            raise AssertionError
+
+    table = {Key(): leaf(2.0)}
+    with hv.record() as trace:
+        sum(table.values()).backward()  # type: ignore[union-attr]
+    assert {step.on for step in steps_of(trace, "accumulate")} == {"table[<Key>]"}
+
+
+# -- tensors without a variable
+
+
+def listen(module: nn.Module, args: object, output: torch.Tensor) -> None:
+    output.register_hook(lambda grad: grad * 1)
+
+
+def void(_ignored: object) -> None:
+    """Return None: a forward hook that returns something replaces the output."""
+
+
+def owners(trace: hv.Trace) -> list[str]:
+    return [row.on for row in trace.hooks if row.hook.kind == "tensor_hook"]
+
+
+def test_a_tensor_that_a_module_returned_is_named_after_the_first_call_that_did() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Identity())
+    for module in net.modules():
+        module.register_forward_hook(listen)
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net(torch.ones(1, 2)).sum().backward()
+    assert owners(trace) == ["the output of net.0"] * 3 + ["the output of net.0 (call 2)"] * 3
+    sentence = next(firing.sentence for firing in trace.firings if firing.kind == "tensor_hook")
+    assert sentence.startswith("λ grad * 1 on the output of net.0 ") and sentence.endswith(
+        "listen on net.0 registered it."
+    )
+
+
+def test_what_only_looks_like_the_output_of_a_module_is_not_called_so() -> None:
+    net = nn.Linear(2, 2)
+    net.register_full_backward_hook(lambda *_: None)  # torch puts a node of its own behind what the module returns
+    net.register_forward_hook(lambda module, args, output: void(output[0].register_hook(print)))
+    net.register_forward_hook(listen)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    assert owners(trace) == ["the output of net", "the output of SelectBackward0"]
+
+
+def test_the_parts_of_a_result_are_named_by_their_place() -> None:
+    def listen_to_parts(module: nn.Module, args: object, output: Any) -> None:
+        for part in (output[0], *output[1]):
+            listen(module, args, part)
+
+    net = nn.LSTM(2, 2)
+    net.register_forward_hook(listen_to_parts)
+    with hv.record(net) as trace:
+        first, (_hidden, _state) = net(torch.ones(3, 1, 2))
+        (first.sum() + _hidden.sum()).backward()
+    assert sorted(owners(trace)) == ["first", "output[1][0] of net", "output[1][1] of net"]
+
+
+def test_such_names_are_saved_and_dropped_with_their_calls(tmp_path: Path) -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    net[0].register_forward_hook(listen)
+    with hv.record(net, keep=2) as trace:
+        for _ in range(4):
+            net(torch.ones(1, 2)).sum().backward()
+    trace.save(tmp_path / "trace.json")
+    for each in (trace, hv.load(tmp_path / "trace.json")):
+        assert owners(each) == ["the output of net.0 (call 3)", "the output of net.0 (call 4)"]
+
+
+def test_the_outputs_of_a_node_are_told_apart() -> None:
+    x = torch.ones(4, requires_grad=True)
+    with hv.record() as trace:
+        (x.chunk(2)[0].sum() + x.chunk(2)[1].sum() + torch.stack(list(x.unbind())).sum()).backward()
+    arrived = [step.on for step in steps_of(trace, "arrive")]
+    assert [f"output {i} of UnbindBackward0" for i in range(4)] == [on for on in arrived if "Unbind" in on]
+    assert not [on for on in arrived if "Split" in on and "output" in on]  # a single output of each is used
 
 
 # -- numbers of nodes

@@ -26,6 +26,8 @@ class HookEntry:
         self.since: int | None = None
         """The number of steps when it was registered; None if that was before the recording."""
         self.registered_at: str | None = None
+        self.registered_by: Any = None
+        """The key of the module hook that was running when it was registered."""
         self.until: int | None = None
         """The number of steps when it was removed; None if it was not."""
         self.removed_at: str | None = None

@@ -114,6 +114,8 @@ class HookLedger(Follower):
     def _add(self, entry: HookEntry) -> None:
         entry.passes_before = self.whole_passes
         entry.since, entry.registered_at = self.dates.find(entry.key)
+        call = self.calls.innermost()
+        entry.registered_by = None if call is None else call.running_hook
         self.entries[entry.key] = entry
 
     def add_older(self, kind: str, key: Any, hook: Any, owner: Any, hooks: Any, name: str) -> HookEntry:
@@ -257,7 +259,7 @@ class HookLedger(Follower):
             if where is not None:
                 row = row._replace(registered_at=where)
             if entry is not None:
-                row = row._replace(again=entry.is_again, bound=entry.has_object)
+                row = row._replace(again=entry.is_again, bound=entry.has_object, registered_by=entry.registered_by)
                 row = row._replace(removed_at=entry.removed_at or None, until=self.dates.count_left(entry.until))
             self.trace.hook_rows[index] = row
 

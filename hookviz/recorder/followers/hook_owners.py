@@ -10,6 +10,7 @@ from torch.autograd.graph import Node
 from hookviz.autograd import module_tree
 from hookviz.recorder.followers.owner_names import OwnerNames
 from hookviz.recorder.modules.call_tracker import CallTracker
+from hookviz.recorder.modules.module_outputs import TensorKey, find_key
 
 
 class HookOwner:
@@ -55,6 +56,8 @@ class TensorOwner(HookOwner):
             self.is_leaf = tensor.is_leaf
         self.requires_grad = tensor.requires_grad
         """Whether it required grad when a pass began last, or when the hook was registered."""
+        self.key: TensorKey | None = None
+        """What identifies it among the tensors that module calls return."""
         self.call: int | None = None
         """The module call that made it, if one did."""
         self.holder_class = ""
@@ -98,6 +101,7 @@ class HookOwners:
             if node is not None:
                 leaf = _find_leaf(node)
                 made.made_by, made.made_from = type(node).__name__, None if leaf is None else self.find(leaf)
+                made.key = find_key(owner)
                 made.call = self.calls.owners.node_owners.find_owners([node]).get(id(node))
         return made
 

@@ -186,7 +186,10 @@ class SilentHooks(Follower):
         last = ledger.whole_passes if entry.passes_after is None else entry.passes_after
         passes = last - entry.passes_before
         is_frozen = entry.frozen == entry.seen if entry.seen else not owner.requires_grad
+        returned = None if owner.key is None else self.calls.owners.outputs.find_part(owner.key)
+        is_parameter_of_hook = returned is not None and entry.registered_by is not None
         return row._replace(
+            on="" if is_parameter_of_hook else row.on,
             node=None if tensor is None else self._find_node(tensor),
             call=owner.call if owner.call is not None and owner.call < len(self.trace.calls) else None,
             owner=owner.holder_class,
@@ -200,6 +203,7 @@ class SilentHooks(Follower):
             stray=entry.is_stray,
             made_by=owner.made_by,
             made_from="" if owner.made_from is None else self._name_leaf(owner.made_from),
+            returned=returned,
             beside=entry.is_beside,
             dropped=entry.is_dropped and not owner.is_parameter,
         )

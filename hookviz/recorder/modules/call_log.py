@@ -8,6 +8,7 @@ from hookviz.recorder.exception_tracker import describe_exception, exception_tex
 from hookviz.recorder.hook_observer import Hook, HookDictObserver
 from hookviz.recorder.modules.argument_probe import ArgumentProbe
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver
+from hookviz.recorder.modules.module_outputs import ModuleOutputs
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.modules.pytree import PytreeLeaf
 from hookviz.recorder.pass_sampler import is_outermost
@@ -20,8 +21,9 @@ from hookviz.trace import Note, StepKind, StepRow
 class CallLog:
     """Writes the events of module calls as steps, which refer to values and hooks by number."""
 
-    def __init__(self, session: Session, modules: ModuleRegistry, probe: ArgumentProbe) -> None:
+    def __init__(self, session: Session, modules: ModuleRegistry, probe: ArgumentProbe, outputs: ModuleOutputs) -> None:
         self.session, self.trace, self.modules, self.probe = session, session.trace, modules, probe
+        self.outputs = outputs
 
     def add_step(
         self,

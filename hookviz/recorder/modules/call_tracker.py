@@ -40,7 +40,7 @@ class CallTracker:
         self.owners = GraphOwners(session.trace, self.modules, self.followed)
         self.probe = ArgumentProbe(session.trace)
         self.nonfinite = NonfiniteParameters(session.trace, self.modules)
-        self.log = CallLog(session, self.modules, self.probe)
+        self.log = CallLog(session, self.modules, self.probe, self.owners.outputs)
         self.observers = ModuleObserverRegistry(session, self.innermost)
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
@@ -110,8 +110,9 @@ class CallTracker:
             if self.depth() == 1:
                 self.session.attempt(self.nonfinite.check, call.module, call.index, call.inputs, outputs)
         call.finish_hooks(outputs)
-        items = [item for _, item in labelled_leaves("output", result)]
-        self._note_result(call, result, items)
+        labelled = list(labelled_leaves("output", result))
+        self.owners.outputs.note(call.index, labelled)
+        self._note_result(call, result, [item for _, item in labelled])
         self.session.exceptions.leave(call.earlier_exception)
 
     def _note_result(self, call: ModuleCall, result: Any, items: Sequence[Any]) -> None:

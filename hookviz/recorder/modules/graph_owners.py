@@ -8,6 +8,7 @@ from torch.autograd.graph import Node
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.modules.followed_modules import FollowedModules
+from hookviz.recorder.modules.module_outputs import ModuleOutputs
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.modules.node_owners import NodeOwners
 from hookviz.trace import CallRow, TraceData
@@ -23,7 +24,7 @@ class GraphOwners:
 
     def __init__(self, trace: TraceData, modules: ModuleRegistry, followed: FollowedModules) -> None:
         self.trace, self.modules, self.followed = trace, modules, followed
-        self.node_owners = NodeOwners()
+        self.node_owners, self.outputs = NodeOwners(), ModuleOutputs()
         self._parameter_owners: dict[int, int] = {}
         """``id`` of a parameter → the first call of its module."""
 
@@ -45,11 +46,13 @@ class GraphOwners:
             self._parameter_owners[id(leaf)] = first
 
     def write_owners(self, snapshot: GraphSnapshot) -> None:
-        """Write the owners of the nodes of a graph into the trace."""
+        """Write the owners of the nodes of a graph into the trace, and which calls returned their tensors."""
         owners = self.find_owners(snapshot.nodes) if self.trace.calls else {}
         for node in snapshot.nodes if owners else ():
             if id(node) in owners:
                 self.trace.owners[snapshot.numbers[id(node)]] = owners[id(node)]
+        for key, parts in self.outputs.find(snapshot.nodes).items():
+            self.trace.returned.update(((snapshot.numbers[key], output), part) for output, part in parts.items())
 
     def followed_nodes(self, nodes: Sequence[Node]) -> set[int]:
         """Return the ``id`` of each node that belongs to a followed module."""
@@ -80,3 +83,4 @@ class GraphOwners:
         """Renumber the calls (old → new), and forget those that are not in the mapping."""
         self._parameter_owners = {key: calls[call] for key, call in self._parameter_owners.items() if call in calls}
         self.node_owners.renumber(calls)
+        self.outputs.renumber(calls)

@@ -61,8 +61,14 @@ class ModuleCall:
         if dict_observer.kind == "forward_hook" and not self.is_failing:
             self.finish_hooks(now)  # a last global hook without an observer after it: the module's own hooks come next
             if not self.forward_logged:
+                self.log.outputs.note(self.index, labelled_leaves("output", given[-1]))
                 self.log_forward(now)
         return now
+
+    @property
+    def running_hook(self) -> Any:
+        """The key of the hook that torch is running; None if it is running none."""
+        return next((entry[0] for _dict, _iteration, (entry, *_rest) in self._unfinished_dicts()), None)
 
     def _notice_exception(
         self, dict_observer: HookDictObserver | None = None, entry: tuple[Any, Hook] | None = None

@@ -181,12 +181,14 @@ def _identify(row: UnfiredRow | HookRow) -> tuple[str, str, str | None, int | No
 
 
 def _make_hook(trace: TraceData, row: UnfiredRow | HookRow, on: str) -> Hook:
-    on = on or _describe_nameless(row)
+    on = on or _describe_nameless(trace, row)
     return Hook(on, row.kind, row.source, "", 0, 1, row.flags, trace.distinguish_hook(row, on))
 
 
-def _describe_nameless(row: UnfiredRow | HookRow) -> str:
+def _describe_nameless(trace: TraceData, row: UnfiredRow | HookRow) -> str:
     """Describe the owner of a hook that no name is known of."""
+    if isinstance(row, UnfiredRow) and row.returned is not None:
+        return trace.name_returned(row.returned)
     kind, op = (row.owner, row.made_by) if isinstance(row, UnfiredRow) else ("", "")
     if op:
         return _("the output of {op}").format(op=op)
