@@ -45,10 +45,15 @@ def innermost_function(function: Any) -> Any:
 def find_code(function: object) -> CodeType | None:
     """Return the code of a function, a method, or the ``__call__`` of an object; None if it is not Python code."""
     for holder in (function, getattr(type(function), "__call__", None)):  # noqa: B004
-        code = getattr(holder, "__code__", None)
+        code = read_attribute(holder, "__code__")
         if isinstance(code, CodeType):
             return code
     return None
+
+
+def read_attribute(item: object, name: str) -> Any:
+    """Return an attribute of a function or object; None without it, or if a ``__getattr__`` would look for it."""
+    return None if hasattr(type(item), "__getattr__") else getattr(item, name, None)
 
 
 def own_attributes(item: object) -> dict[str, Any]:

@@ -97,10 +97,13 @@ class NamedTables(TraceTables):
         return _("all modules") if index is None else self.modules[index].name
 
     def call(self, index: int) -> str:
-        """Return the name of a module call: that of its module, with a number if it is not the first call."""
+        """Return the name of a module call: that of its module, with a number if it is not the first call.
+
+        Of a module that a model holds at several paths, it is the path by which it was called.
+        """
         row = self.calls[index]
-        name = self.module(row.module)
-        return name if row.number < 2 else _("{module} (call {number})").format(module=name, number=row.number)
+        name, number = row.path or self.module(row.module), row.nth or row.number
+        return name if number < 2 else _("{module} (call {number})").format(module=name, number=number)
 
     def name(self, node: int | None, output: int | None = None) -> str:
         """Return the name of the tensor at an ``output`` of a node, or of the node itself; "" without a node."""

@@ -190,6 +190,10 @@ class CallRow(NamedTuple):
     """The class of what it returned, if that is neither a tensor nor a tuple: there torch runs no backward hooks."""
     frozen: bool = False
     """Whether no input and no parameter of the module, nor of the modules in it, required grad when it returned."""
+    path: str = ""
+    """The path by which the module around it called it, if a model holds it at several; empty for its name."""
+    nth: int = 0
+    """Counts the calls by this path, from 1; 0 for a module with one path, where ``number`` says it."""
 
 
 class ReturnedPart(NamedTuple):

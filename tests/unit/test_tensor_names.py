@@ -169,3 +169,31 @@ def test_graphs_built_in_different_threads_share_no_numbers() -> None:
             root.backward()
     one, other = ({step.node for step in trace.steps if step.pass_id == pass_id} for pass_id in (0, 1))
     assert len(one) == len(other) == 3 and not one & other
+
+
+# -- modules with several paths
+
+
+class Block(nn.Module):
+    def __init__(self, shared: nn.Module) -> None:
+        super().__init__()
+        self.shared = shared
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.shared(x)
+
+
+def test_the_call_of_a_shared_module_has_the_path_by_which_it_was_called() -> None:
+    shared, act = nn.Sequential(nn.Linear(2, 2)), nn.ReLU()
+    net = nn.ModuleDict({"encoder": Block(shared), "decoder": Block(shared), "head": nn.Sequential(act, act)})
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net["head"](net["decoder"](net["encoder"](torch.ones(1, 2)))).sum().backward()
+    first = [step.on for step in steps_of(trace, "call") if step.pass_id == 0]
+    assert first == [
+        *("net.encoder", "net.encoder.shared", "net.encoder.shared.0"),
+        *("net.decoder", "net.decoder.shared", "net.decoder.shared.0"),
+        *("net.head", "net.head.0", "net.head.0 (call 2)"),
+    ]
+    second = [step.on for step in steps_of(trace, "call") if step.pass_id == 1]
+    assert second == [*(f"{on} (call 2)" for on in first[:7]), "net.head.0 (call 3)", "net.head.0 (call 4)"]

@@ -18,6 +18,7 @@ from hookviz.recorder.modules.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.modules.nonfinite_parameters import NonfiniteParameters
 from hookviz.recorder.modules.pytree import labelled_arguments, labelled_leaves
+from hookviz.recorder.modules.shared_paths import SharedPaths
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
@@ -42,6 +43,7 @@ class CallTracker:
         self.nonfinite = NonfiniteParameters(session.trace, self.modules)
         self.log = CallLog(session, self.modules, self.probe, self.owners.outputs)
         self.observers = ModuleObserverRegistry(session, self.innermost)
+        self.shared = SharedPaths(session.trace, self.modules)
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
         """The running calls of each thread, the innermost last."""
@@ -90,7 +92,8 @@ class CallTracker:
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
         takes_grad = requires_grad([item for _, item in labelled])
-        self.trace.calls.append(CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad))
+        row = CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad)
+        self.trace.calls.append(self.shared.add_path(row, call.module, stack[-1].module if stack else None))
         self.followers.tell("call_written", call.index, call.module)
         stack.append(call)
         self.owners.node_owners.note_call(call.index)

@@ -1,6 +1,7 @@
 """Names and numbers the modules of a recording, and gives their hooks rows in the trace."""
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -43,6 +44,8 @@ class ModuleRegistry:
         self._names_by_reference: dict[int, tuple[weakref.ref[Module], str]] = {}
         """``id`` of the reference to a module → it and the name, also when the module is gone."""
         self._used_names: set[str] = set()
+        self._shared: set[str] = set()
+        """The names of modules that others hold at several places."""
         self._roots: set[str] = set()
         """The names of models: a module may have been added to one of them since it was named."""
         self._next_number: dict[str, int] = {}
@@ -133,12 +136,20 @@ class ModuleRegistry:
     def _name_all(self, holder: Holder) -> None:
         root_name = self.known_name(holder.root) or self._free_name(holder.name)
         self._roots.add(root_name)
+        held: list[Module] = []
         for path, inner in module_tree.named_modules(holder.root):
+            held += [child for _name, child in module_tree.children(inner)]
             if self.known_name(inner) is None:
                 inner_name = f"{root_name}.{path}" if path else root_name
                 self._used_names.add(inner_name)
                 named = weakref.ref(inner), inner_name
                 self._names[id(inner)] = self._names_by_reference[id(named[0])] = named
+        counts = Counter(map(id, held))
+        self._shared.update(self.label(module) for module in held if counts[id(module)] > 1)
+
+    def is_shared(self, name: str) -> bool:
+        """Return whether modules hold the one with a name at several places."""
+        return name in self._shared
 
     def _free_name(self, name: str) -> str:
         """Return ``name``, with a number appended if a module has or had that name."""
