@@ -1,18 +1,16 @@
 """Find hooks that read a loop variable: all of them see its last value."""
 
-import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hookviz.static_checks.registered_hooks import RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.support.columns import truncate
-from hookviz.support.definitions import find_definition
-from hookviz.support.printable import make_printable
+from hookviz.support.definitions import find_definition, list_loop_variables
+from hookviz.support.printable import describe_type, make_printable
 
 MAX_SHOWN_VALUE = 40
 """Letters of the loop variable's value that the finding shows."""
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def find_late_binding(hooks: Sequence[RegisteredHook]) -> Iterator[StaticFinding]:
@@ -29,7 +27,8 @@ def find_late_binding(hooks: Sequence[RegisteredHook]) -> Iterator[StaticFinding
 
 def _find_in_copies(hooks: Sequence[RegisteredHook]) -> Iterator[StaticFinding]:
     """Find loop variables that several hooks, made of one piece of code, share."""
-    for name in _loop_variables_around(hooks[0].function):
+    definition, around = find_definition(hooks[0].function)
+    for name in [] if definition is None else list_loop_variables(definition, around):
         sharing: dict[int, list[RegisteredHook]] = {}
         for hook in hooks:
             variable = _variable_of(hook.function, name)
@@ -57,32 +56,10 @@ def _variable_of(function: Any, name: str) -> Any:
 def _describe_group(hooks: Sequence[RegisteredHook], name: str) -> StaticFinding:
     variable = _variable_of(hooks[0].function, name)
     try:
-        value = repr(variable[name] if isinstance(variable, dict) else variable.cell_contents)
-    except Exception:  # the variable was deleted, or its object cannot be shown
-        value = "?"
-    shown = truncate(make_printable(value), MAX_SHOWN_VALUE)
+        value = variable[name] if isinstance(variable, dict) else variable.cell_contents
+    except (KeyError, ValueError):  # the variable was deleted
+        value = None
+    is_plain = type(value) in (str, int, float, bool, type(None))  # the repr of another object is the user's code
+    shown = truncate(make_printable(repr(value) if is_plain else describe_type(value)), MAX_SHOWN_VALUE)
     parts = {"hook": hooks[0].label, "count": len(hooks), "name": name, "value": shown}
     return make_finding("late_binding", "warning", hooks[0].on, **parts)
-
-
-def _loop_variables_around(function: Any) -> list[str]:
-    """List the names that the loops around the definition of ``function``, in the same scope, set anew each time."""
-    definition, around = find_definition(function)
-    if definition is None:
-        return []
-    targets: list[ast.AST] = []
-    for node in reversed(around):
-        if isinstance(node, ast.For | ast.AsyncFor):
-            targets.append(node.target)
-        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            targets += [generator.target for generator in node.generators]
-        elif isinstance(node, _SCOPES):
-            break
-    names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
-    read = {node.id for node in ast.walk(_body_of(definition)) if isinstance(node, ast.Name)}
-    return [name for name in dict.fromkeys(names) if name in read]
-
-
-def _body_of(definition: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-    """Return the body without the defaults, which are read when the function is made."""
-    return definition.body if isinstance(definition, ast.Lambda) else ast.Module(definition.body, [])

@@ -2,7 +2,7 @@
 
 import ast
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -53,6 +53,35 @@ def path_to(tree: ast.AST, wanted: ast.AST) -> list[ast.AST]:
         wanted = parents[id(wanted)]
         path.append(wanted)
     return path[::-1]
+
+
+_LOOPS = (ast.For, ast.AsyncFor)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def list_loop_variables(definition: Definition, around: Sequence[ast.AST]) -> list[str]:
+    """List the variables of the loops around a function, in the same scope, that its body reads and does not set.
+
+    >>> tree = ast.parse("for name in names: hooks += [lambda grad: print(name, grad)]")
+    >>> function = next(node for node in ast.walk(tree) if isinstance(node, ast.Lambda))
+    >>> list_loop_variables(function, path_to(tree, function))
+    ['name']
+    """
+    targets: list[ast.AST] = []
+    for node in reversed(around):
+        if isinstance(node, _LOOPS):
+            targets.append(node.target)
+        elif isinstance(node, _COMPREHENSIONS):
+            targets += [generator.target for generator in node.generators]
+        elif isinstance(node, _SCOPES):
+            break
+    names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    body = definition.body if isinstance(definition, ast.Lambda) else ast.Module(definition.body, [])
+    used = [part for part in ast.walk(body) if isinstance(part, ast.Name)]
+    own = {part.arg for part in ast.walk(definition) if isinstance(part, ast.arg)}
+    own |= {part.id for part in used if isinstance(part.ctx, ast.Store)}
+    return [name for name in dict.fromkeys(names) if name in {part.id for part in used} - own]
 
 
 _PARSE_ATTEMPTS = 3

@@ -69,6 +69,7 @@ _KIND_NAMES = {
     "no_inputs": N_("hook without inputs"),
     "lost_inputs": N_("inputs lost by a hook"),
     "lost_rows": N_("rows lost by a hook"),
+    "late_binding": N_("late binding"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
 _PARAMETER_KINDS = ("cut", "unreached", "stopped", "frozen", "missing")
@@ -179,6 +180,7 @@ NAMED_HOOK_KINDS = (
     "no_inputs",
     "lost_inputs",
     "lost_rows",
+    "late_binding",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""
 SURPRISES = ("early", "again", "kept", "ignored", "undefined")

@@ -1,0 +1,78 @@
+"""Hooks that a loop made and that read its variable when they fire are a finding of a recording."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+
+SEEN: dict[str, Any] = {}
+
+
+def make_net() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
+
+
+def lambdas_share_the_name() -> None:
+    net = make_net()
+    for name, module in net.named_children():
+        module.register_forward_hook(lambda _module, _inputs, output: SEEN.update({name: output}))  # noqa: B023
+    net(torch.ones(1, 2)).sum().backward()
+
+
+def functions_share_the_number() -> None:
+    net = make_net()
+    for number, parameter in enumerate(net.parameters()):
+
+        def scale(grad: torch.Tensor) -> torch.Tensor:
+            return grad * number  # noqa: B023
+
+        parameter.register_hook(scale)
+    net(torch.ones(1, 2)).sum().backward()
+
+
+def each_binds_its_own() -> None:
+    net = make_net()
+    for name, module in net.named_children():
+        module.register_forward_hook(lambda _module, _inputs, output, name=name: SEEN.update({name: output}))
+    net(torch.ones(1, 2)).sum().backward()
+
+
+def each_is_made_by_a_function() -> None:
+    def keep(name: str) -> Callable[..., None]:
+        def hook(_module: Any, _inputs: Any, output: Any) -> None:
+            SEEN[name] = output
+
+        return hook
+
+    net = make_net()
+    for name, module in net.named_children():
+        module.register_forward_hook(keep(name))
+    net(torch.ones(1, 2)).sum().backward()
+
+
+def each_fires_within_its_turn() -> None:
+    net = make_net()
+    for name, module in net.named_children():
+        with module.register_forward_hook(lambda _module, _inputs, output: SEEN.update({name: output})):  # noqa: B023
+            net(torch.ones(1, 2))
+
+
+PROGRAMS: dict[Callable[[], None], str] = {
+    lambdas_share_the_name: "reads name, a variable of the loop",
+    functions_share_the_number: "reads number, a variable of the loop",
+    each_binds_its_own: "",
+    each_is_made_by_a_function: "",
+    each_fires_within_its_turn: "",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_late_binding_is_found_and_its_healthy_twins_are_not(program: Callable[[], None]) -> None:
+    with hv.record() as trace:
+        program()
+    found = [row for row in trace.findings if row.kind == "late_binding"]
+    assert [PROGRAMS[program] in row.sentence for row in found] == ([True] if PROGRAMS[program] else [])
