@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import GradientEdge, Node
 
+from hookviz.autograd.tensor_types import is_tensor, runs_user_code
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
 from hookviz.support.messages import _
 
@@ -37,6 +38,8 @@ def edge_of(root: torch.Tensor | GradientEdge) -> tuple[Node | None, int]:
         node = root.grad_fn
         if node is not None:
             return node, root.output_nr
+        if runs_user_code(root):  # torch makes a view of a leaf, to find its node
+            return None, 0
         edge = torch.autograd.graph.get_gradient_edge(root)  # a leaf: its AccumulateGrad
     except (RuntimeError, AttributeError):
         # Torch does not give out the history of a stale view (backward raises for it), nor the AccumulateGrad of a
@@ -85,12 +88,25 @@ def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
     """
     for name, raw in _saved_attributes(type(node)):
         try:
-            hook = getattr(getattr(node, raw), "unpack_hook", _NOT_SAVED_TENSOR)
+            saved = getattr(node, raw)
+            hook = getattr(saved, "unpack_hook", _NOT_SAVED_TENSOR)
+            if hook is None and unpacking_runs_user_code(saved):
+                continue
             tensor = getattr(node, name) if hook is None else None
         except RuntimeError:  # changed in place since, or freed already: backward raises its own error
             continue
         if isinstance(tensor, torch.Tensor) or (hook is not None and hook is not _NOT_SAVED_TENSOR):
             yield tensor, hook
+
+
+def unpacking_runs_user_code(saved: Any) -> bool:
+    """Return whether to unpack a saved tensor without an unpack hook would run code of the user's.
+
+    Raises:
+        RuntimeError: it was freed.
+    """
+    tensor = getattr(saved, "data", None)
+    return is_tensor(tensor) and runs_user_code(tensor)
 
 
 _NOT_SAVED_TENSOR = object()

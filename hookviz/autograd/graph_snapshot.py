@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 import torch
-from torch.autograd.graph import Node
+from torch.autograd.graph import GradientEdge, Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
-from hookviz.autograd.tensor_types import has_few_numbers, is_tensor
+from hookviz.autograd.tensor_types import has_few_numbers, is_tensor, runs_user_code
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
 
@@ -121,6 +121,12 @@ class GraphSnapshot:
         number = None if node is None else self.numbers.get(id(node))
         return None if number is None else (number, output)
 
+    def place_of_input(self, target: torch.Tensor | GradientEdge) -> NodeOutput | None:
+        """Return the place where the gradient arrives that ``autograd.grad`` is asked for; None outside this graph."""
+        if isinstance(target, GradientEdge):
+            return self.place_of(target.node, target.output_nr)
+        return self.place_of_tensor(target)
+
     def place_of_tensor(self, tensor: torch.Tensor) -> NodeOutput | None:
         """The place where the gradient of ``tensor`` arrives; None if the tensor is not in this graph.
 
@@ -191,7 +197,7 @@ class GraphSnapshot:
         A root on a device is left out: reading it would wait for the device.
         """
         for root in roots:
-            if not is_tensor(root) or tensor_statistics.reading_waits(root):
+            if not is_tensor(root) or runs_user_code(root) or tensor_statistics.reading_waits(root):
                 continue
             if root.is_nested or not has_few_numbers(root):
                 continue

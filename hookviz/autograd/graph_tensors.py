@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import append_value, memory_address, shape_row
-from hookviz.autograd.tensor_types import has_few_numbers, is_symbolic
+from hookviz.autograd.tensor_types import has_few_numbers, is_opaque
 from hookviz.autograd.torch_internals import FakeTensor, read_grad
 from hookviz.trace import NodeOutput, TensorRow, TraceData
 
@@ -60,7 +60,7 @@ class GraphTensors:
         """
         if not tensor.is_nested and has_few_numbers(tensor) and not (leaf and has_no_memory(tensor)):
             return self.shared_value(tensor)
-        if not leaf or tensor.is_nested:
+        if not leaf or tensor.is_nested or is_opaque(tensor):
             return self.add_value(tensor)
         with suppress(RuntimeError, NotImplementedError):  # functorch, inference: these have no version
             self.unread_leaves[node] = weakref.ref(tensor), tensor._version
@@ -73,7 +73,7 @@ class GraphTensors:
 
     def shared_value(self, tensor: torch.Tensor) -> int:
         """As ``add_value``, for a tensor that the graph or the caller holds; keeps the same numbers only once."""
-        if self._by_memory is None or is_symbolic(tensor):
+        if self._by_memory is None or is_opaque(tensor):
             return self.add_value(tensor)
         entry = self._by_id.get(id(tensor))
         if entry is None:

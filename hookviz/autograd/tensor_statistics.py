@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.deferred_values import as_real, defer_norm, defer_statistics, defer_values, fetch_all
-from hookviz.autograd.tensor_types import is_symbolic
+from hookviz.autograd.tensor_types import is_symbolic, runs_user_code
 from hookviz.autograd.torch_internals import (
     DisableTorchFunction,
     FakeTensor,
@@ -186,6 +186,8 @@ def _unreadable_row(error: Exception) -> ValueRow:
 def _measure_row(tensor: torch.Tensor, choice: StatisticsMode | None, wait: bool) -> ValueRow | DeferredRow:
     if is_symbolic(tensor):
         return _symbolic_row(tensor)
+    if runs_user_code(tensor):
+        return _class_row(tensor)
     shape = () if tensor.is_nested else tuple(tensor.shape)  # torch gives no shape of a nested tensor
     header = shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device]
     note = _why_hidden(tensor)
@@ -205,6 +207,12 @@ def _symbolic_row(tensor: torch.Tensor) -> ValueRow:
     """Make the row of a tensor whose sizes are symbols: they stand in the place of its numbers."""
     text = f"({', '.join(map(str, tensor.shape))})"
     return (), _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(text)
+
+
+def _class_row(tensor: torch.Tensor) -> ValueRow:
+    """Make the row of a tensor of which only class, shape and dtype are read."""
+    note = Note.of("value.hidden", kind=type(tensor).__name__)
+    return tuple(tensor.shape), _SHORT_NAMES[tensor.dtype], "", None, None, note
 
 
 def _why_hidden(tensor: torch.Tensor) -> Note | None:

@@ -20,6 +20,19 @@ def is_tensor(item: Any) -> TypeGuard[torch.Tensor]:
     return issubclass(type(item), torch.Tensor)
 
 
+def runs_user_code(tensor: torch.Tensor) -> bool:
+    """Return whether each op on a tensor runs a ``__torch_dispatch__`` of the user's, even one that changes nothing.
+
+    Those of torch's own classes, such as DTensor, are none of the user's.
+    """
+    kind = type(tensor)
+    return (
+        kind not in _ORDINARY
+        and kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+        and not kind.__module__.startswith("torch.")
+    )
+
+
 def is_symbolic(tensor: torch.Tensor) -> bool:
     """Return whether the sizes of a tensor are symbols: to compare one adds a guard to the program that has them."""
     kind = type(tensor)
@@ -28,6 +41,11 @@ def is_symbolic(tensor: torch.Tensor) -> bool:
     )
 
 
+def is_opaque(tensor: torch.Tensor) -> bool:
+    """Return whether hookviz may look at the shape, dtype and version of a tensor only: anything else disturbs."""
+    return type(tensor) not in _ORDINARY and (is_symbolic(tensor) or runs_user_code(tensor))
+
+
 def has_few_numbers(tensor: torch.Tensor) -> bool:
     """Return whether all numbers of a tensor are kept."""
-    return not is_symbolic(tensor) and tensor.numel() <= MAX_KEPT_NUMBERS
+    return not is_opaque(tensor) and tensor.numel() <= MAX_KEPT_NUMBERS

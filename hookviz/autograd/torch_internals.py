@@ -364,6 +364,13 @@ dispatch_modes = _function("torch._C._len_torch_dispatch_stack", "2.0", "values"
 profiler_is_on = _function("torch.autograd._profiler_enabled", "2.0", "values")
 switch_profiler = _function("torch.autograd._enable_record_function", "2.0", "values")
 """Whether the profiler records what runs: off while hookviz computes."""
+_attribute(
+    "torch.autograd.profiler", "_is_profiler_enabled", "2.2", "values",
+    "recorder/hook_observer.py", "recorder/passes/node_observers.py", "recorder/session.py",
+    "recorder/torch/profilers.py",
+)  # fmt: skip
+START_PROFILER = _attribute("torch.autograd.profiler", "_enable_profiler", "2.0", "values")
+"""Starts a profiler; torch calls it by this name."""
 is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")
 """Whether a tensor wraps another for ``vmap`` or ``torch.func.grad``: it has no numbers to read."""
 functorch_level = _function("torch._C._functorch.peek_interpreter_stack", "2.0", "values")
@@ -422,6 +429,9 @@ _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorde
 TRACE_RULES = "torch._dynamo.trace_rules"
 _lazy(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
 _lazy(f"{TRACE_RULES}.add", "2.3", "compiled")
+COMPILED_AUTOGRAD = "torch._dynamo.compiled_autograd"
+"""The module that compiles backward passes; if it is not loaded, the program does not do so."""
+COMPILED_AUTOGRAD_IS_ON = _lazy(f"{COMPILED_AUTOGRAD}.compiled_autograd_enabled", "2.3", "compiled")
 COMPILER_FOLDERS = ("_functorch", "_dynamo", "_inductor")
 """The folders of torch with functions that call compiled graphs."""
 StopRecomputation = _class("torch.utils.checkpoint._StopRecomputationError", "2.1", "checkpoint")

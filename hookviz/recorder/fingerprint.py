@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.tensor_statistics import memory_address
-from hookviz.autograd.tensor_types import is_symbolic
+from hookviz.autograd.tensor_types import is_opaque
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 Mark = tuple[int, int]
@@ -67,7 +67,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
     the engine would no longer sum into this gradient in place.
     """
     try:
-        if is_symbolic(tensor):
+        if is_opaque(tensor):
             return Fingerprint(id(tensor), (0, tensor._version), 0, value)
         storage = pointer = memory_address(tensor)
         offset = int(tensor.storage_offset())
@@ -82,7 +82,7 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
 def mark_of(tensor: torch.Tensor) -> Mark:
     """Return the address of the numbers of ``tensor``, and its version."""
     try:
-        return memory_address(tensor), tensor._version
+        return 0 if is_opaque(tensor) else memory_address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0
 

@@ -14,6 +14,7 @@ from hookviz.autograd.torch_internals import (
     why_saved_tensor_hooks_are_forbidden,
 )
 from hookviz.autograd.variable_names import caller_frame
+from hookviz.recorder.torch.profilers import follows_python_calls
 from hookviz.support.source_code import describe_function
 from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
@@ -50,6 +51,12 @@ class Notes:
         """Add ``note`` to the trace, unless it is there already."""
         if note not in self.trace.remarks:
             self.trace.remarks.append(note)
+
+    def add_surroundings(self) -> None:
+        """Note what surrounds a call or pass that begins, and that a trace or another tool shows otherwise for it."""
+        self.add_saved_tensor_hooks()
+        if follows_python_calls():
+            self.say("profiled")
 
     def add_saved_tensor_hooks(self) -> None:
         """Note the saved-tensor hooks that are active now, or forbidden now. hookviz does not change them."""

@@ -78,7 +78,7 @@ class Recording:
         session = self.session
         try:
             with session.lock, DisableTorchFunction(), hidden_from_tools():
-                session.notes.add_saved_tensor_hooks()
+                session.notes.add_surroundings()
                 self.followers.tell("call_begins")
                 return self.calls.begin(module, args, kwargs)
         except Exception as error:

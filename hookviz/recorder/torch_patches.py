@@ -22,6 +22,7 @@ from hookviz.autograd.torch_internals import (
     GLOBAL_STEP_HOOKS,
     NODE_REGISTRATION,
     OPTIMIZER_HOOKS,
+    START_PROFILER,
     begin_saving,
     call_module,
     global_step_post_hooks,
@@ -51,6 +52,7 @@ from hookviz.recorder.torch.compiled_regions import (
 )
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
 from hookviz.recorder.torch.instrumentation import Instrumented, PassiveWatcher
+from hookviz.recorder.torch.profilers import unprofiled, with_code_of_torch
 
 if TYPE_CHECKING:
     from hookviz.recorder.modules.module_call import ModuleCall
@@ -152,13 +154,13 @@ def _note_missed_call(module: Module) -> None:
     recording = recording_here()
     if recording is not None:
         recording.calls.followed.other_called(module)
-        recording.hook_ledger.firings.unfollowed_call(module)
+        recording.guard(recording.hook_ledger.unfollowed_call, module)
     elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
         for other in tuple(_open_recordings):
             is_followed = module in other.calls.followed
             other.missed_calls |= is_followed
             if other.hook_ledger.entries and not is_followed:
-                other.guard(other.hook_ledger.firings.unfollowed_call, module)
+                other.guard(other.hook_ledger.unfollowed_call, module)
 
 
 class _CallWatcher:
@@ -295,7 +297,7 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
         make(self, *arguments, **options)
         recording = recording_here() if active.on else None
         if recording is not None:
-            recording.hook_ledger.registered(self, sys._getframe(1))
+            unprofiled(recording.hook_ledger.registered)(self, sys._getframe(1))
 
     return make_handle
 
@@ -321,23 +323,10 @@ def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> An
         hooks, handle = register(backward_hooks, hook)
         recording = recording_here() if active.on else None
         if recording is not None:
-            recording.passes.late_hooks.node_hook_added(hooks)
+            unprofiled(recording.passes.late_hooks.node_hook_added)(hooks)
         return hooks, handle
 
     return staticmethod(register_node_hook)
-
-
-def _leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
-    """Wrap a method that returns the state to pickle, to leave out our observers."""
-
-    def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
-        @wraps(state)
-        def state_without_observers(self: Any) -> Any:
-            return clean(state(self))
-
-        return state_without_observers
-
-    return make
 
 
 # -- compiled regions, inside which nothing is observed
@@ -395,15 +384,20 @@ def _watch_dynamo() -> None:
     _install(Replacement(dynamo, COMPILE_SWITCH, _observing_switch))
 
 
+def _instrument_again() -> None:
+    """Instrument torch's functions again that were restored, unless a region still runs or no recording is open."""
+    with _lock:
+        if _open_recordings and not any(_recordings_before_regions.values()):
+            _instrument_functions()
+
+
 def _switch_region(region: RegionSwitch) -> None:
     """Begin a compiled region, or end it."""
     thread = threading.get_ident()
     if not region.name:
         outer_recordings = _recordings_before_regions.get(thread)  # cleared when the last recording ended
         outer_recording = outer_recordings.pop() if outer_recordings else None
-        with _lock:
-            if _open_recordings and not any(_recordings_before_regions.values()):
-                _instrument_functions()
+        _instrument_again()
         if outer_recording is not None and _pause_or_resume(outer_recording, compiled=False):
             outer_recording.guard(outer_recording.calls.observers.resume_shared)
             outer_recording.guard(outer_recording.followers.tell, "region_ended")
@@ -440,8 +434,8 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     ),
     Replacement(RemovableHandle, "__init__", _observing_handle),
     Replacement(NODE_REGISTRATION, "_register_hook", _observing_node_hook),
-    Replacement(Module, "__getstate__", _leaving_observers_out(pickling.clean_module)),
-    Replacement(RemovableHandle, "__getstate__", _leaving_observers_out(pickling.clean_handle)),
+    Replacement(Module, "__getstate__", pickling.leaving_observers_out(pickling.clean_module)),
+    Replacement(RemovableHandle, "__getstate__", pickling.leaving_observers_out(pickling.clean_handle)),
     Replacement(
         Module,
         "register_forward_hook",
@@ -457,6 +451,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch_optimizer.Optimizer, _own_pre_hooks.name, lambda *_: _own_pre_hooks),
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
+    Replacement(profiler, START_PROFILER, with_code_of_torch(lambda: _restore_instrumented(), _instrument_again)),
     Replacement(torch, "compile", _observing_compile),
     Replacement(torch.export, "export", _observing_export),
     *grad_scaler.scaler_replacements(recording_before_pass, recording_after_pass),

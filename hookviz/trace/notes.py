@@ -28,6 +28,11 @@ _TEXTS: dict[str, str] = {
         "pair that was entered last, and an observing pair would take its place."
     ),
     "saved.disabled": N_("Saved-tensor hooks are disabled here ({message}), so there are none to observe."),
+    "profiled": N_(
+        "A profiler followed each Python call (torch.profiler with with_stack=True). Its profile holds no work of "
+        "hookviz's, but a frame of hookviz's wherever torch notified it, and calls of modules are named "
+        "_wrapped_call_impl in it, not nn.Module."
+    ),
     "unfollowed": N_(
         "Hooks of this kind are not recorded ({kind}, on {on}), so the trace does not show whether "
         "they ran. hv.hooks() lists them."
@@ -39,6 +44,10 @@ _TEXTS: dict[str, str] = {
     "uncalled": N_(
         "{model} was not called inside record(). Call it as a function, such as {model}(x): calling "
         "only its forward() runs no hooks and is not observed."
+    ),
+    "uncalled.stand_in": N_(
+        "{model} was not called inside record(): a module that {maker} made of it was, and it was not given to "
+        "record(). Call {model} itself, or record() without a model."
     ),
     "part.forward": N_(
         "What was given to record() is a part of a model, {outer}. This trace holds its calls; "
@@ -125,6 +134,10 @@ _TEXTS: dict[str, str] = {
     "trace.empty": N_(
         "Nothing was recorded: no backward pass ran inside record(). Call .backward() or "
         "torch.autograd.grad() in the with block."
+    ),
+    "trace.compiled": N_(
+        "Compiled autograd (torch._dynamo.config.compiled_autograd) ran a pass, and hookviz does not look into it: "
+        "torch would compile what observes along with the hooks. To see the pass, run it without compiled autograd."
     ),
     "trace.deep": N_(
         "The graph has more than {deepest} nodes in a row; the pass ran unobserved, because such a "

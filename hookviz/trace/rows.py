@@ -124,6 +124,7 @@ MISSING_REASONS = (
     "changed",  # it was changed in place, or freed
     "large",
     "many",  # there are too many saved tensors
+    "hidden",  # unpacking it would run code of the user's
     "none",  # it does not exist
     "torch",  # this PyTorch is too old to tell
 )
@@ -194,6 +195,10 @@ class CallRow(NamedTuple):
     """The path by which the module around it called it, if a model holds it at several; empty for its name."""
     nth: int = 0
     """Counts the calls by this path, from 1; 0 for a module with one path, where ``number`` says it."""
+
+    transformed: bool = False
+    """Whether a transform of ``torch.func`` ran it, such as ``vmap``, ``jvp`` or ``grad``: its tensors are wrapped, and
+    what they say of ``requires_grad`` holds in the transform only."""
 
 
 class ReturnedPart(NamedTuple):

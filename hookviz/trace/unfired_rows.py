@@ -59,6 +59,10 @@ class UnfiredRow(NamedTuple):
     """How often that module was called."""
     inner: str = ""
     """The name of a module inside that module that was called."""
+    stand_in: str = ""
+    """The name of a module that torch made of the model of that module, and that ran with its parameters."""
+    maker: str = ""
+    """What made it: ``torch.jit.trace``, ``torch.jit.script``, ``torch.fx`` or ``torch.export``."""
     copy: ModuleIndex | None = None
     """The module for which a copy of the hook fired: a deep copy of that module."""
     bound: bool = False

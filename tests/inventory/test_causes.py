@@ -174,14 +174,48 @@ def copy_runs_the_layers_of_the_original() -> hv.Trace:
     return trace
 
 
-def traced_model_runs() -> hv.Trace:
-    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        traced = torch.jit.trace(net, torch.ones(1, 2))
-    net[0].register_forward_hook(lost)
+def _model_that_was_made_runs(make: Callable[[nn.Module], Any], hooked: str) -> hv.Trace:
+    """Run what torch made of a model, and register a hook on the original, all inside of a function."""
+
+    def run() -> None:
+        net = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.ReLU())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = make(net)
+        net.get_submodule(hooked).register_forward_hook(lost)
+        made(torch.ones(1, 2)).sum().backward()
+
     with hv.record() as trace:
-        traced(torch.ones(1, 2)).sum().backward()
+        run()
+    return trace
+
+
+def traced_model_runs() -> hv.Trace:
+    return _model_that_was_made_runs(lambda net: torch.jit.trace(net, torch.ones(1, 2), check_trace=False), "0.0")
+
+
+def scripted_model_runs() -> hv.Trace:
+    return _model_that_was_made_runs(torch.jit.script, "1")  # a module without parameters
+
+
+def symbolic_trace_calls_the_layers_of_a_container() -> hv.Trace:
+    return _model_that_was_made_runs(torch.fx.symbolic_trace, "0")
+
+
+def model_runs_in_vmap() -> hv.Trace:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    net[0].register_full_backward_hook(lost)
+    with hv.record() as trace:
+        torch.func.vmap(net)(torch.ones(3, 2)).sum().backward()
+    return trace
+
+
+def gradients_are_computed_by_torch_func() -> hv.Trace:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    net[0].weight.register_hook(lost)
+    weights = {name: parameter.detach() for name, parameter in net.named_parameters()}
+    with hv.record() as trace:
+        torch.func.grad(lambda given: torch.func.functional_call(net, given, (torch.ones(2),)).sum())(weights)
     return trace
 
 
@@ -279,7 +313,11 @@ PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
     "no_step.again": optimizer_is_made_anew_after_the_hook,
     "raised.end": exception_ends_the_program_before_the_model_is_called,
     "after_graph": forward_ran_before_the_recording_and_the_hook,
-    "scripted": traced_model_runs,
+    "traced": traced_model_runs,
+    "scripted": scripted_model_runs,
+    "traced.fx": symbolic_trace_calls_the_layers_of_a_container,
+    "transformed": model_runs_in_vmap,
+    "transformed.owner": gradients_are_computed_by_torch_func,
     "frozen_at_call": parameter_is_unfrozen_after_the_call,
     "unobserved": call_cannot_be_observed,
     "outside, by something unseen": call_with_the_hook_is_not_used,

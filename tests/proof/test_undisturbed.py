@@ -1,5 +1,7 @@
 """Programs that notice when their own code runs: recorded, they do what they do alone."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -9,8 +11,12 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 from torch import nn
+from torch._dynamo import compiled_autograd
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.func import functional_call, grad, jvp, vmap
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.profiler import profile
+from torch.utils._pytree import tree_map
 
 import hookviz as hv
 
@@ -162,7 +168,67 @@ def symbolic_sizes(record: Recorder) -> Outcome:
     return [str(guard.expr) for guard in symbols.guards], []
 
 
-PROGRAMS = (lazy_dict, iterators, getters, claimed_class, hidden_grad, counted_hooks, exported, symbolic_sizes)
+class Wrapper(torch.Tensor):
+    """A tensor that notes each op on it, as one with numbers of its own does, in a file or in another format."""
+
+    ran: list[str] = []  # noqa: RUF012 - emptied by each program
+
+    @staticmethod
+    def __new__(cls: type["Wrapper"], numbers: torch.Tensor, requires_grad: bool = False, **how: Any) -> "Wrapper":
+        return torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined,no-any-return]
+            cls, numbers.size(), strides=numbers.stride(), dtype=numbers.dtype, requires_grad=requires_grad, **how
+        )
+
+    def __init__(self, numbers: torch.Tensor, requires_grad: bool = False, **how: Any) -> None:
+        self.numbers, self.how = numbers, how
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.ran.append(func.__name__)
+        how = next(one.how for one in args if isinstance(one, Wrapper)) if isinstance(args[0], Wrapper) else {}
+        plain = tree_map(lambda one: one.numbers if isinstance(one, Wrapper) else one, (args, kwargs or {}))
+        result = func(*plain[0], **plain[1])
+        return tree_map(lambda one: Wrapper(one, **how) if isinstance(one, torch.Tensor) else one, result)
+
+
+def wrapped(record: Recorder, size: int, **how: Any) -> Outcome:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(size, 3), nn.Tanh(), nn.Linear(3, 1))
+    net[0].weight = nn.Parameter(Wrapper(net[0].weight.detach().clone(), **how))
+    x = Wrapper(torch.ones(4, size), requires_grad=True, **how)
+    net[0].weight.register_hook(lambda grad: grad * 2)
+    net[1].register_full_backward_hook(lambda _module, _grad_input, _grad_output: None)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    optimizer.register_step_pre_hook(lambda *_: None)
+    Wrapper.ran.clear()
+    with record():
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss = net(x).exp().sum()
+            loss.retain_grad()
+            loss.backward()
+            optimizer.step()
+        torch.autograd.grad((x * x).sum(), x)
+    ran = list(Wrapper.ran)
+    return ran, [parameter.grad.numbers for parameter in net.parameters()]  # type: ignore[union-attr]
+
+
+def small_wrapper(record: Recorder) -> Outcome:
+    return wrapped(record, 2)
+
+
+def large_wrapper(record: Recorder) -> Outcome:
+    return wrapped(record, 40)
+
+
+def wrapper_with_strides(record: Recorder) -> Outcome:
+    return wrapped(record, 40, dispatch_sizes_strides_policy="strides", dispatch_device=True)
+
+
+PROGRAMS = (
+    lazy_dict, iterators, getters, claimed_class, hidden_grad, counted_hooks, exported, symbolic_sizes, small_wrapper,
+    large_wrapper, wrapper_with_strides,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -187,3 +253,133 @@ def test_each_of_these_programs_is_observed(program: Callable[[Recorder], Outcom
 
     program(Kept)  # type: ignore[arg-type]
     assert traces[0].notes == [] and len(traces[0].steps) > 2
+
+
+# -- compiled autograd
+
+
+def graphs_of_compiled_passes(record: Recorder) -> Outcome:
+    """Compile three backward passes; return what fired, and the number of graphs."""
+    torch.manual_seed(0)
+    net, graphs, fired = nn.Sequential(nn.Linear(3, 4), nn.ReLU()), list[int](), list[str]()
+    net[1].register_full_backward_hook(lambda _module, _grad_input, _grad_output: fired.append("module"))
+
+    def keep(graph: Any, _inputs: Any) -> Any:
+        graphs.append(len(graph.graph.nodes))
+        return graph
+
+    with record():
+        net[0].weight.register_hook(lambda _grad: fired.append("tensor"))
+        for _ in range(3):
+            loss = net(torch.ones(2, 3)).sum()
+            with compiled_autograd._enable(torch.compile(backend=keep)):
+                loss.backward()
+    torch._dynamo.reset()  # to compile anew the next time
+    assert net[0].weight.grad is not None
+    return [*fired, *map(str, graphs)], [net[0].weight.grad]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning", "ignore:The .grad attribute:UserWarning")
+def test_compiled_passes_are_compiled_as_alone_and_said_not_to_be_observed() -> None:
+    plain = graphs_of_compiled_passes(nullcontext)
+    block = hv.record()
+    recorded = graphs_of_compiled_passes(lambda: block)
+    assert recorded[0] == plain[0] and torch.equal(recorded[1][0], plain[1][0])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
+def test_a_hook_of_a_compiled_pass_is_not_said_to_be_silent() -> None:
+    net = nn.Linear(3, 1)
+    with hv.record() as trace:
+        net.weight.register_hook(lambda _grad: None)
+        loss = net(torch.ones(2, 3)).sum()
+        with compiled_autograd._enable(torch.compile(backend="eager")):
+            loss.backward()
+    assert [finding.severity for finding in trace.findings] == ["remark"] and trace.findings[0].kind == "unobserved"
+    assert [str(note) for note in trace.notes if "Compiled autograd" in str(note)] == [str(trace.notes[0])]
+
+
+# -- profilers
+
+
+def profile_of_a_step(record: Recorder) -> "Counter[str]":
+    """Profile a training step with all Python calls; count the events by name, without addresses and numbers."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    net[0].register_forward_hook(lambda _module, _inputs, _output: None)
+    net[0].weight.register_hook(lambda _grad: None)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with record(), profile(with_stack=True) as profiler:
+        net(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+    return Counter(re.sub(r"0x\w+|_\d+$", "", event.name) for event in profiler.events() or ())
+
+
+_PER_CALL = "is_compiling", "is_scripting", "isinstance", "getattr", "len", "iter", "items", "values", "get_ident"
+_NOTIFYING = (*_PER_CALL, "_getframe", "from_iterable", "vars", "get of dict", "_wrapped_call_impl", "hookviz/")
+
+
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
+def test_a_profile_of_python_calls_holds_no_work_of_hookviz() -> None:
+    traces: list[hv.Trace] = []
+
+    class Kept:
+        def __enter__(self) -> None:
+            self.block = hv.record()
+            traces.append(self.block.__enter__())
+
+        def __exit__(self, *error: Any) -> None:
+            self.block.__exit__(*error)
+
+    plain, recorded, after = (profile_of_a_step(record) for record in (nullcontext, Kept, nullcontext))
+    added = recorded - plain
+    assert not [name for name in added if not any(part in name for part in _NOTIFYING)]
+    assert sum(added.values()) < sum(plain.values())
+    assert after["nn.Module: Linear"] == plain["nn.Module: Linear"] == 2  # torch keeps what it finds in the first one
+    assert [note for note in traces[0].notes if "with_stack=True" in str(note)] and not traces[0].findings
+
+
+# -- torch.func
+
+
+def per_sample_gradients(net: nn.Module) -> None:
+    def loss(parameters: dict[str, torch.Tensor], sample: torch.Tensor) -> torch.Tensor:
+        return functional_call(net, parameters, (sample[None],)).sum()
+
+    weights = {name: parameter.detach() for name, parameter in net.named_parameters()}
+    gradients = vmap(grad(loss), (None, 0))(weights, torch.ones(5, 3))
+    for name, parameter in net.named_parameters():
+        parameter.grad = gradients[name].mean(0)
+
+
+def mapped(net: nn.Module) -> None:
+    vmap(net)(torch.ones(5, 3)).sum().backward()
+
+
+def tangents(net: nn.Module) -> None:
+    output, tangent = jvp(net, (torch.ones(2, 3),), (torch.ones(2, 3),))
+    (output.sum() + tangent.sum()).backward()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+@pytest.mark.parametrize("step", [per_sample_gradients, mapped, tangents])
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_module_in_a_transform_of_torch_func_is_not_said_to_cut(
+    step: Callable[[nn.Module], None], is_given: bool
+) -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net[0].weight.register_hook(lambda _grad: None)
+    if step is not per_sample_gradients:  # torch itself refuses it there
+        net[0].register_full_backward_hook(lambda _module, _grad_input, _grad_output: None)
+    with hv.record(net) if is_given else hv.record() as trace:
+        for _ in range(2):
+            optimizer.zero_grad()
+            step(net)
+            optimizer.step()
+    found = trace.findings
+    assert [(finding.severity, finding.certainty) for finding in found] == [("remark", "proven")]
+    assert "torch.func" in found[0].cause and "cut" not in found[0].cause

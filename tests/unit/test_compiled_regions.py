@@ -124,6 +124,14 @@ def test_a_scripted_module_is_one_call(make: Any) -> None:
     assert [s.kind for s in trace.steps] == ["call", "forward"] and trace.notes == []
 
 
+def test_a_note_says_that_what_torch_made_of_the_model_ran_instead() -> None:
+    net = Net()
+    traced = torch.jit.trace(net, torch.tensor(3.0))
+    with hv.record(net) as trace:
+        traced(leaf(3.0)).backward()
+    assert "a module that torch.jit.trace made of it was" in str(trace.notes[0]) and len(trace.notes) == 1
+
+
 # -- the fast path of transformers
 
 

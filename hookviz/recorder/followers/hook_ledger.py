@@ -20,6 +20,7 @@ from hookviz.recorder.followers.hook_firings import HookFirings
 from hookviz.recorder.followers.hook_owners import HookOwner, HookOwners, TensorOwner
 from hookviz.recorder.followers.multi_grad_rows import MultiGradGroup
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
+from hookviz.recorder.followers.stand_ins import StandIns
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
@@ -45,6 +46,7 @@ class HookLedger(Follower):
     def __init__(self, session: Session, calls: CallTracker, parameters: ParameterLedger) -> None:
         self.session, self.trace, self.calls, self.parameters = session, session.trace, calls, parameters
         self.owners = HookOwners(calls)
+        self.stand_ins = StandIns(self.owners.names)
         self.entries: dict[Any, HookEntry] = {}
         """Key → the hook, for those that were registered during the recording."""
         self.older: dict[tuple[Any, int], HookEntry] = {}
@@ -170,6 +172,19 @@ class HookLedger(Follower):
             if entry.hooks() is hooks and not entry.kind:
                 entry.kind, entry.owner = kind if entry.group is None else "multi_grad_hook", self.owners.find(owner)
                 entry.owner.name = name
+
+    # -- modules that torch made of others are called
+
+    def call_written(self, call: int, module: torch.nn.Module) -> None:
+        """Note what runs in the place of modules with hooks."""
+        if self.has_hooks and self.stand_ins.note(module, self.trace.plain_call(call)):
+            self.owners.note_stand_ins(self.stand_ins)
+
+    def unfollowed_call(self, module: torch.nn.Module) -> None:
+        """Note a call of a module that the recording does not follow, or not now."""
+        self.firings.unfollowed_call(module)
+        if self.has_hooks and self.stand_ins.note(module):
+            self.owners.note_stand_ins(self.stand_ins)
 
     # -- passes begin
 

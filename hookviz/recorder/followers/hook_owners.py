@@ -9,6 +9,7 @@ from torch.autograd.graph import Node
 
 from hookviz.autograd import module_tree
 from hookviz.recorder.followers.owner_names import OwnerNames
+from hookviz.recorder.followers.stand_ins import StandIn, StandIns
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.module_outputs import TensorKey, find_key
 
@@ -36,6 +37,8 @@ class ModuleOwner(HookOwner):
         self.class_name, self.has_forward = type(module).__name__, module_tree.has_forward(module)
         self.inner = ""
         """The name of a module inside it that had been called when the next pass began."""
+        self.stand_in: StandIn | None = None
+        """What torch made of its model and ran in its place."""
 
 
 class OptimizerOwner(HookOwner):
@@ -121,6 +124,12 @@ class HookOwners:
         modules = self.calls.modules
         inner = (modules.find_number(one) for one in module_tree.all_modules(module) if one is not module)
         return next((modules.trace.modules[number].name for number in inner if number is not None), "")
+
+    def note_stand_ins(self, stand_ins: StandIns) -> None:
+        """Note which modules with hooks something else runs for."""
+        for owner in self._owners.values():
+            if isinstance(owner, ModuleOwner):
+                owner.stand_in = owner.stand_in or stand_ins.find(owner.get())
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget the reference to a tensor."""

@@ -73,6 +73,8 @@ class ParameterLedger(Follower):
         self._entries: dict[int, ParameterEntry] = {}
         self._frozen: dict[int, ParameterEntry] = {}
         """The entries of parameters that did not require grad when their module was called last."""
+        self._transformed: dict[int, weakref.ref[torch.nn.Module]] = {}
+        """The modules that a transform of ``torch.func`` called."""
         self._first_node: int = next_sequence_number()
         self.used: dict[str, int] = {}
         """Name of a parameter → in how many passes it belonged to the graph."""
@@ -80,7 +82,10 @@ class ParameterLedger(Follower):
         """The names of those whose graph was partly made before the recording, perhaps in a call of their module."""
 
     def call_written(self, call: int, module: torch.nn.Module) -> None:
-        """Note the parameters of a module that is called."""
+        """Note the parameters of a module that is called; in a transform of ``torch.func`` others stand for them."""
+        if self.trace.calls[call].transformed:
+            self._transformed[id(module)] = weakref.ref(module)
+            return
         used = module_tree.own_parameters(module)
         if isinstance(module, torch.nn.MultiheadAttention):  # it uses those of its projection without a call
             used = chain(used, ((f"out_proj.{name}", one) for name, one in module_tree.own_parameters(module.out_proj)))
@@ -174,6 +179,9 @@ class ParameterLedger(Follower):
         modules = self.calls.modules
         for model in modules.given_models():
             for module in module_tree.all_modules(model):
+                transformed = self._transformed.get(id(module))
+                if transformed is not None and transformed() is module:
+                    continue
                 owner = modules.name_within(model, module)
                 for name, parameter in module_tree.own_parameters(module):
                     entry = self.find_entry(parameter)

@@ -131,6 +131,7 @@ class SilentHooks(Follower):
         name = known or owner.name if number is None else self.trace.modules[number].name
         called = 0 if number is None else self.calls.count_calls(number)
         used, is_older = self._count_uses(name, module) if not called else (0, False)
+        stand_in = None if called else owner.stand_in or self.ledger.stand_ins.find(module)
         return row._replace(
             on=name,
             module=number,
@@ -143,6 +144,8 @@ class SilentHooks(Follower):
             used=used,
             older=is_older,
             partial=self.ledger.partial_passes,
+            stand_in="" if stand_in is None else stand_in.name,
+            maker="" if stand_in is None else stand_in.maker,
         )
 
     def _find_inner(self, name: str, owner: ModuleOwner) -> str:

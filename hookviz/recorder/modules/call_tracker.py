@@ -22,7 +22,7 @@ from hookviz.recorder.modules.shared_paths import SharedPaths
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
-from hookviz.recorder.torch.grad_modes import grad_mode, requires_grad
+from hookviz.recorder.torch.grad_modes import grad_mode, is_transformed, requires_grad
 from hookviz.trace import CallRow
 from hookviz.trace.traversal import list_outer_paths
 
@@ -91,9 +91,10 @@ class CallTracker:
             stack[-1].has_children = True
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
-        takes_grad = requires_grad([item for _, item in labelled])
-        row = CallRow(number, self._counts[number], parent, recomputed, grad_mode(), takes_grad)
-        self.trace.calls.append(self.shared.add_path(row, call.module, stack[-1].module if stack else None))
+        row = CallRow(number, self._counts[number], parent, recomputed, grad_mode(), transformed=is_transformed())
+        takes_grad = None if row.transformed else requires_grad([item for _, item in labelled])
+        row = self.shared.add_path(row, call.module, stack[-1].module if stack else None)
+        self.trace.calls.append(row._replace(takes_grad=takes_grad))
         self.followers.tell("call_written", call.index, call.module)
         stack.append(call)
         self.owners.node_owners.note_call(call.index)
@@ -121,7 +122,8 @@ class CallTracker:
     def _note_result(self, call: ModuleCall, result: Any, items: Sequence[Any]) -> None:
         """Note whether what a call returned requires grad, and its class if torch runs no backward hooks there."""
         returned = None if issubclass(type(result), (torch.Tensor, tuple)) else type(result).__name__
-        row, gives_grad = self.trace.calls[call.index], requires_grad(items)
+        row = self.trace.calls[call.index]
+        gives_grad = None if row.transformed else requires_grad(items)
         is_without_graph = gives_grad is False and row.mode == "grad" and not row.takes_grad
         frozen = is_without_graph and not requires_grad(module_tree.all_parameters(call.module))
         self.trace.calls[call.index] = row._replace(gives_grad=gives_grad, returned=returned, frozen=frozen)
@@ -211,8 +213,9 @@ class CallTracker:
         called = self.modules.called_ids()
         for name, modules in self._models:
             if not modules & called:
-                key = "uncalled.compiled" if self.ran_compiled else "uncalled"
-                self.session.notes.say(key, model=name)
+                maker = self.followed.maker
+                key = "uncalled.compiled" if self.ran_compiled else "uncalled.stand_in" if maker else "uncalled"
+                self.session.notes.say(key, model=name, **({"maker": maker} if key == "uncalled.stand_in" else {}))
         self.followed.add_notes(self.session.notes)
         self.observers.close()
         self._running.clear()

@@ -8,6 +8,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph, module_tree
+from hookviz.recorder.torch.compiled_regions import find_maker, list_made_parameters
 
 if TYPE_CHECKING:
     from hookviz.recorder.notes import Notes
@@ -29,6 +30,8 @@ class FollowedModules:
         """``id`` → each module that was called and of which they are no part."""
         self.outer: str | None = None
         """The class of the model of which they are a part; None for whole models."""
+        self.maker = ""
+        """What made a module of one of them that was called instead: ``torch.jit.trace``, for example."""
         self.node_count = self.observed_count = 0
         """Number of nodes in the last pass, and of observed nodes among them."""
 
@@ -49,6 +52,12 @@ class FollowedModules:
             self.outer = type(module).__name__
         else:
             self._others[id(module)] = weakref.ref(module)
+            self.maker = self.maker or self._find_maker(module)
+
+    def _find_maker(self, module: Module) -> str:
+        maker = find_maker(module)
+        parameters = list_made_parameters(module) if maker else ()
+        return maker if any(id(parameter) in self._parameters for parameter in parameters) else ""
 
     def _is_larger(self, module: Module) -> bool:
         """Whether a module holds one that is followed, and parameters of others; a wrapper such as DDP has none."""

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from typing import Any
 
+import torch.autograd.profiler as profiler
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
@@ -14,6 +15,7 @@ from hookviz.recorder.passes.observer_registry import ObserverRegistry
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
+from hookviz.recorder.torch.profilers import pause, resume, this_thread
 from hookviz.support.interpreter import gc_paused
 
 Dict = dict[Any, Any]
@@ -51,6 +53,9 @@ class NodeObserver(Observer):
     def __call__(self, *arguments: Any) -> None:
         """Report that a node has computed. Exceptions of hookviz must not reach the engine."""
         observer, passes = self.pass_observer, self.passes
+        thread = this_thread() if profiler._is_profiler_enabled else None
+        if thread is not None:
+            pause(thread)
         try:
             with self.lock, DisableTorchFunction():
                 if passes.nodes_got_hooks:
@@ -62,6 +67,9 @@ class NodeObserver(Observer):
                     observer.node_ran(number, *arguments)
         except Exception as error:
             self.session.report_internal_error(error)
+        finally:
+            if thread is not None:
+                resume(thread)
 
 
 class NodeHookDict(dict[Any, Any]):

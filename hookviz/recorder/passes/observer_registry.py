@@ -63,7 +63,8 @@ class ObserverRegistry:
         for dict_observer in node_post_hooks:
             for _, hook in dict_observer.user_hooks():
                 unwrapped = running_pass.observer.hooks.unwrap(hook)
-                if unwrapped is not None and unwrapped.kind == "module":
+                # The compiler makes such a hook without a module, for one that it compiled.
+                if unwrapped is not None and unwrapped.kind == "module" and unwrapped.function.module is not None:
                     ends.setdefault(unwrapped.function, {})[unwrapped.at_output] = dict_observer
         for hook, dict_observers in ends.items():
             # If no input requires a gradient, there is no node at the inputs, and both lists run at the output.

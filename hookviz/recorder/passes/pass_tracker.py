@@ -27,6 +27,7 @@ from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.passes.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
 from hookviz.recorder.session import Session
+from hookviz.recorder.torch.compiled_regions import is_backward_compiled
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import Note
@@ -84,6 +85,9 @@ class PassTracker:
         self._end_interrupted()
         if not self.session.sampler.begin():
             return None
+        if is_backward_compiled():
+            self.session.note_unobserved(Note.of("trace.compiled"))
+            return None
         inputs = flags[2] if len(flags) > 2 else named.get("inputs", ())
         running_pass = None
         try:
@@ -135,7 +139,7 @@ class PassTracker:
     ) -> None:
         """Write the graph into the trace, install the observers, and record the seeds."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
-        self.session.notes.add_saved_tensor_hooks()
+        self.session.notes.add_surroundings()
         names = self._tensor_names()
         select = self.owners.followed_nodes if self.followed.are_part else None
         places = snapshot.capture(roots, names, select)
@@ -148,7 +152,7 @@ class PassTracker:
         self._observe_hooks(running_pass)
         self.session.passes.add(running_pass)
         self.session.passes.nodes_got_hooks = False
-        running_pass.inputs = [snapshot.place_of(*graph.edge_of(tensor)) for tensor in inputs]
+        running_pass.inputs = [snapshot.place_of_input(target) for target in inputs]
         if running_pass.inputs:
             observer.targets = [place for place in running_pass.inputs if place is not None]
         for place, gradient in zip(places, gradients, strict=False):

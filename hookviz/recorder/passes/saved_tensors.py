@@ -61,6 +61,8 @@ class SavedTensors:
                 return None, None, "torch"
             if any(part.unpack_hook is not None for part in parts):
                 return None, None, "hooks"
+            if any(map(graph.unpacking_runs_user_code, parts)):
+                return None, None, "hidden"
             saved = getattr(node, f"{SAVED}{name}")
         except AttributeError:  # this torch saves something else
             return None, None, "none"

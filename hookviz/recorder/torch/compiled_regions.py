@@ -9,13 +9,17 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import torch
+import torch.fx
 import torch.utils.checkpoint
 
+from hookviz.autograd import module_tree
 from hookviz.autograd.torch_internals import (
     CALL_FRAME,
     COMPILE_BEGINS,
     COMPILE_SWITCH,
     COMPILE_WRAPPER,
+    COMPILED_AUTOGRAD,
+    COMPILED_AUTOGRAD_IS_ON,
     COMPILER_FOLDERS,
     ENGINE_FRAME,
     RECOMPUTING_FRAMES,
@@ -27,7 +31,7 @@ from hookviz.autograd.torch_internals import (
 )
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
-_CALLING_FRAMES = ("enter", CALL_FRAME, "__call__", "call_wrapped")
+_CALLING_FRAMES = ("enter", "unprofiled", CALL_FRAME, "__call__", "call_wrapped")
 """The frames between compiled code and what it calls: our watcher, the module's call, and a graph module's call."""
 _COMPILERS = tuple(os.path.join(os.path.dirname(torch.__file__), name, "") for name in COMPILER_FOLDERS)
 
@@ -37,6 +41,11 @@ def is_compiling() -> bool:
     if torch.compiler.is_compiling() or fx_is_tracing():
         return True
     return tracing_state() is not None or TracingContext.try_get() is not None
+
+
+def is_backward_compiled() -> bool:
+    """Return whether compiled autograd runs the passes that begin now: it compiles each hook along with its graph."""
+    return getattr(sys.modules.get(COMPILED_AUTOGRAD), COMPILED_AUTOGRAD_IS_ON, False)
 
 
 def is_recomputing() -> bool:
@@ -90,6 +99,28 @@ def runs_compiled(module: torch.nn.Module) -> bool:
 def is_compile_wrapper(module: torch.nn.Module) -> bool:
     """Return whether ``module`` is what ``torch.compile`` returned for another module."""
     return hasattr(module, "_orig_mod")
+
+
+def find_maker(module: torch.nn.Module) -> str:
+    """Return what made a module of the code of another one; empty for a module that a person wrote.
+
+    >>> find_maker(torch.fx.symbolic_trace(torch.nn.ReLU())), find_maker(torch.nn.ReLU())
+    ('torch.fx', '')
+    """
+    kind = type(module)
+    if issubclass(kind, torch.jit.ScriptModule):
+        is_traced = any(base.__name__ == "TracedModule" for base in kind.__mro__)
+        return "torch.jit.trace" if is_traced else "torch.jit.script"
+    if not issubclass(kind, torch.fx.GraphModule):
+        return ""
+    is_exported = any(base.__module__.startswith("torch.export.") for base in kind.__mro__)
+    return "torch.export" if is_exported else "torch.fx"
+
+
+def list_made_parameters(module: torch.nn.Module) -> list[torch.Tensor]:
+    """List the parameters of a module that torch made: a scripted one keeps them elsewhere."""
+    is_scripted = issubclass(type(module), torch.jit.ScriptModule)
+    return list(module.parameters() if is_scripted else module_tree.all_parameters(module))
 
 
 class RegionSwitch(NamedTuple):

@@ -9,6 +9,7 @@ import torch
 import torch.utils.checkpoint
 
 from hookviz.autograd.tensor_types import is_tensor
+from hookviz.autograd.torch_internals import functorch_level
 from hookviz.trace.rows import GradMode
 
 _REENTRANT_FORWARD = torch.utils.checkpoint.CheckpointFunction.forward.__code__
@@ -31,6 +32,15 @@ def grad_mode() -> GradMode:
     if torch.is_inference_mode_enabled():
         return "inference"
     return "checkpoint" if _is_running({_REENTRANT_FORWARD}) else "no_grad"
+
+
+def is_transformed() -> bool:
+    """Return whether the calling code runs in a transform of ``torch.func``, such as ``vmap``, ``jvp`` or ``grad``.
+
+    >>> is_transformed(), torch.func.vmap(lambda x: x * is_transformed())(torch.ones(1))
+    (False, tensor([1.]))
+    """
+    return functorch_level() is not None
 
 
 def is_function_running() -> bool:

@@ -3,9 +3,12 @@
 import copy
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from hookviz.recorder.hook_observer import Observer
+from hookviz.recorder.torch.function_replacement import ActiveFlag
 
 _cleaned: dict[int, OrderedDict[Any, Any]] = {}
 """``id`` of a dict with observers → a copy without them, which a module and its handles share."""
@@ -45,3 +48,16 @@ def without_observers(hooks: Any) -> Any:
     if copied is None or list(copied.items()) != list(user_hooks.items()):
         copied = _cleaned[id(hooks)] = user_hooks
     return copied
+
+
+def leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
+    """Wrap a method that returns the state to pickle, to leave out our observers."""
+
+    def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
+        @wraps(state)
+        def state_without_observers(self: Any) -> Any:
+            return clean(state(self))
+
+        return state_without_observers
+
+    return make

@@ -173,18 +173,19 @@ def _bypassed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """Its code or its weights were used without a call. Both leave the same traces, so that one cause names both."""
     if hook.called:
         return None
+    if hook.stand_in:
+        return Cause(_STAND_INS[hook.maker], {"on": hook.on, "user": hook.stand_in, "maker": hook.maker})
     if hook.inner:
         return Cause("bypassed.inner", {"on": hook.on, "inner": hook.inner})
     if not hook.used or hook.older:
         return None
-    user = timeline.find_user(hook.on)
-    if user is not None and any(part in user.kind for part in _COMPILED_CLASSES):
-        return Cause("scripted", {"on": hook.on, "user": user.name, "class": user.kind})
     return Cause("bypassed", {"on": hook.on})
 
 
-_COMPILED_CLASSES = ("ScriptModule", "TracedModule")
-"""Parts of the names of the classes of modules that torch.jit made."""
+_STAND_INS = {
+    "torch.jit.trace": "traced", "torch.jit.script": "scripted", "torch.fx": "traced.fx", "torch.export": "traced",
+}  # fmt: skip
+"""What made a module that ran in the place of another one → the cause."""
 
 
 def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
@@ -239,6 +240,14 @@ def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     calls = {timeline.trace.rows[step].own_call for step in timeline.calls_while(hook)}
     step = timeline.exception_in(calls)
     return None if step is None else Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
+
+
+def _transformed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """Only transforms of torch.func called its module: torch asks wrapped tensors whether it has to run there."""
+    steps = timeline.calls_while(hook)
+    if not steps or not all(timeline.call_at(step).transformed for step in steps):
+        return None
+    return Cause("transformed", {"on": hook.on}, steps[-1])
 
 
 def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -368,6 +377,16 @@ def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("not_in_graph", names, timeline.seeds[-1], place=place)
 
 
+def _transformed_owner(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is a parameter of a module that only transforms of torch.func called, on tensors that stand for it."""
+    module = hook.on.rpartition(".")[0]
+    calls = [call for call in timeline.trace.calls if timeline.trace.modules[call.module].name == module]
+    is_transformed = bool(calls) and all(call.transformed for call in calls)
+    if not is_transformed or not hook.leaf or hook.in_graph or not hook.passes:
+        return None
+    return Cause("transformed.owner", {"on": hook.on, "module": module})
+
+
 def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a parameter of a module that belongs to the graph without it. Several causes leave the same traces."""
     module = hook.on.rpartition(".")[0]
@@ -439,14 +458,15 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "backward": (
         Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED, Rule(_raised_in_call, _CALLS),
-        Rule(_no_graph, _CALLS), Rule(_returned_container, _CALLS), Rule(_no_gradient_needed, _CALLS),
-        Rule(_no_pass, _PASSES), Rule(_outside_graph, _GRAPHS), Rule(_partial_pass, _PASSES),
-        Rule(_raised_in_pass, _PASSES),
+        Rule(_no_graph, _CALLS), Rule(_transformed, _CALLS), Rule(_returned_container, _CALLS),
+        Rule(_no_gradient_needed, _CALLS), Rule(_no_pass, _PASSES), Rule(_outside_graph, _GRAPHS),
+        Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
         Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_frozen), Rule(_no_pass, _PASSES),
         Rule(_registered_after_passes, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
-        Rule(_owner_not_called, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
+        Rule(_owner_not_called, _GRAPHS), Rule(_transformed_owner, _GRAPHS), Rule(_substituted, _GRAPHS),
+        Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
     ),
     "step": (Rule(_removed), Rule(_skipped_by_scaler), Rule(_no_step, _PASSES), Rule(_after_step, _PASSES)),

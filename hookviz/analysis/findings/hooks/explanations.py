@@ -120,10 +120,26 @@ EXPLANATIONS: dict[str, Explanation] = {
     "scripted": Explanation(
         "substituted",
         N_(
-            "{on} was never called: {user} ran its code, a {class}, which torch.jit made, and which does not "
-            "have the hooks of the original."
+            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which has no hooks "
+            "that were registered after that."
         ),
-        N_("Run the original model, or register the hook before torch.jit.script or torch.jit.trace."),
+        N_("Run the original model, or register the hook before {maker}."),
+    ),
+    "traced": Explanation(
+        "substituted",
+        N_(
+            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which has the "
+            "parameters of the original and not its hooks."
+        ),
+        N_("Run the original model. A hook that is registered before {maker} runs while that traces, and not later."),
+    ),
+    "traced.fx": Explanation(
+        "substituted",
+        N_(
+            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which calls what is "
+            "in {on} itself."
+        ),
+        N_("Run the original model, or register the hook on a module that {user} calls: print({user}.code)."),
     ),
     "copied": Explanation(
         "substituted",
@@ -197,6 +213,25 @@ EXPLANATIONS: dict[str, Explanation] = {
         "no_graph",
         N_("{on} ran in torch.no_grad(): PyTorch recorded no graph, so no gradient can come back to it."),
         N_("Call the model outside of no_grad()."),
+        is_intended=True,
+    ),
+    "transformed": Explanation(
+        "no_graph",
+        N_(
+            "{on} ran in a transform of torch.func, such as vmap, jvp or grad. There its tensors are wrapped, a "
+            "wrapped output does not say that it requires grad, and PyTorch calls full backward hooks only where it "
+            "does."
+        ),
+        N_("Register a tensor hook on a parameter, or call {on} outside of the transform."),
+        is_intended=True,
+    ),
+    "transformed.owner": Explanation(
+        "substituted",
+        N_(
+            "A transform of torch.func, such as grad or vmap, ran {module}. It computed gradients of the tensors that "
+            "it was given, and no pass had {on} itself in its graph."
+        ),
+        N_("Give the transform {on} itself, or look at the gradients that it returns."),
         is_intended=True,
     ),
     "inference": Explanation(

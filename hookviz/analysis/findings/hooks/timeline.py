@@ -177,15 +177,6 @@ class Timeline:
         """Return the module whose call begins at a step."""
         return self.trace.modules[self.call_at(step).module]
 
-    def find_user(self, owner: str) -> ModuleRow | None:
-        """Return the module whose call used a parameter of a module with this name in the graph of a pass."""
-        names = self.trace.lookup.leaf_names
-        leaves = {node for node, name in names.items() if name.startswith(f"{owner}.")}
-        nodes = (start for (start, _slot), (end, _output) in self.trace.edges.items() if end in leaves)
-        calls = (self.trace.owners.get(node) for node in nodes)
-        call = next((call for call in calls if call is not None), None)
-        return None if call is None else self.trace.modules[self.trace.calls[call].module]
-
     @cached_property
     def _called(self) -> dict[str, ModuleRow]:
         """Name → each module that was called."""
@@ -259,7 +250,7 @@ class Timeline:
         """Return whether hookviz failed to observe a call, or a pass, that a conclusion about a hook needs."""
         notes = [row.note for row in self.trace.rows if row.kind == "unobserved" and row.note is not None]
         missed = [dict(note.details).get("module", "") for note in notes if note.fact == "trace.trouble.call"]
-        has_missed_pass = any(note.fact in ("trace.trouble", "trace.deep") for note in notes)
+        has_missed_pass = any(note.fact in _MISSED_PASSES for note in notes)
         is_missed = any(hook.on == name or hook.on.startswith(f"{name}.") for name in missed if name)
         return ("passes" in needs and has_missed_pass) or ("calls" in needs and is_missed)
 
@@ -283,6 +274,10 @@ class Timeline:
     def has_compiled(self) -> bool:
         """Whether compiled code ran."""
         return any(row.kind == "compiled" for row in self.trace.rows)
+
+
+_MISSED_PASSES = ("trace.trouble", "trace.deep", "trace.compiled")
+"""What the notes about passes say that could not be observed."""
 
 
 def is_limited(trace: TraceData) -> bool:

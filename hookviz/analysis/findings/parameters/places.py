@@ -90,7 +90,8 @@ class PlaceFinder:
         If it is cut at several places, this is the one nearest to the loss that the calls show. ``frozen``: whether the
         parameters in question did not require grad when the module was called.
         """
-        calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
+        every = enumerate(self.trace.calls)
+        calls = [index for index, call in every if call.module == module and not call.transformed]
         names = {"on": owner, "root": self._root}
         if module is None or not calls:
             return Place("uncalled", _("{on} was never called as a module.").format(**names), None)
