@@ -502,6 +502,49 @@ def grad_scaler() -> hv.Trace:
     return trace
 
 
+@healthy("GradScaler that skips a step")
+def grad_scaler_skips() -> hv.Trace:
+    net, x = mlp(4, 16, 1), torch.rand(8, 4)
+    sgd, scaler = SGD(net.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    with hv.record(net) as trace:
+        for step in range(STEPS):
+            sgd.zero_grad()
+            scaler.scale(net(x).square().mean() * 1e2 ** (step == 0)).backward()
+            scaler.step(sgd)
+            scaler.update()
+    return trace
+
+
+@healthy("GradScaler whose scaled loss overflows, and no gradient")
+def scaled_loss_overflows() -> hv.Trace:
+    net, x = mlp(4, 16, 1), torch.rand(8, 4)
+    sgd, scaler = SGD(net.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=2.0**126)
+    with hv.record(net) as trace:
+        for step in range(STEPS):
+            sgd.zero_grad()
+            loss = net(x).square().mean() + 10 * (step == 0)
+            scaler.scale(loss).backward()
+            scaler.step(sgd)
+            scaler.update()
+    return trace
+
+
+@healthy("second derivatives of ReLU")
+def hessian() -> hv.Trace:
+    net = mlp(3, 8, 1)
+    with hv.record(net) as trace:
+        torch.autograd.functional.hessian(lambda x: net(x).sum(), torch.randn(3))
+    return trace
+
+
+@healthy("gradcheck of a module")
+def gradient_check() -> hv.Trace:
+    net, x = nn.Linear(3, 2).double(), torch.randn(4, 3, dtype=torch.double, requires_grad=True)
+    with hv.record(net) as trace:
+        assert torch.autograd.gradcheck(net, (x,)) and torch.autograd.gradgradcheck(net, (x,))
+    return trace
+
+
 @healthy("warm-up from 0")
 def warm_up() -> hv.Trace:
     net, x = mlp(4, 16, 1), torch.rand(8, 4)

@@ -72,29 +72,27 @@ class NoneGradients:
     def _find_culprits(self, pass_id: int) -> dict[int, int]:
         """Follow each None that a node returned to the nodes that ran without a gradient, and to the leaves.
 
-        A pass for chosen tensors does not run the nodes that it does not need: these have no step.
+        A pass for chosen tensors does not run the nodes that it does not need: these have no step, and a leaf that it
+        was not asked for has lost nothing.
         """
         rows = [(step, self.trace.rows[step]) for step in self.trace.lookup.steps(pass_id)]
         without = {row.own_node for _ignored, row in rows if row.kind == "compute" and is_without_gradient(row.before)}
         reached = {row.node for _ignored, row in rows if _is_reaching(row)}
         is_whole = not any(row.kind in ("returned", "exception") for _ignored, row in rows)
+        asked = {row.node for _ignored, row in rows if row.kind == "returned"}
+        ends = {end for node in without for _ignored, end in self.trace.lookup.next_nodes.get(node, ())}
+        ends |= {end for _ignored, row in rows if row.kind == "compute" for _ignored, end in self._dropped(row)}
+        lost = {end for end in ends if self.trace.ops[end] == _LEAF_OP and (is_whole or end in asked)} - reached
         culprits: dict[int, int] = {}
         for step, row in rows:
             if row.kind == "compute" and not is_without_gradient(row.before):
-                ends = [end for _ignored, end in self._dropped(row)]
-                known = [end for end in ends if end in without or (is_whole and self._is_lost_leaf(end, reached))]
-                self._spread(known, step, without, reached, culprits)
+                self._spread([end for _ignored, end in self._dropped(row)], step, without | lost, culprits)
         return culprits
 
-    def _is_lost_leaf(self, node: int, reached: set[int | None]) -> bool:
-        return self.trace.ops[node] == _LEAF_OP and node not in reached
-
-    def _spread(
-        self, nodes: list[int], step: int, without: set[int], reached: set[int | None], culprits: dict[int, int]
-    ) -> None:
+    def _spread(self, nodes: list[int], step: int, without: set[int], culprits: dict[int, int]) -> None:
         queue = list(nodes)
         for node in queue:  # the loop body appends to the queue
-            if node in culprits or not (node in without or self._is_lost_leaf(node, reached)):
+            if node in culprits or node not in without:
                 continue
             culprits[node] = step
             queue += [end for _ignored, end in self.trace.lookup.next_nodes.get(node, ())]

@@ -27,7 +27,8 @@ def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
 
     In the forward, Inf counts only if an output of the model is NaN or infinite: masks are infinite by design. The
     backward is searched only if the forward did not pass on its NaN or Inf. In a pass that a GradScaler scales,
-    overflowing gradients are a remark, because the GradScaler skips the optimizer step.
+    overflowing gradients are a remark, because the GradScaler skips the optimizer step; so is a loss that overflowed
+    when it scaled it, if it did skip the step, or no gradient overflowed.
     """
     outputs = _find_in_outputs(statistics)
     only_masks = not _has_more_than_masks(statistics, outputs)
@@ -43,7 +44,7 @@ def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
             return
     backward, tensor = _find_in_backward(statistics), _find_in_tensors(statistics)
     if tensor is not None and (backward is not None or tensor.kind == "nan" or not only_masks):
-        yield tensor._replace(severity=severity)
+        yield tensor._replace(severity="remark" if _is_harmless_overflow(statistics, tensor) else severity)
     elif backward is not None:
         yield backward._replace(severity="remark" if is_scaled else _raise_to_warning(statistics, severity))
 
@@ -56,6 +57,19 @@ def _raise_to_warning(statistics: PassStatistics, severity: str) -> str:
     changes = (row for _ignored, row in statistics.rows if row.kind in CHANGING_KINDS)
     removed = (statistics.is_nonfinite(row.before) and not statistics.is_nonfinite(row.after) for row in changes)
     return "warning" if severity == "remark" and not any(removed) else severity
+
+
+def _is_harmless_overflow(statistics: PassStatistics, found: PassFinding) -> bool:
+    """Whether the loss overflowed where a GradScaler scaled it, and no gradient did, or it skipped the next step."""
+    trace = statistics.trace
+    node = trace.rows[found.step].node if found.node is None else found.node
+    if not any(node in scale.at for scale in statistics.scales):
+        return False
+    if not _reaches_leaves(statistics):
+        return True
+    later = (row for row in map(trace.rows.__getitem__, trace.lookup.steps_of_kinds("unscale", "optimizer_step")))
+    following = next((row for row in later if row.pass_id >= statistics.pass_id), None)
+    return following is not None and following.kind == "unscale" and following.found_inf
 
 
 def _reaches_leaves(statistics: PassStatistics) -> bool:

@@ -55,7 +55,8 @@ def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> 
     row = statistics.trace.rows[step]
     if row.kind != "compute":
         return "warning" if _list_shared(statistics, step) else "remark"
-    is_flat = statistics.trace.ops[row.own_node].partition("Backward")[0] in _FLAT_OPS
+    op, _ignored, more = statistics.trace.ops[row.own_node].partition("Backward")
+    is_flat = op in _FLAT_OPS and "Backward" not in more  # the second derivative of ReLU is 0 everywhere
     is_everywhere = affected == leaves > 1
     return "warning" if is_everywhere or (is_flat and 2 * affected >= leaves) else "remark"
 
