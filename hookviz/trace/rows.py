@@ -195,7 +195,6 @@ class CallRow(NamedTuple):
     """The path by which the module around it called it, if a model holds it at several; empty for its name."""
     nth: int = 0
     """Counts the calls by this path, from 1; 0 for a module with one path, where ``number`` says it."""
-
     transformed: bool = False
     """Whether a transform of ``torch.func`` ran it, such as ``vmap``, ``jvp`` or ``grad``: its tensors are wrapped, and
     what they say of ``requires_grad`` holds in the transform only."""
