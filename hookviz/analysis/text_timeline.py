@@ -266,6 +266,10 @@ class _Writer:
         """Name what a step is about: with its hook, and for a node the module that made it."""
         if step.hook is not None:
             return _("{hook} on {on}").format(hook=step.hook.label, on=step.on)
+        around = self._trace.lookup.hooks_around.get(step.index)
+        if around is not None:  # this hook has its line after those of what it did
+            hook = self._name_subject(self._trace.steps[around], None)
+            return _("{on} in {module}").format(on=step.on, module=hook)
         if owner is None or step.row.call is not None:
             return step.on
         module = self._trace.plain_call(owner)

@@ -16,6 +16,7 @@ what stands in for it then loses a feature, and a note, or the text in the featu
 """
 
 import importlib
+import inspect
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -326,6 +327,9 @@ GLOBAL_STEP_HOOKS = {"step_pre_hook": "_global_optimizer_pre_hooks", "step_post_
 """Kind of hook → the variable of ``torch.optim.optimizer`` that torch reads by this name in each step."""
 profile_step = _function(f"{OPTIMIZER}.profile_hook_step", "2.0", "optimizers")
 """Wraps every optimizer's ``step``: the code of its wrapper runs the hooks."""
+clip_norm: Any = inspect.unwrap(torch.nn.utils.clip_grad_norm_)
+clip_value: Any = inspect.unwrap(torch.nn.utils.clip_grad_value_)
+"""Public; instrumented, to notice what they clip. Torch wraps both, and a program may hold the wrapper already."""
 OPTIMIZER_HOOKS = {
     "step_pre_hook": _attribute(OPTIMIZER, "_optimizer_step_pre_hooks", "2.0", "optimizers"),
     "step_post_hook": _attribute(OPTIMIZER, "_optimizer_step_post_hooks", "2.0", "optimizers"),

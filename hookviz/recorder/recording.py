@@ -13,8 +13,10 @@ from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.followers.grad_scaler import ScaleTracker
+from hookviz.recorder.followers.gradient_clips import GradientClips
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.followers.hook_ledger import HookLedger
+from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
@@ -50,7 +52,10 @@ class Recording:
         followers = self.followers = Followers(self.session)
         self.calls = CallTracker(self.session, models, followers)
         edits = followers.add(GradientEdits(trace))
-        self.optimizers = OptimizerTracker(self.session, TrainingTracker(trace, self.calls.modules, names, edits))
+        self.clips = GradientClips(trace)
+        training = TrainingTracker(trace, self.calls.modules, names, edits)
+        moved = followers.add(MovedParameters(trace, training))
+        self.optimizers = OptimizerTracker(self.session, training, moved)
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)

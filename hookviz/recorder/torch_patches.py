@@ -31,7 +31,7 @@ from hookviz.autograd.torch_internals import (
     run_engine,
     swap_tensors,
 )
-from hookviz.recorder.followers import grad_scaler
+from hookviz.recorder.followers import grad_scaler, gradient_clips, optimizer_groups
 from hookviz.recorder.followers.optimizer_steps import (
     ObservedStepHooks,
     OptimizerTracker,
@@ -422,6 +422,7 @@ _INSTRUMENTED = (
     Instrumented(begin_saving, _SavingWatcher()),
     Instrumented(remove_handle, _RemovalWatcher()),
     Instrumented(swap_tensors, _SwapWatcher()),
+    *gradient_clips.instrumented_clips(recording_after_pass),
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
 _REPLACEMENTS: tuple[Replacement, ...] = (
@@ -450,6 +451,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _global_post_hooks),
     Replacement(torch_optimizer.Optimizer, _own_pre_hooks.name, lambda *_: _own_pre_hooks),
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
+    Replacement(torch_optimizer.Optimizer, "add_param_group", optimizer_groups.make_observer(own_recording)),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(profiler, START_PROFILER, with_code_of_torch(lambda: _restore_instrumented(), _instrument_again)),
     Replacement(torch, "compile", _observing_compile),

@@ -30,7 +30,7 @@ from hookviz.trace.rows import (
 )
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
-from hookviz.trace.training_rows import NonfiniteRow, ParameterRow, UpdateRow
+from hookviz.trace.training_rows import ClipRow, GroupRow, MovedRow, NonfiniteRow, ParameterRow, UpdateRow
 from hookviz.trace.unfired_rows import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.values import Values
 
@@ -46,9 +46,11 @@ __all__ = [
     "STEP_HOOK_KINDS",
     "SUBJECTS",
     "CallRow",
+    "ClipRow",
     "CutKind",
     "CutRow",
     "Effect",
+    "GroupRow",
     "Hook",
     "HookIdentity",
     "HookKind",
@@ -57,6 +59,7 @@ __all__ = [
     "LineRow",
     "MissingRow",
     "ModuleRow",
+    "MovedRow",
     "NodeOutput",
     "NonfiniteRow",
     "Note",

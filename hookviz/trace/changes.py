@@ -73,16 +73,16 @@ def _describe_rows(old: Any, new: Any) -> str:
     changed = [index for index, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
     if not changed or len(changed) == len(old):
         return ""
-    names = {"rows": _format_ranges(changed), "count": len(old)}
+    names = {"rows": format_ranges(changed), "count": len(old)}
     if all(not any(flatten_numbers(new[index])) for index in changed):
         return _("Rows {rows} of {count}, counted from 0, are 0 now; the others are as they were.").format(**names)
     return _("Rows {rows} of {count}, counted from 0, changed; the others are as they were.").format(**names)
 
 
-def _format_ranges(numbers: Sequence[int]) -> str:
+def format_ranges(numbers: Sequence[int]) -> str:
     """Write numbers in order as ranges.
 
-    >>> _format_ranges([0, 2, 3, 4]), _format_ranges([1, 3, 5, 7, 9])
+    >>> format_ranges([0, 2, 3, 4]), format_ranges([1, 3, 5, 7, 9])
     ('0, 2–4', '1, 3, 5, 7, …')
     """
     starts = [number for number in numbers if number - 1 not in numbers]

@@ -15,6 +15,8 @@ from hookviz.trace.value_rows import get_stored_rows
 TableSizes = tuple[int, ...]
 _FREQUENT = frozenset({"seed", "arrive", "compute", "accumulate", "returned", "call", "forward"})
 """The kinds of most steps: of nodes, gradients and module calls."""
+_AT_UPDATES = ("optimizer_step", "step_pre_hook", "step_post_hook", "unscale", "rescale")
+"""The kinds of steps around an optimizer step."""
 
 
 class PassHooks(NamedTuple):
@@ -84,6 +86,19 @@ class Lookup:
         written = next((self._gradients[name] for name in names if name in self._gradients), [])
         position = bisect_left(written, (step,))
         return written[position - 1][1] if position else None
+
+    @cached_property
+    def hooks_around(self) -> dict[int, int]:
+        """Step of an optimizer → the step of the backward hook that took it, and that ended after it."""
+        found = {}
+        for step in self.optimizer_steps:
+            later = range(step + 1, len(self._rows))
+            following = next((index for index in later if self._rows[index].kind not in _AT_UPDATES), step)
+            row = self._rows[following]
+            # A pass that goes on after the step was running during it.
+            if row.hook is not None and row.node is not None and row.pass_id == self._rows[step].pass_id:
+                found[step] = following
+        return found
 
     # -- the graph
 

@@ -296,7 +296,13 @@ def _say_unobserved(step: Step, _parts: dict[str, str | None]) -> str:
 def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     optimizer = step.row.optimizer
     kind = "" if optimizer is None else step.trace.optimizers[optimizer].kind
-    text = _("{on} ({kind}) takes its step; it holds {after} parameter(s).").format(kind=kind, **parts)
+    around = step.trace.lookup.hooks_around.get(step.index)
+    hook = None if around is None else make_step(step.trace, around)
+    if hook is None or hook.hook is None:
+        text = _("{on} ({kind}) takes its step; it holds {after} parameter(s).").format(kind=kind, **parts)
+    else:
+        text = _("{hook} on {owner} lets {on} ({kind}) take its step; it holds {after} parameter(s).")
+        text = text.format(kind=kind, **{**parts, "hook": hook.hook.label, "owner": hook.on})
     edits = describe_gradient_edits(list_gradient_edits(step.trace, step.index))
     return join_sentences([text, *([edits] if edits else [])])
 

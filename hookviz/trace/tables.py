@@ -18,7 +18,7 @@ from hookviz.trace.rows import (
     StepRow,
     TensorRow,
 )
-from hookviz.trace.training_rows import NonfiniteRow, ParameterRow, UpdateRow
+from hookviz.trace.training_rows import ClipRow, GroupRow, MovedRow, NonfiniteRow, ParameterRow, UpdateRow
 from hookviz.trace.unfired_rows import UnfiredRow
 from hookviz.trace.value_rows import StatisticsMode, ValueRow
 
@@ -49,6 +49,12 @@ class TraceTables:
     """The parameters and buffers that put NaN into the output of a module."""
     updates: list[UpdateRow] = field(default_factory=list)
     """What each optimizer step was given, in order."""
+    groups: list[GroupRow] = field(default_factory=list)
+    """The groups of parameters that the optimizers were given during the recording."""
+    clips: list[ClipRow] = field(default_factory=list)
+    """The calls that clipped gradients, in order."""
+    moved: list[MovedRow] = field(default_factory=list)
+    """The parameters that optimizers moved where their gradient was 0 because of a hook, or although frozen."""
     owners: dict[NodeIndex, CallIndex] = field(default_factory=dict)
     """Node → the innermost module call that made it."""
     returned: dict[tuple[NodeIndex, int], ReturnedPart] = field(default_factory=dict)

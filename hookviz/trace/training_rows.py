@@ -4,11 +4,14 @@ from typing import Annotated, NamedTuple
 
 from hookviz.trace.columns import (
     CallIndex,
+    HookIndex,
     ModuleIndex,
     OneOf,
     OptimizerIndex,
     ParameterIndex,
     Shows,
+    SourcePlace,
+    StepCount,
     StepIndex,
     ValueIndex,
 )
@@ -58,3 +61,52 @@ class UpdateRow(NamedTuple):
     """The modules of batch norm in evaluation mode whose parameters the optimizer holds with a gradient."""
     regraded: tuple[tuple[ParameterIndex, ValueIndex], ...] = ()
     """The parameters whose ``.grad`` was changed since the last pass, as by clipping, and what it was at the step."""
+    taken_at: SourcePlace | None = None
+    """File and line of the user's code that took the step."""
+    unscales: bool = False
+    """Whether the optimizer itself divides the gradients by the scale of a GradScaler, as fused ones do."""
+
+
+class GroupRow(NamedTuple):
+    """A group of parameters that an optimizer was given during the recording, when it was made or later."""
+
+    optimizer: OptimizerIndex
+    number: int
+    """Its place among the groups of the optimizer, counted from 0."""
+    rate: Annotated[float, Shows(("values",))] | None = None
+    """Its learning rate then; None if it is unknown."""
+    made_at: SourcePlace | None = None
+    """File and line of the user's code that made it."""
+
+
+class ClipRow(NamedTuple):
+    """A call that clips gradients, such as ``clip_grad_norm_``."""
+
+    step: StepCount
+    """The number of steps before it."""
+    name: str
+    """The name of the function."""
+    limit: Annotated[float, Shows(("values",))]
+    norm: Annotated[float, Shows(("values",))] | None = None
+    """The norm that it found; None if it does not compute one, or if it is unknown."""
+    called_at: SourcePlace | None = None
+    """File and line of the user's code that called it."""
+
+
+class MovedRow(NamedTuple):
+    """A parameter that an optimizer moved where its gradient was 0 because of a hook, or although it was frozen."""
+
+    step: StepIndex
+    """The step of kind ``optimizer_step``."""
+    parameter: ParameterIndex
+    hook: HookIndex | None
+    """The hook that set the gradient to 0; None if the parameter did not require a gradient, and had an older one."""
+    axis: Annotated[str, OneOf(("rows", "columns", "numbers"))]
+    parts: tuple[int, ...]
+    """The first rows, columns or numbers that moved, counted from 0."""
+    total: int
+    """How many of these the parameter has."""
+    decay: Annotated[float, Shows(("values",))] = 0.0
+    """The weight decay, if it moves numbers that are not 0."""
+    averages: Annotated[bool, Shows(("values",))] = False
+    """Whether the optimizer kept averages of earlier gradients there that were not 0."""

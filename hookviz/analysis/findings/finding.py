@@ -21,6 +21,11 @@ _LINE_ROLES = {
     "hook": N_("line {line} (the hook)"),
     "registered": N_("line {line} (registers the hook)"),
     "removed": N_("line {line} (removes the hook)"),
+    "update": N_("line {line} (the step of the optimizer)"),
+    "makes": N_("line {line} (makes the optimizer)"),
+    "rate": N_("line {line} (sets the learning rate)"),
+    "clips": N_("line {line} (clips the gradients)"),
+    "replaces": N_("line {line} (replaces the parameters)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -59,6 +64,11 @@ _KIND_NAMES = {
     "lr_zero": N_("learning rate 0"),
     "zeroed": N_("gradients set to 0"),
     "skipped": N_("steps skipped"),
+    "clips_nothing": N_("clipping without effect"),
+    "clips_scaled": N_("scaled gradients clipped"),
+    "scaled_step": N_("step with scaled gradients"),
+    "step_first": N_("step before backward"),
+    "moved": N_("moved without a gradient"),
     "eval_norm": N_("batch norm in eval mode"),
     "exception": N_("exception"),
     "edited_in_place": N_("edited in place"),
@@ -73,7 +83,21 @@ _KIND_NAMES = {
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
 _PARAMETER_KINDS = ("cut", "unreached", "stopped", "frozen", "missing")
-_TRAINING_KINDS = ("replaced", "cleared", "shared", "not_zeroed", "lr_zero", "zeroed", "skipped", "eval_norm")
+_TRAINING_KINDS = (
+    "replaced",
+    "cleared",
+    "shared",
+    "not_zeroed",
+    "lr_zero",
+    "zeroed",
+    "skipped",
+    "clips_nothing",
+    "clips_scaled",
+    "scaled_step",
+    "step_first",
+    "moved",
+    "eval_norm",
+)
 _VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
@@ -130,7 +154,8 @@ class Finding:
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
-    ``hook``, or ``registered`` or ``removed`` it."""
+    ``hook``, or ``registered`` or ``removed`` it; it is the ``update`` of an optimizer, ``makes`` that, sets its
+    learning ``rate``, ``clips`` gradients, or ``replaces`` parameters."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

@@ -17,6 +17,8 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import profile_step, read_grad
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
+from hookviz.recorder.followers.moved_parameters import MovedParameters
+from hookviz.recorder.followers.optimizer_groups import OptimizerGroups
 from hookviz.recorder.followers.training_tracker import TrainingTracker
 from hookviz.recorder.modules.pytree import object_row
 from hookviz.recorder.session import Session
@@ -41,6 +43,8 @@ class OptimizerStep:
 
     def __init__(self, number: int, earlier_exception: int | None) -> None:
         self.number, self.earlier_exception = number, earlier_exception
+        self.row: int | None = None
+        """The row of the step in the trace, once the step itself is done."""
         self.entry: tuple[Any, ...] | None = None
         """(kind, whether it is a global hook, key, function, place) of the hook that is running."""
         self.seen_before: tuple[Any, ...] = ()
@@ -50,8 +54,9 @@ class OptimizerStep:
 class OptimizerTracker:
     """Follows the optimizer steps in the thread of a recording."""
 
-    def __init__(self, session: Session, training: TrainingTracker) -> None:
-        self.session, self.trace, self.training = session, session.trace, training
+    def __init__(self, session: Session, training: TrainingTracker, moved: MovedParameters) -> None:
+        self.session, self.trace, self.training, self.moved = session, session.trace, training, moved
+        self.groups = OptimizerGroups(self.trace)
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[OptimizerStep] = []
         self._counts: Counter[int] = Counter()
@@ -64,6 +69,7 @@ class OptimizerTracker:
     def begin(self, optimizer: Optimizer) -> None:
         """Begin a step, before its hooks run."""
         self._running.append(OptimizerStep(self.number(optimizer), self.session.exceptions.enter()))
+        self.session.attempt(self.moved.step_begins, optimizer)
 
     def step_done(self, optimizer: Optimizer) -> None:
         """Record that the step itself is done, before torch runs the hooks after it."""
@@ -73,6 +79,7 @@ class OptimizerTracker:
         count = sum(len(group["params"]) for group in optimizer.param_groups)
         self.trace.values.append(object_row(count))
         step = self._running[-1]
+        step.row = len(self.trace.rows)
         self._log("optimizer_step", step, after=len(self.trace.values) - 1)
         self.session.attempt(self.training.add_update, optimizer, step.number, len(self.trace.rows) - 1)
 
@@ -83,6 +90,8 @@ class OptimizerTracker:
         step = self._running.pop()
         if error is None:
             self.session.exceptions.leave(step.earlier_exception)
+            if step.row is not None:
+                self.session.attempt(self.moved.step_ended, step.row)
         elif self.session.exceptions.is_new(error):
             hook = None if step.entry is None else self._hook(step)
             self._log("exception", step, hook=hook, **describe_exception(error))
@@ -133,6 +142,7 @@ class OptimizerTracker:
             kind, number = type(optimizer).__name__, len(self.trace.optimizers)
             name = variable_names.expression_for(optimizer, variable_names.caller_frame()) or kind
             self.trace.optimizers.append(ModuleRow(name, kind))
+            self.groups.number(optimizer, number)
             self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number
 

@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from hookviz.autograd import module_tree, tensor_statistics
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
+from hookviz.recorder.code_place import find_code_place
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.trace import TraceData
@@ -43,25 +44,28 @@ class TrainingTracker:
         numbers = self._number_held(parameters, number)
         gradients = [read_grad(parameter) for parameter in parameters]
         missing = tuple([n for n, grad in zip(numbers, gradients, strict=True) if grad is None])
-        rates = tuple([_read_rate(group.get("lr")) for group in optimizer.param_groups])
+        rates = tuple([read_rate(group.get("lr")) for group in optimizer.param_groups])
         known_gradients = [grad for grad in gradients if grad is not None]
         is_zero = bool(known_gradients) and all(map(_is_zero, known_gradients))
         eval_norms = tuple(self._list_eval_norms(number))
         regraded = tuple([(numbers[index], value) for index, value in self._edits.find(parameters)])
-        self.trace.updates.append(UpdateRow(step, rates, missing, is_zero, eval_norms, regraded))
+        unscales = vars(optimizer).get("grad_scale") is not None
+        place = find_code_place()
+        row = UpdateRow(step, rates, missing, is_zero, eval_norms, regraded, place, unscales)
+        self.trace.updates.append(row)
 
     def _number_held(self, parameters: list[torch.Tensor], optimizer: int) -> list[int]:
         """Return the indexes of the parameters that an optimizer holds; most often they are those of its last step."""
         references, numbers = self._held_numbers.get(optimizer, ([], []))
         is_known = len(references) == len(parameters)
         if not (is_known and all(map(is_, [reference() for reference in references], parameters))):
-            references, numbers = [weakref.ref(p) for p in parameters], [self._number(p) for p in parameters]
+            references, numbers = [weakref.ref(p) for p in parameters], [self.number(p) for p in parameters]
             self._held_numbers[optimizer] = references, numbers
             for number in numbers:
                 self._note_holder(number, optimizer)
         return numbers
 
-    def _number(self, tensor: torch.Tensor) -> int:
+    def number(self, tensor: torch.Tensor) -> int:
         """Return the index of a tensor in ``trace.parameters``; a new one gets a row."""
         reference, number = self._numbers.get(id(tensor), (None, 0))
         if reference is None or reference() is not tensor:
@@ -92,7 +96,7 @@ class TrainingTracker:
 
     def _note_place(self, name: str, parameter: torch.Tensor, is_called: bool) -> None:
         """Update the row of a parameter that a module holds under ``name``."""
-        number = self._number(parameter)
+        number = self.number(parameter)
         row = self.trace.parameters[number]
         own_name = self._own_names.get(id(parameter))
         names = row.names if row.held else ()
@@ -113,7 +117,7 @@ class TrainingTracker:
             number, weight = self.modules.find_number(module), module.weight
             if number is None or module.training or weight is None or read_grad(weight) is None:
                 continue
-            if optimizer in self.trace.parameters[self._number(weight)].optimizers:
+            if optimizer in self.trace.parameters[self.number(weight)].optimizers:
                 yield number
 
 
@@ -122,7 +126,7 @@ def _read_shape(tensor: torch.Tensor) -> tuple[int, ...]:
     return () if is_lazy(tensor) else tuple(tensor.shape)
 
 
-def _read_rate(rate: Any) -> float | None:
+def read_rate(rate: Any) -> float | None:
     """Read a learning rate; None if it is not there, or on a device, whose work would have to be waited for."""
     if is_tensor(rate):
         return float(rate) if rate.numel() == 1 and not tensor_statistics.reading_waits(rate) else None

@@ -138,17 +138,3 @@ def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
     while isinstance(edited, ast.Subscript):
         edited = edited.value
     return edited.id if isinstance(edited, ast.Name) else None
-
-
-def find_clearing(trace: TraceData) -> tuple[str | None, int] | None:
-    """Return file and line of the only ``zero_grad()`` between the line of the last pass and the step after it."""
-    row = next((line for line in reversed(trace.lines) if line.pass_id is not None), None)
-    tree = None if row is None else parse_source(trace.sources[row.source].text)
-    if row is None or tree is None:
-        return None
-    source = trace.sources[row.source]
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    names = sorted((call.lineno + source.line - 1, call.func.attr) for call in calls)  # type: ignore[attr-defined]
-    step = next((line for line, name in names if name == "step" and line > row.line), None)
-    found = [line for line, name in names if name == "zero_grad" and step is not None and row.line < line < step]
-    return (source.file, found[0]) if len(found) == 1 else None

@@ -4,17 +4,25 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.training.gradient_timing import (
+    find_early_steps,
+    find_scaled_clips,
+    find_scaled_steps,
+    find_useless_clips,
+)
+from hookviz.analysis.findings.training.learning_rates import find_zero_rates
+from hookviz.analysis.findings.training.moved_parameters import find_moved
+from hookviz.analysis.findings.training.outdated_optimizers import find_missing, find_replaced
 from hookviz.analysis.findings.training.parameter_findings import (
     find_frozen,
-    find_missing,
-    find_replaced,
     find_shared,
     find_unreached,
 )
+from hookviz.analysis.findings.training.program_calls import add_update_line
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import _, join_list
-from hookviz.trace import TraceData, UpdateRow
+from hookviz.support.messages import _
+from hookviz.trace import TraceData
 
 
 def list_hygiene(trace: TraceData) -> list[Finding]:
@@ -33,7 +41,7 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
     Several passes between two steps are gradient accumulation: then the first of them finds no ``.grad``, or zeros.
     Nothing is found if passes ran unrecorded, in which ``.grad`` may have been set to zero and written again.
     """
-    if not facts.updates or _has_unrecorded_passes(facts.trace):
+    if not facts.updates or facts.lacks_passes:
         return
     for optimizer, updates in facts.updates.items():
         added: dict[int, tuple[int, int]] = {}
@@ -54,41 +62,8 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
             ).format(on=facts.describe([*added]), optimizer=facts.describe_optimizers([optimizer]))
             passes = tuple(sorted(later))
             first = min(step for step, _ignored in added.values())
-            yield Finding(first, "not_zeroed", sentence, "warning", passes, describe_passes(passes, facts.trace))
-
-
-def _has_unrecorded_passes(trace: TraceData) -> bool:
-    hiding = {"unobserved", "compiled"}
-    notes = {note.fact for note in trace.remarks}
-    return not notes.isdisjoint(("every", "elsewhere")) or any(row.kind in hiding for row in trace.rows)
-
-
-def _find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find optimizers whose learning rate is 0, in all steps or in some, such as the first one of a warm-up."""
-    for optimizer, updates in facts.updates.items():
-        zero = [row for row in updates if row.rates and all(rate == 0 for rate in row.rates)]
-        if not zero:
-            yield from _find_zero_groups(facts, optimizer, updates)
-            continue
-        is_always = len(zero) == len(updates)
-        name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
-        sentence = _(
-            "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
-        ).format(optimizer=name, **count)
-        yield Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
-
-
-def _find_zero_groups(facts: TrainingFacts, optimizer: int, updates: list[UpdateRow]) -> Iterator[Finding]:
-    """Find groups of parameters whose learning rate is always 0, beside groups that learn."""
-    groups = min((len(row.rates) for row in updates), default=0)
-    zero = [group for group in range(groups) if all(row.rates[group] == 0 for row in updates)]
-    if zero:
-        text = _(
-            "The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps: they "
-            "do not change the parameters of that group."
-        )
-        names = {"groups": join_list(list(map(str, zero))), "optimizer": facts.describe_optimizers([optimizer])}
-        yield Finding(updates[0].step, "lr_zero", text.format(total=len(updates), **names), "remark")
+            finding = Finding(first, "not_zeroed", sentence, "warning", passes, describe_passes(passes, facts.trace))
+            yield add_update_line(finding, next(row for row in updates if row.step > first))
 
 
 def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
@@ -154,8 +129,13 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_frozen,
     find_shared,
     _find_not_zeroed,
-    _find_zero_rates,
+    find_zero_rates,
     _find_zeroed_gradients,
     _find_skipped_steps,
+    find_useless_clips,
+    find_scaled_clips,
+    find_scaled_steps,
+    find_early_steps,
+    find_moved,
     _find_eval_norms,
 )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from hookviz.analysis.findings.training.program_calls import CodePlace, read_place
 from hookviz.support.messages import _
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
 from hookviz.trace.values import get_norm_nan_inf
@@ -64,6 +65,11 @@ class TrainingFacts:
         """The first step of one of these optimizers."""
         return min(row.step for optimizer in optimizers for row in self.updates.get(optimizer, ()))
 
+    def find_making(self, optimizer: int) -> CodePlace | None:
+        """Return the line that made an optimizer; None if it is older than the recording."""
+        rows = (row for row in self.trace.groups if row.optimizer == optimizer and not row.number)
+        return next((read_place(row.made_at) for row in rows), None)
+
     def has_stepped(self, row: ParameterRow) -> bool:
         """Whether an optimizer that holds a parameter took a step which the trace still has."""
         return any(optimizer in self.updates for optimizer in row.optimizers)
@@ -73,6 +79,58 @@ class TrainingFacts:
         optimizers = self.parameters[parameter].optimizers
         updates = [row for optimizer in optimizers for row in self.updates.get(optimizer, ())]
         return bool(updates) and all(parameter in row.without_grad for row in updates)
+
+    # -- the order of passes and steps
+
+    @cached_property
+    def lacks_passes(self) -> bool:
+        """Whether passes ran that the trace does not have, or parts of them."""
+        notes = {note.fact for note in self.trace.remarks}
+        hiding = self.trace.lookup.steps_of_kinds("unobserved", "compiled")
+        return bool(hiding) or not notes.isdisjoint(("every", "elsewhere"))
+
+    @cached_property
+    def _written(self) -> list[int]:
+        """The steps that wrote a gradient of a leaf, in order."""
+        return sorted(each.step for found in self._accumulations.values() for each in found)
+
+    @cached_property
+    def _update_steps(self) -> list[int]:
+        """The steps of all optimizers, in order."""
+        return sorted(row.step for row in self.trace.updates)
+
+    def find_written(self, start: int | None, end: int | None) -> list[int]:
+        """Return the steps between two that wrote a gradient of a leaf; None stands for begin or end of the trace."""
+        first = 0 if start is None else bisect_left(self._written, start)
+        return self._written[first : None if end is None else bisect_left(self._written, end)]
+
+    def find_update(self, start: int) -> int | None:
+        """Return the first step of an optimizer from a step on."""
+        position = bisect_left(self._update_steps, start)
+        return self._update_steps[position] if position < len(self._update_steps) else None
+
+    def find_update_before(self, end: int) -> int | None:
+        """Return the last step of an optimizer before a step."""
+        position = bisect_left(self._update_steps, end)
+        return self._update_steps[position - 1] if position else None
+
+    def begins_at_zero(self, written: Sequence[int]) -> bool:
+        """Whether the first pass of these that wrote gradients added none of them to an earlier one."""
+        rows = [self.trace.rows[step] for step in written]
+        return all(row.before is None or self._norm(row.before) == 0 for row in rows if row.pass_id == rows[0].pass_id)
+
+    def find_scale(self, written: int) -> float | None:
+        """Return the scale of a GradScaler that a gradient had when it was written; None if it was not scaled."""
+        row = self.trace.rows[written]
+        scales = self.trace.lookup.scales(row.pass_id)
+        return next((one.scale for one in scales if row.node not in one.others), None)
+
+    @property
+    def steps_come_first(self) -> bool:
+        """Whether an optimizer took a step before the first pass, and none took one after the last pass."""
+        if not self._update_steps or not self._written:
+            return False
+        return self._update_steps[0] < self._written[0] and self._update_steps[-1] < self._written[-1]
 
     def describe(self, parameters: Sequence[int]) -> str:
         """Name some parameters: ``net.0.bias and 3 more``."""

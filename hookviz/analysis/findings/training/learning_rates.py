@@ -1,0 +1,86 @@
+"""Find optimizers whose learning rate is 0, and the line that made it 0."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.training.program_calls import (
+    CodePlace,
+    find_optimizer_call,
+    find_rate_in_call,
+    find_rate_setter,
+    put_line,
+    read_place,
+)
+from hookviz.analysis.findings.training.training_facts import TrainingFacts
+from hookviz.support.messages import _, join_list
+from hookviz.trace import GroupRow, UpdateRow
+from hookviz.trace.values import format_number
+
+
+def find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers whose learning rate is 0, in all steps or in some, such as the first one of a warm-up."""
+    for optimizer, updates in facts.updates.items():
+        zero = [row for row in updates if row.rates and all(rate == 0 for rate in row.rates)]
+        if not zero:
+            yield from _find_zero_groups(facts, optimizer, updates)
+            continue
+        is_always = len(zero) == len(updates)
+        name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
+        sentence = _(
+            "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
+        ).format(optimizer=name, **count)
+        finding = Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
+        yield _add_cause(facts, finding, optimizer, range(len(zero[0].rates)))
+
+
+def _find_zero_groups(facts: TrainingFacts, optimizer: int, updates: list[UpdateRow]) -> Iterator[Finding]:
+    """Find groups of parameters whose learning rate is always 0, beside groups that learn."""
+    groups = min((len(row.rates) for row in updates), default=0)
+    zero = [group for group in range(groups) if all(row.rates[group] == 0 for row in updates)]
+    if zero:
+        text = _(
+            "The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps: they "
+            "do not change the parameters of that group."
+        )
+        names = {"groups": join_list(list(map(str, zero))), "optimizer": facts.describe_optimizers([optimizer])}
+        sentence = text.format(total=len(updates), **names)
+        yield _add_cause(facts, Finding(updates[0].step, "lr_zero", sentence, "remark"), optimizer, zero)
+
+
+def _add_cause(facts: TrainingFacts, finding: Finding, optimizer: int, numbers: Sequence[int]) -> Finding:
+    """Add why the learning rates of some groups are 0: the optimizer was made so, or something set them later."""
+    rows = [row for row in facts.trace.groups if row.optimizer == optimizer and row.number in numbers]
+    if len(rows) < len(numbers):
+        return _add_read_cause(facts, finding, optimizer)
+    place = read_place(rows[0].made_at)
+    if all(row.rate == 0 for row in rows):
+        line = None if place is None else find_rate_in_call(facts.trace, place, rows[0].number)
+        text = _("It was 0 when the optimizer was made.")
+        return put_line(replace(finding, cause=text), line, "makes")
+    return _add_setter(facts, finding, next(row for row in rows if row.rate != 0), place)
+
+
+def _add_setter(facts: TrainingFacts, finding: Finding, row: GroupRow, made: CodePlace | None) -> Finding:
+    """Add that something set a rate to 0 which was another one when the optimizer was made."""
+    if row.rate is None:
+        return finding
+    setter, rate = find_rate_setter(facts.trace), format_number(row.rate, 4)
+    if setter is None:
+        text = _("It was {rate} when the optimizer was made; something set it to 0 afterwards.").format(rate=rate)
+        return put_line(replace(finding, cause=text), made, "makes")
+    text = _(
+        "It was {rate} when the optimizer was made. In the code that was recorded, only {where} sets it afterwards."
+    )
+    text = text.format(rate=rate, where=setter.where)
+    return put_line(replace(finding, cause=text, certainty="likely"), setter, "rate")
+
+
+def _add_read_cause(facts: TrainingFacts, finding: Finding, optimizer: int) -> Finding:
+    """Add the line that the text of the program shows, of an optimizer that is older than the recording."""
+    setter = find_rate_setter(facts.trace)
+    if setter is not None:
+        text = _("In the code that was recorded, only {where} sets it.").format(where=setter.where)
+        return put_line(replace(finding, cause=text, certainty="likely"), setter, "rate")
+    made = find_optimizer_call(facts.trace, facts.trace.optimizers[optimizer].kind)
+    return finding if made is None else put_line(replace(finding, certainty="likely"), made, "makes")

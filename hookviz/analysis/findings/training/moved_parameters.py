@@ -1,0 +1,117 @@
+"""Find parameters that an optimizer moves where a hook set their gradient to 0, or although they are frozen."""
+
+from collections.abc import Iterator, Sequence
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.training.program_calls import add_update_line, put_line
+from hookviz.analysis.findings.training.training_facts import TrainingFacts
+from hookviz.support.messages import N_, _, join_sentences
+from hookviz.trace import Hook, MovedRow
+from hookviz.trace.changes import format_ranges
+from hookviz.trace.values import format_number
+
+_AXES = {
+    "rows": N_("rows {parts} (of {count}, counted from 0) of {on}"),
+    "columns": N_("columns {parts} (of {count}, counted from 0) of {on}"),
+    "numbers": N_("numbers {parts} (of {count}, counted from 0) of {on}"),
+}
+"""What moved → its name, for a part of a parameter."""
+
+Moved = dict[int, list[MovedRow]]
+"""Parameter → its rows."""
+
+
+def find_moved(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find parameters that an optimizer moves where their gradient is 0 because of a hook, or although frozen.
+
+    It is a remark if the hook set other parts to 0 each time: then it thins gradients out rather than freezes weights.
+    """
+    groups: dict[object, Moved] = {}
+    for row in facts.trace.moved:
+        hook = None if row.hook is None else facts.trace.hook(row.hook)
+        optimizer = facts.trace.rows[row.step].optimizer
+        key = optimizer, None if hook is None else (hook.label, hook.file, hook.line)
+        groups.setdefault(key, {}).setdefault(row.parameter, []).append(row)
+    for moved in groups.values():
+        yield _make_finding(facts, moved)
+
+
+def _make_finding(facts: TrainingFacts, moved: Moved) -> Finding:
+    rows = sorted(row for found in moved.values() for row in found)
+    first = rows[0]
+    optimizer = facts.trace.rows[first.step].optimizer or 0
+    hooks = tuple(dict.fromkeys(facts.trace.hook(row.hook) for row in rows if row.hook is not None))
+    names = tuple(name for number in moved for name in facts.parameters[number].names)
+    finding = Finding(
+        first.step,
+        "moved",
+        _describe(facts, moved, optimizer, hooks),
+        "warning" if first.hook is None or _is_mask(moved) else "remark",
+        hooks=hooks,
+        parameters=names,
+        cause=_describe_cause(rows, facts.trace.optimizers[optimizer].kind),
+        advice=_advise(rows),
+    )
+    update = next(row for row in facts.trace.updates if row.step == first.step)
+    return put_line(add_update_line(finding, update), facts.find_making(optimizer), "makes")
+
+
+def _is_mask(moved: Moved) -> bool:
+    """Whether a hook set the same rows or columns to 0 each time, of several times."""
+    return all(len(rows) > 1 and rows[0].axis != "numbers" and _list_common_parts(rows) for rows in moved.values())
+
+
+def _list_common_parts(rows: Sequence[MovedRow]) -> list[int]:
+    """List the rows, columns or numbers of a parameter that moved each time."""
+    first = rows[0]
+    common = set(first.parts).intersection(*(row.parts for row in rows))
+    return sorted(common) if all(row.axis == first.axis for row in rows) else []
+
+
+def _describe(facts: TrainingFacts, moved: Moved, optimizer: int, hooks: Sequence[Hook]) -> str:
+    names = {
+        "optimizer": facts.describe_optimizers([optimizer]),
+        "on": _describe_parts(facts, moved),
+        "count": f"{len({row.step for rows in moved.values() for row in rows}):,}",
+    }
+    if not hooks:
+        text = _("{optimizer} moves {on} in {count} of its steps, although requires_grad is False.")
+        return text.format(**names)
+    text = _("{optimizer} moves {on} in {count} of its steps, although {hook} sets the gradient there to 0.")
+    return text.format(hook=hooks[0].label, **names)
+
+
+def _describe_parts(facts: TrainingFacts, moved: Moved) -> str:
+    """Name what moves: whole parameters, or a part of one."""
+    rows = next(iter(moved.values()))
+    parts = _list_common_parts(rows) or rows[0].parts
+    if rows[0].hook is None or len(parts) == rows[0].total or len(moved) > 1:
+        return facts.describe(list(moved))
+    text = _(_AXES[rows[0].axis])
+    return text.format(parts=format_ranges(parts), count=f"{rows[0].total:,}", on=facts.describe(list(moved)))
+
+
+def _describe_cause(rows: Sequence[MovedRow], kind: str) -> str:
+    sentences = []
+    if rows[0].hook is None:
+        text = _("Its .grad from an earlier pass is still there, and a step uses each .grad that is not None.")
+        sentences.append(text)
+    decay = next((row.decay for row in rows if row.decay), 0)
+    if decay:
+        text = _("The weight decay of {kind}, {decay}, makes weights smaller whatever their gradient is.")
+        sentences.append(text.format(kind=kind, decay=format_number(decay, 4)))
+    if rows[0].averages or (not decay and any(row.averages for row in rows)):
+        text = _("{kind} goes on with the averages of earlier gradients that it keeps.")
+        sentences.append(text.format(kind=kind))
+    return join_sentences(sentences)
+
+
+def _advise(rows: Sequence[MovedRow]) -> str:
+    if rows[0].hook is None:
+        return _("Set its .grad to None when you freeze it, or leave it out of the optimizer.")
+    if any(row.decay for row in rows) and not rows[0].averages:
+        return _(
+            "Put the parameter into a group with weight_decay=0, restore the numbers after step(), or use a mask in "
+            "the forward instead of the hook."
+        )
+    return _("Restore the numbers after step(), or use a mask in the forward instead of the hook.")

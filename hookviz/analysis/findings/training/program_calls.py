@@ -1,0 +1,164 @@
+"""Reads the recorded text of the program: the calls that make optimizers and schedulers, and what sets parameters."""
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.support.source_code import describe_place, split_place
+from hookviz.trace import TraceData, UpdateRow
+
+
+class CodePlace(NamedTuple):
+    """A line of the program."""
+
+    file: str | None
+    line: int
+
+    @property
+    def where(self) -> str:
+        """The line as text, such as ``train.py, line 12``."""
+        return describe_place(self.file, self.line)
+
+
+def read_place(place: str | None) -> CodePlace | None:
+    """Read a place that a row notes, such as ``train.py:12``."""
+    file, line = split_place(place)
+    return None if line is None else CodePlace(file or None, line)
+
+
+def put_line(finding: Finding, place: CodePlace | None, role: str) -> Finding:
+    """Add the line of a finding, if it is known, and what that line does."""
+    if place is None:
+        return finding
+    return replace(finding, file=place.file, line=place.line, line_role=role)
+
+
+def add_update_line(finding: Finding, row: UpdateRow) -> Finding:
+    """Add the line at which an optimizer took a step."""
+    return put_line(finding, read_place(row.taken_at), "update")
+
+
+def find_rate_in_call(trace: TraceData, place: CodePlace, group: int) -> CodePlace:
+    """Return the line of the learning rate of a group in the call that makes its optimizer; else that of the call."""
+    for shift, call in _list_calls(trace, place.file):
+        if call.lineno + shift == place.line:
+            rate = _find_rate(call, group)
+            return place if rate is None else place._replace(line=rate.lineno + shift)
+    return place
+
+
+def _find_rate(call: ast.Call, group: int) -> ast.expr | None:
+    """Return the learning rate of a group in the call that makes its optimizer: its own, or that of all groups."""
+    groups = call.args[0].elts if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)) else []
+    own = groups[group] if group < len(groups) else None
+    pairs = zip(own.keys, own.values, strict=True) if isinstance(own, ast.Dict) else ()
+    rates = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "lr"]
+    rates += [keyword.value for keyword in call.keywords if keyword.arg == "lr"]
+    return next(iter(rates), None)
+
+
+def find_rate_setter(trace: TraceData) -> CodePlace | None:
+    """Return the only line that sets the learning rate of a group, or else that makes a scheduler; None if unclear."""
+    setters = _find_lines(trace, _sets_rate)
+    return _get_only(setters or _find_lines(trace, _makes_scheduler))
+
+
+def _sets_rate(node: ast.AST) -> bool:
+    """Return whether code sets ``group["lr"]``."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return any(
+        isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant) and one.slice.value == "lr"
+        for one in targets
+    )
+
+
+def _makes_scheduler(node: ast.AST) -> bool:
+    """Return whether code makes a scheduler of learning rates, all of whose names in torch end alike."""
+    name = get_last_name(node.func) if isinstance(node, ast.Call) else ""
+    return name.endswith(("LR", "Scheduler", "WarmRestarts")) or name == "ReduceLROnPlateau"
+
+
+def find_optimizer_call(trace: TraceData, kind: str) -> CodePlace | None:
+    """Return the only line that makes an optimizer of a class; None if there are several, or none."""
+    return _get_only(_find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) == kind))
+
+
+def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
+    """Return the line of the only ``zero_grad()`` that runs between the line of a pass and that of the step after it.
+
+    In a loop it may also stand after the pass and run in the round before, or stand above a step above the pass.
+    """
+    step = read_place(row.taken_at)
+    line = next((one for one in reversed(trace.lines) if one.pass_id == trace.rows[row.step].pass_id), None)
+    if step is None or line is None or trace.sources[line.source].file != step.file:
+        return None
+    found = {call.lineno + shift for shift, call in _list_calls(trace, step.file) if _is_clearing(call)}
+    if step.line > line.line:
+        found = {one for one in found if line.line <= one <= step.line}
+    else:
+        found = {one for one in found if one >= line.line or one <= step.line}
+    return CodePlace(step.file, found.pop()) if len(found) == 1 else None
+
+
+def _is_clearing(call: ast.Call) -> bool:
+    return get_last_name(call.func) == "zero_grad"
+
+
+def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
+    """Return the only line outside of an ``__init__`` that assigns a module or parameter; None if there is none.
+
+    ``name`` is that of the parameter; of ``net.head.weight``, ``net.head = ...`` counts as ``net.head.weight = ...``
+    does.
+    """
+    parts = name.split(".")
+    for attribute in reversed(parts[1:]):
+        found = _find_lines(trace, partial(_assigns, attribute), outside_of="__init__")
+        if found:
+            return _get_only(found)
+    return None
+
+
+def _assigns(attribute: str, node: ast.AST) -> bool:
+    """Return whether code assigns an attribute, or the element of a container that an index such as ``2`` names."""
+    for target in node.targets if isinstance(node, ast.Assign) else ():
+        if isinstance(target, ast.Attribute) and target.attr == attribute:
+            return True
+        index = target.slice if isinstance(target, ast.Subscript) else None
+        if isinstance(index, ast.Constant) and str(index.value) == attribute:
+            return True
+    return False
+
+
+def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outside_of: str = "") -> set[CodePlace]:
+    """Return the lines of the wanted nodes, without those in functions of a name."""
+    found: set[CodePlace] = set()
+    for source in trace.sources:
+        tree = parse_source(source.text)
+        nodes = [] if tree is None else list(ast.walk(tree))
+        skipped = {
+            id(inner)
+            for node in nodes
+            if isinstance(node, ast.FunctionDef) and node.name == outside_of
+            for inner in ast.walk(node)
+        }
+        wanted = (node for node in nodes if id(node) not in skipped and is_wanted(node))
+        lines = (getattr(node, "lineno", 0) + source.line - 1 for node in wanted)
+        found.update(CodePlace(source.file, line) for line in lines)
+    return found
+
+
+def _list_calls(trace: TraceData, file: str | None) -> Iterator[tuple[int, ast.Call]]:
+    """Yield each call in a file, and how far its line is shifted."""
+    for source in trace.sources:
+        tree = parse_source(source.text) if source.file == file else None
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Call):
+                yield source.line - 1, node
+
+
+def _get_only(places: set[CodePlace]) -> CodePlace | None:
+    return next(iter(places)) if len(places) == 1 else None

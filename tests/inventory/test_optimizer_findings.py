@@ -1,0 +1,368 @@
+"""What findings say of optimizers: the line that they name, and nothing about the healthy twin of a program."""
+
+import linecache
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD, Adam, AdamW
+
+import hookviz as hv
+
+Program = Callable[[], None]
+
+
+def net_of(*sizes: int) -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(sizes[0], sizes[1]), nn.Tanh(), nn.Linear(sizes[1], 1))
+
+
+def find(program: Program) -> list[hv.Finding]:
+    """Record a program, whose objects are gone at the end, and return its findings other than remarks."""
+    with hv.record() as trace:
+        program()
+    return [finding for finding in trace.findings if finding.is_bad]
+
+
+def only(program: Program, kind: str) -> hv.Finding:
+    """Return the only finding, which names the line of the program that is marked with ``# here``."""
+    [finding] = find(program)
+    assert finding.kind == kind, finding
+    assert finding.file is not None and finding.file.endswith("test_optimizer_findings.py")
+    assert linecache.getline(__file__, finding.line or 0).rstrip().endswith("# here")
+    return finding
+
+
+# -- moved without a gradient
+
+
+def mask_row_zero(net: nn.Sequential) -> None:
+    def mask(grad: torch.Tensor) -> torch.Tensor:
+        return grad * (torch.arange(len(grad)) > 0).unsqueeze(1)
+
+    net[0].weight.register_hook(mask)
+
+
+def train(net: nn.Module, optimizer: torch.optim.Optimizer, steps: int = 4) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
+
+
+def decay_moves_a_masked_row() -> None:
+    net = net_of(3, 4)
+    mask_row_zero(net)
+    optimizer = AdamW(net.parameters(), lr=0.01, weight_decay=0.1)  # here
+    train(net, optimizer)
+
+
+def averages_move_a_masked_row() -> None:
+    net = net_of(3, 4)
+    optimizer = Adam(net.parameters(), lr=0.01)  # here
+    train(net, optimizer)
+    mask_row_zero(net)
+    train(net, optimizer)
+
+
+def masked_row_without_decay() -> None:
+    net = net_of(3, 4)
+    mask_row_zero(net)
+    train(net, AdamW(net.parameters(), lr=0.01, weight_decay=0))
+
+
+def masked_row_that_is_put_back() -> None:
+    net = net_of(3, 4)
+    mask_row_zero(net)
+    optimizer, row = AdamW(net.parameters(), lr=0.01), net[0].weight[0].detach().clone()
+    for _ in range(4):
+        train(net, optimizer, 1)
+        with torch.no_grad():
+            net[0].weight[0] = row
+
+
+def decay_moves_dead_rows() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    with torch.no_grad():
+        net[0].bias[:2] = -100
+    net[0].weight.register_hook(lambda grad: grad * 0.5)
+    train(net, AdamW(net.parameters(), lr=0.01))
+
+
+def test_a_masked_row_that_the_optimizer_moves_is_a_finding_with_the_reason() -> None:
+    finding = only(decay_moves_a_masked_row, "moved")
+    assert (
+        "moves rows 0 (of 4, counted from 0) of net.0.weight in 3 of its steps, although mask sets" in finding.sentence
+    )
+    assert finding.cause == "The weight decay of AdamW, 0.1, makes weights smaller whatever their gradient is."
+    assert (finding.hooks[0].label, finding.parameters) == ("mask", ("net.0.weight",))
+    assert only(averages_move_a_masked_row, "moved").cause.startswith("Adam goes on with the averages of earlier")
+
+
+@pytest.mark.parametrize("program", [masked_row_without_decay, masked_row_that_is_put_back, decay_moves_dead_rows])
+def test_rows_that_stay_or_have_no_gradient_of_their_own_are_no_finding(program: Program) -> None:
+    assert find(program) == []
+
+
+def frozen_with_gradient(to_none: bool) -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01, momentum=0.9)  # here
+    train(net, optimizer)
+    net[0].requires_grad_(False)
+    for _ in range(3):
+        optimizer.zero_grad(set_to_none=to_none)
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
+
+
+def test_a_frozen_parameter_with_an_older_gradient_moves() -> None:
+    finding = only(lambda: frozen_with_gradient(to_none=False), "moved")
+    assert "although requires_grad is False" in finding.sentence
+    assert find(lambda: frozen_with_gradient(to_none=True)) == []
+
+
+def test_gradients_that_a_hook_thins_out_are_a_remark() -> None:
+    def program() -> None:
+        net = net_of(3, 4)
+        net[0].weight.register_hook(lambda grad: grad.where(grad.abs() >= grad.abs().median(), torch.tensor(0.0)))
+        train(net, Adam(net.parameters(), lr=0.01))
+
+    with hv.record() as trace:
+        program()
+    assert [(finding.kind, finding.severity) for finding in trace.findings] == [("moved", "remark")]
+
+
+# -- the moment of clipping and of steps
+
+
+def clip_before_the_pass() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = net(torch.randn(6, 3)).square().mean()
+        optimizer.zero_grad()
+        nn.utils.clip_grad_norm_(net.parameters(), 0.01)  # here
+        loss.backward()
+        optimizer.step()
+
+
+def clip_after_the_step() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        train(net, optimizer, 1)
+        nn.utils.clip_grad_value_(net.parameters(), 0.01)  # here
+
+
+def clip_in_time() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for number in range(6):
+        net(torch.randn(6, 3)).square().mean().backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 0.01)
+        if number % 2:
+            optimizer.step()
+            nn.utils.clip_grad_norm_(net.parameters(), float("inf"))
+            optimizer.zero_grad()
+
+
+def test_clipping_that_no_step_uses_is_a_finding_and_its_twin_is_none() -> None:
+    finding = only(clip_before_the_pass, "clips_nothing")
+    assert finding.sentence.startswith("clip_grad_norm_ clipped nothing in 3 of 3 calls: it ran before the pass")
+    assert only(clip_after_the_step, "clips_nothing").sentence.startswith(
+        "clip_grad_value_ clipped no gradient that a step used, in 2 of 3 calls"
+    )
+    assert find(clip_in_time) == []
+
+
+def scaled(*, unscale: bool = True, step_by_scaler: bool = True) -> None:
+    net = net_of(3, 4)
+    optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(3):
+        optimizer.zero_grad()
+        scaler.scale(net(torch.randn(6, 3)).square().mean()).backward()
+        if not step_by_scaler:
+            optimizer.step()  # here
+            continue
+        if unscale:
+            scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)  # here
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def test_clipping_and_steps_with_scaled_gradients_are_findings_and_the_twin_is_none() -> None:
+    finding = only(lambda: scaled(unscale=False), "clips_scaled")
+    assert "with a scale of 1024, its limit of 1 is one of 0.0009766" in finding.sentence
+    finding = only(lambda: scaled(step_by_scaler=False), "scaled_step")
+    assert "took 3 of 3 steps with gradients that were still scaled: they were 1024 times" in finding.sentence
+    assert find(scaled) == []
+
+
+def step_before_the_pass() -> None:
+    net = nn.Linear(3, 1)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = net(torch.randn(6, 3)).square().mean()
+        optimizer.step()  # here
+        optimizer.zero_grad()
+        loss.backward()
+
+
+def a_first_step_that_quiets_a_scheduler() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    optimizer.step()
+    train(net, optimizer)
+
+
+def test_a_step_before_the_pass_is_a_finding_and_a_first_step_for_nothing_is_none() -> None:
+    assert only(step_before_the_pass, "step_first").severity == "warning"
+    assert find(a_first_step_that_quiets_a_scheduler) == []
+
+
+def clear_before_the_step_of_the_next_round() -> None:
+    net = nn.Linear(3, 1)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = net(torch.randn(6, 3)).square().mean()
+        optimizer.zero_grad()  # here
+        optimizer.step()
+        loss.backward()
+
+
+def test_gradients_cleared_by_the_next_round_have_the_line_that_clears_them() -> None:
+    assert (
+        "in each round, step() runs before backward()" in only(clear_before_the_step_of_the_next_round, "cleared").text
+    )
+
+
+# -- lines
+
+
+def forget_zero_grad() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)
+    for _ in range(3):
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()  # here
+
+
+def made_without_a_rate() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.0)  # here
+    train(net, optimizer)
+
+
+def test_gradients_that_add_up_have_the_line_of_the_step() -> None:
+    assert only(forget_zero_grad, "not_zeroed").line_role == "update"
+
+
+def test_a_learning_rate_of_0_has_the_line_that_made_it_so(tmp_path: Path) -> None:
+    finding = only(made_without_a_rate, "lr_zero")
+    assert (finding.certainty, finding.cause) == ("proven", "It was 0 when the optimizer was made.")
+    finding = run_file(tmp_path / "warm.py", WARM_UP)
+    assert (finding.kind, finding.line, finding.line_role, finding.certainty) == ("lr_zero", 8, "rate", "likely")
+    assert finding.cause.startswith("It was 0.1 when the optimizer was made.")
+    groups = WARM_UP.replace("net.parameters(), lr=0.1", GROUPS).replace('group["lr"]', "rate")
+    finding = run_file(tmp_path / "groups.py", groups)
+    assert (finding.kind, finding.line, finding.line_role, finding.certainty) == ("lr_zero", 7, "makes", "proven")
+
+
+def run_file(path: Path, text: str) -> hv.Finding:
+    """Run the ``main`` of a program in a file of its own, and return its only finding."""
+    path.write_text(text, encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    exec(compile(text, str(path), "exec"), namespace)
+    with hv.record() as trace:
+        namespace["main"]()
+    [finding] = trace.findings
+    return finding
+
+
+GROUPS = """
+        [
+            {"params": net.weight, "lr": 0.0},
+            {"params": net.bias},
+        ],
+        lr=0.1,
+    """
+WARM_UP = """import torch
+
+def main():
+    net = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        for group in optimizer.param_groups:
+            group["lr"] = 0.1 * (step // 10)
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+"""
+
+
+# -- parameters that came after the optimizer
+
+
+def new_head() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)  # here
+    net[2] = nn.Linear(4, 2)
+    train(net, optimizer)
+
+
+def new_head_in_the_middle() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)  # here
+    train(net, optimizer)
+    net[2] = nn.Linear(4, 2)
+    train(net, optimizer)
+
+
+def new_head_for_a_new_optimizer() -> None:
+    net = net_of(3, 4)
+    train(net, SGD(net.parameters(), lr=0.01))
+    net[2] = nn.Linear(4, 2)
+    train(net, SGD(net.parameters(), lr=0.01))
+
+
+def one_more_layer() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)  # here
+    net.add_module("3", nn.Linear(1, 1))
+    train(net, optimizer)
+
+
+def test_an_optimizer_that_holds_what_was_replaced_has_the_line_that_made_it() -> None:
+    finding = only(new_head, "replaced")
+    assert (finding.severity, finding.certainty) == ("warning", "likely")
+    assert finding.parameters == ("net.2.weight", "net.2.bias")
+    finding = only(new_head_in_the_middle, "replaced")
+    assert finding.certainty == "proven" and "optimizer holds tensors that were replaced" in finding.sentence
+    assert find(new_head_for_a_new_optimizer) == []
+    assert (
+        "optimizer, which holds other parameters of net, was made without them" in only(one_more_layer, "missing").text
+    )
+
+
+# -- a step inside a hook
+
+
+def test_a_step_inside_a_hook_is_said_to_be_there() -> None:
+    w = nn.Parameter(torch.ones(2))
+    optimizer = SGD([w], lr=0.1)
+
+    def step_now(_: torch.Tensor) -> None:
+        optimizer.step()
+        optimizer.zero_grad()
+
+    w.register_post_accumulate_grad_hook(step_now)
+    with hv.record() as trace:
+        (w * 2).sum().backward()
+    step = next(step for step in trace.steps if step.kind == "optimizer_step")
+    assert step.sentence.startswith("step_now on w lets optimizer (SGD) take its step")
+    assert "optimizer in step_now on w" in trace.text(width=200)
+    assert list(trace.findings) == []
