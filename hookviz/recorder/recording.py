@@ -17,6 +17,7 @@ from hookviz.recorder.followers.gradient_clips import GradientClips
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.moved_parameters import MovedParameters
+from hookviz.recorder.followers.optimizer_groups import OptimizerGroups
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
@@ -55,7 +56,8 @@ class Recording:
         self.clips = GradientClips(trace)
         training = TrainingTracker(trace, self.calls.modules, names, edits)
         moved = followers.add(MovedParameters(trace, training))
-        self.optimizers = OptimizerTracker(self.session, training, moved)
+        groups = followers.add(OptimizerGroups(trace, training))
+        self.optimizers = OptimizerTracker(self.session, training, groups, moved)
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)

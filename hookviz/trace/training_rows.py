@@ -110,3 +110,5 @@ class MovedRow(NamedTuple):
     """The weight decay, if it moves numbers that are not 0."""
     averages: Annotated[bool, Shows(("values",))] = False
     """Whether the optimizer kept averages of earlier gradients there that were not 0."""
+    mixed: Annotated[bool, Shows(("values",))] = False
+    """Whether some numbers of the gradient were 0 without the hook, so that some of these parts may be others."""

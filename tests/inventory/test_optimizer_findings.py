@@ -157,6 +157,16 @@ def clip_after_the_step() -> None:
         nn.utils.clip_grad_value_(net.parameters(), 0.01)  # here
 
 
+def clip_another_model() -> None:
+    net, other = net_of(3, 4), net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        nn.utils.clip_grad_norm_(other.parameters(), 1.0)
+        optimizer.step()
+
+
 def clip_in_time() -> None:
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.1)
@@ -176,9 +186,13 @@ def test_clipping_that_no_step_uses_is_a_finding_and_its_twin_is_none() -> None:
         "clip_grad_value_ clipped no gradient that a step used, in 2 of 3 calls"
     )
     assert find(clip_in_time) == []
+    with hv.record() as trace:
+        clip_another_model()
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity) == ("clips_nothing", "remark")
 
 
-def scaled(*, unscale: bool = True, step_by_scaler: bool = True) -> None:
+def scaled(*, unscale: bool = True, step_by_scaler: bool = True, by_hand: bool = False) -> None:
     net = net_of(3, 4)
     optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
     for _ in range(3):
@@ -187,9 +201,14 @@ def scaled(*, unscale: bool = True, step_by_scaler: bool = True) -> None:
         if not step_by_scaler:
             optimizer.step()  # here
             continue
+        for parameter in net.parameters() if by_hand else ():
+            torch.Tensor.div_(parameter.grad, 1024.0)
         if unscale:
             scaler.unscale_(optimizer)
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)  # here
+        if by_hand:
+            optimizer.step()
+            continue
         scaler.step(optimizer)
         scaler.update()
 
@@ -200,6 +219,24 @@ def test_clipping_and_steps_with_scaled_gradients_are_findings_and_the_twin_is_n
     finding = only(lambda: scaled(step_by_scaler=False), "scaled_step")
     assert "took 3 of 3 steps with gradients that were still scaled: they were 1024 times" in finding.sentence
     assert find(scaled) == []
+    assert find(lambda: scaled(unscale=False, by_hand=True)) == []
+
+
+def never_step(clear: bool) -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        if clear:
+            optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()  # here
+
+
+def test_an_optimizer_without_a_step_is_a_finding_unless_gradients_are_gathered() -> None:
+    finding = only(lambda: never_step(clear=True), "no_step")
+    assert finding.sentence.startswith(
+        "optimizer took no step, although 3 passes wrote gradients of net.0.weight and 3"
+    )
+    assert find(lambda: never_step(clear=False)) == []
 
 
 def step_before_the_pass() -> None:

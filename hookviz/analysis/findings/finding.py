@@ -21,6 +21,7 @@ _LINE_ROLES = {
     "hook": N_("line {line} (the hook)"),
     "registered": N_("line {line} (registers the hook)"),
     "removed": N_("line {line} (removes the hook)"),
+    "pass": N_("line {line} (starts the pass)"),
     "update": N_("line {line} (the step of the optimizer)"),
     "makes": N_("line {line} (makes the optimizer)"),
     "rate": N_("line {line} (sets the learning rate)"),
@@ -67,6 +68,7 @@ _KIND_NAMES = {
     "clips_nothing": N_("clipping without effect"),
     "clips_scaled": N_("scaled gradients clipped"),
     "scaled_step": N_("step with scaled gradients"),
+    "no_step": N_("no step"),
     "step_first": N_("step before backward"),
     "moved": N_("moved without a gradient"),
     "eval_norm": N_("batch norm in eval mode"),
@@ -94,6 +96,7 @@ _TRAINING_KINDS = (
     "clips_nothing",
     "clips_scaled",
     "scaled_step",
+    "no_step",
     "step_first",
     "moved",
     "eval_norm",
@@ -154,8 +157,8 @@ class Finding:
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
-    ``hook``, or ``registered`` or ``removed`` it; it is the ``update`` of an optimizer, ``makes`` that, sets its
-    learning ``rate``, ``clips`` gradients, or ``replaces`` parameters."""
+    ``hook``, or ``registered`` or ``removed`` it; it starts the ``pass``, is the ``update`` of an optimizer, ``makes``
+    that, sets its learning ``rate``, ``clips`` gradients, or ``replaces`` parameters."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

@@ -160,8 +160,8 @@ class MovedParameters(Follower):
             if moved and parameter is not None:
                 number = self._training.number(parameter)
                 parts = len(_split(parameter, look.axis))
-                row = MovedRow(step, number, look.hook, look.axis, tuple(moved), parts, look.decay, look.averages)
-                self.trace.moved.append(row)
+                causes = look.decay, look.averages, look.zeros > 0
+                self.trace.moved.append(MovedRow(step, number, look.hook, look.axis, tuple(moved), parts, *causes))
         self._moved = []
 
 
@@ -193,14 +193,15 @@ def _find_first(parameter: torch.Tensor) -> tuple[Axis, list[int]]:
 def _find_zero(grad: torch.Tensor, zeros: int) -> tuple[Axis, list[int]] | None:
     """Return the rows of a gradient that are 0; else the columns, or in a small one the numbers.
 
-    Outside of these rows only as many numbers may be 0 as were so without the hook, ``zeros``.
+    ``zeros`` numbers were 0 without the hook: these rows have to hold more, and the rest of the gradient no more.
     """
     count = grad.numel() - int(grad.count_nonzero())
     axes: Sequence[Axis] = ("rows", "columns") if grad.dim() > 1 else ("rows",)
     for axis in (*axes, *(("numbers",) if grad.numel() <= MAX_SINGLE else ())):
         split = _split(grad, axis)
         parts = (~split.any(1)).nonzero().flatten().tolist()
-        if parts and count - len(parts) * split.shape[1] <= zeros:
+        inside = len(parts) * split.shape[1]
+        if inside > zeros >= count - inside:
             return axis, parts[:MAX_PARTS]
     return None
 

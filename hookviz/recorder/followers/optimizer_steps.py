@@ -54,9 +54,11 @@ class OptimizerStep:
 class OptimizerTracker:
     """Follows the optimizer steps in the thread of a recording."""
 
-    def __init__(self, session: Session, training: TrainingTracker, moved: MovedParameters) -> None:
-        self.session, self.trace, self.training, self.moved = session, session.trace, training, moved
-        self.groups = OptimizerGroups(self.trace)
+    def __init__(
+        self, session: Session, training: TrainingTracker, groups: OptimizerGroups, moved: MovedParameters
+    ) -> None:
+        self.session, self.trace = session, session.trace
+        self.training, self.groups, self.moved = training, groups, moved
         self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         self._running: list[OptimizerStep] = []
         self._counts: Counter[int] = Counter()

@@ -54,6 +54,11 @@ class TrainingTracker:
         row = UpdateRow(step, rates, missing, is_zero, eval_norms, regraded, place, unscales)
         self.trace.updates.append(row)
 
+    def list_held(self, optimizer: Optimizer) -> list[int]:
+        """Return the indexes of the parameters that an optimizer holds, which has not taken a step."""
+        self._scan_modules()
+        return [self.number(parameter) for group in optimizer.param_groups for parameter in group["params"]]
+
     def _number_held(self, parameters: list[torch.Tensor], optimizer: int) -> list[int]:
         """Return the indexes of the parameters that an optimizer holds; most often they are those of its last step."""
         references, numbers = self._held_numbers.get(optimizer, ([], []))
@@ -62,7 +67,7 @@ class TrainingTracker:
             references, numbers = [weakref.ref(p) for p in parameters], [self.number(p) for p in parameters]
             self._held_numbers[optimizer] = references, numbers
             for number in numbers:
-                self._note_holder(number, optimizer)
+                self.note_holder(number, optimizer)
         return numbers
 
     def number(self, tensor: torch.Tensor) -> int:
@@ -74,7 +79,8 @@ class TrainingTracker:
             self._numbers[id(tensor)] = weakref.ref(tensor), number
         return number
 
-    def _note_holder(self, number: int, optimizer: int) -> None:
+    def note_holder(self, number: int, optimizer: int) -> None:
+        """Note that an optimizer holds a parameter."""
         row = self.trace.parameters[number]
         if optimizer not in row.optimizers:
             self.trace.parameters[number] = row._replace(optimizers=(*row.optimizers, optimizer))

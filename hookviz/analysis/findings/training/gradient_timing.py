@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from math import isinf
+from dataclasses import replace
+from math import hypot, isinf, sqrt
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.training.program_calls import add_update_line, put_line, read_place
+from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line, put_line, read_place
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _
 from hookviz.trace import ClipRow, UpdateRow
@@ -22,22 +23,36 @@ def find_useless_clips(facts: TrainingFacts) -> Iterator[Finding]:
     """
     for rows in _group_by_line(facts):
         followed = [row for row in rows if facts.find_written(row.step, None)]
-        if not followed or not all(_is_useless(facts, row) for row in followed):
-            continue
-        found_none = all(row.norm == 0 for row in followed)
-        text = N_(
-            "{name} clipped nothing in {count} of {total} calls: it ran before the pass that writes the gradients."
-        )
-        if not found_none:
-            text = N_(
-                "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the "
-                "pass that wrote the gradients of the next step."
+        if followed and all(_is_useless(facts, row) for row in followed):
+            yield _make_useless(facts, rows, followed)
+        elif all(row.norm == 0 and _find_round(facts, row) for row in rows):
+            text = _(
+                "{name} clipped nothing in each of {total} calls: the parameters that it was given had no gradient, or "
+                "one of 0."
             )
-        sentence = _(text).format(name=rows[0].name, count=f"{len(followed):,}", total=f"{len(rows):,}")
-        step = facts.find_update(followed[0].step) or facts.trace.updates[0].step
-        advice = _("Call it between backward() and step().")
-        finding = Finding(step, "clips_nothing", sentence, "warning", advice=advice)
-        yield put_line(finding, read_place(rows[0].called_at), "clips")
+            step = _find_round(facts, rows[0])[-1]
+            sentence = text.format(name=rows[0].name, total=f"{len(rows):,}")
+            yield put_line(Finding(step, "clips_nothing", sentence, "remark"), read_place(rows[0].called_at), "clips")
+
+
+def _make_useless(facts: TrainingFacts, rows: list[ClipRow], followed: list[ClipRow]) -> Finding:
+    """Make the finding of calls that were followed by another pass, and of which no step uses what they did."""
+    text = N_("{name} clipped nothing in {count} of {total} calls: it ran before the pass that writes the gradients.")
+    if any(row.norm != 0 for row in followed):
+        text = N_(
+            "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the "
+            "pass that wrote the gradients of the next step."
+        )
+    sentence = _(text).format(name=rows[0].name, count=f"{len(followed):,}", total=f"{len(rows):,}")
+    step = facts.find_update(followed[0].step) or facts.trace.updates[0].step
+    advice = _("Call it between backward() and step().")
+    finding = Finding(step, "clips_nothing", sentence, "warning", advice=advice)
+    return put_line(finding, read_place(rows[0].called_at), "clips")
+
+
+def _find_round(facts: TrainingFacts, row: ClipRow) -> list[int]:
+    """Return the steps that wrote gradients between a call and the step of an optimizer before it."""
+    return facts.find_written(facts.find_update_before(row.step), row.step)
 
 
 def _group_by_line(facts: TrainingFacts) -> list[list[ClipRow]]:
@@ -55,7 +70,7 @@ def _is_useless(facts: TrainingFacts, row: ClipRow) -> bool:
 
     That pass has to begin with gradients that are None or 0: otherwise it adds to the ones that were clipped.
     """
-    if facts.find_written(facts.find_update_before(row.step), row.step):
+    if _find_round(facts, row):
         return False
     following = facts.find_update(row.step)
     written = facts.find_written(row.step, following)
@@ -89,12 +104,18 @@ def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
 
 def _find_scale_at(facts: TrainingFacts, row: ClipRow) -> float | None:
     """Return the scale that gradients had at a call that clips; None if they had none, or the limit has it, too."""
-    written = facts.find_written(facts.find_update_before(row.step), row.step)
+    written = _find_round(facts, row)
     scale = facts.find_scale(written[-1]) if written else None
-    if scale is None or row.limit >= scale * _LEAST_SHARE:
+    if scale is None or row.limit >= scale * _LEAST_SHARE or _was_divided(facts, row, written, scale):
         return None
     unscaled = facts.trace.lookup.steps_of_kinds("unscale")
     return scale if bisect_left(unscaled, written[-1]) == bisect_left(unscaled, row.step) else None
+
+
+def _was_divided(facts: TrainingFacts, row: ClipRow, written: list[int], scale: float) -> bool:
+    """Whether the norm that a call found shows that the program itself had divided the gradients by the scale."""
+    norms = facts.list_last_norms(written)
+    return row.norm is not None and None not in norms and row.norm < hypot(*filter(None, norms)) / sqrt(scale)
 
 
 def find_scaled_steps(facts: TrainingFacts) -> Iterator[Finding]:
@@ -132,6 +153,29 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     unscaled = facts.trace.lookup.steps_of_kinds("unscale")
     mine = (step for step in unscaled if facts.trace.rows[step].optimizer == optimizer)
     return None if any(last < step < row.step for step in mine) else scale
+
+
+def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that took no step, although gradients of their parameters were written and cleared again."""
+    kinds, notes = {row.kind for row in facts.trace.rows}, [note.fact for note in facts.trace.remarks]
+    is_cut_short = "exception" in kinds or "unscale" in kinds or any(note.startswith("until.") for note in notes)
+    made = {} if is_cut_short or facts.lacks_passes else {row.optimizer: row for row in reversed(facts.trace.groups)}
+    for optimizer, row in made.items():
+        held = [number for number, one in enumerate(facts.parameters) if optimizer in one.optimizers]
+        if optimizer in facts.updates or any(facts.has_stepped(facts.parameters[number]) for number in held):
+            continue
+        cleared = [number for number in held if facts.was_cleared(number)]
+        if not cleared:
+            continue
+        passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
+        text = _(
+            "{optimizer} took no step, although {count} passes wrote gradients of {on}, which were cleared in between."
+        )
+        names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(cleared)}
+        last = facts.accumulations(cleared[0])[-1]
+        finding = Finding(last.step, "no_step", text.format(count=f"{len(passes):,}", **names), "warning")
+        finding = replace(finding, advice=_("Call its step() after backward()."))
+        yield put_line(finding, find_pass_line(facts.trace, last.pass_id) or read_place(row.made_at), "pass")
 
 
 def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:

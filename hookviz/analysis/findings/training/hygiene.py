@@ -6,6 +6,7 @@ from itertools import pairwise
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
+    find_idle_optimizers,
     find_scaled_clips,
     find_scaled_steps,
     find_useless_clips,
@@ -136,6 +137,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_scaled_clips,
     find_scaled_steps,
     find_early_steps,
+    find_idle_optimizers,
     find_moved,
     _find_eval_norms,
 )

@@ -78,6 +78,11 @@ def _describe(facts: TrainingFacts, moved: Moved, optimizer: int, hooks: Sequenc
         text = _("{optimizer} moves {on} in {count} of its steps, although requires_grad is False.")
         return text.format(**names)
     text = _("{optimizer} moves {on} in {count} of its steps, although {hook} sets the gradient there to 0.")
+    if any(row.mixed and len(row.parts) < row.total for rows in moved.values() for row in rows):
+        text = _(
+            "{optimizer} moves {on} in {count} of its steps, although the gradient there is 0: in a part of it, "
+            "because {hook} sets it to 0."
+        )
     return text.format(hook=hooks[0].label, **names)
 
 
@@ -109,6 +114,8 @@ def _describe_cause(rows: Sequence[MovedRow], kind: str) -> str:
 def _advise(rows: Sequence[MovedRow]) -> str:
     if rows[0].hook is None:
         return _("Set its .grad to None when you freeze it, or leave it out of the optimizer.")
+    if all(len(row.parts) == row.total for row in rows):
+        return _("Freeze it with requires_grad_(False) before the forward instead, and set its .grad to None.")
     if any(row.decay for row in rows) and not rows[0].averages:
         return _(
             "Put the parameter into a group with weight_decay=0, restore the numbers after step(), or use a mask in "

@@ -44,22 +44,22 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         sentence = text.format(model=root, **names)
         finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
         finding = replace(finding, parameters=_list_names(facts, numbers), certainty=outdated.certainty)
-        yield _add_origin(facts, finding, outdated.optimizers)
+        yield _add_origin(facts, finding, outdated)
 
 
-def _add_origin(facts: TrainingFacts, finding: Finding, optimizers: list[int]) -> Finding:
-    """Add where the optimizer was made, and where its parameters were replaced, as far as that is known."""
-    made = facts.find_making(optimizers[0])
-    assigned = find_replacement(facts.trace, finding.parameters[0])
+def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated) -> Finding:
+    """Add where the optimizer was made, and where a part of its parameters was replaced, as far as that is known."""
+    made = facts.find_making(outdated.optimizers[0])
+    assigned = find_replacement(facts.trace, finding.parameters[0]) if outdated.is_part else None
     sentences = []
     if made is not None:
-        name = facts.describe_optimizers(optimizers[:1])
+        name = facts.describe_optimizers(outdated.optimizers[:1])
         sentences.append(_("{optimizer} was made at {where}.").format(optimizer=name, where=made.where))
     if assigned is not None and assigned != made:
         sentences.append(_("{where} assigns new ones.").format(where=assigned.where))
     advice = _("Create the optimizer after the model has its final parameters.")
-    if finding.severity != "error":
-        advice = _("Create the optimizer after that, or give it the new ones with add_param_group().")
+    if outdated.is_part:
+        advice = _("Create the optimizer after they are replaced, or give it the new ones with add_param_group().")
     finding = replace(finding, cause=join_sentences(sentences), advice=advice)
     return put_line(finding, assigned, "replaces") if made is None else put_line(finding, made, "makes")
 

@@ -42,6 +42,12 @@ def add_update_line(finding: Finding, row: UpdateRow) -> Finding:
     return put_line(finding, read_place(row.taken_at), "update")
 
 
+def find_pass_line(trace: TraceData, pass_id: int) -> CodePlace | None:
+    """Return the line that starts a pass; None if it is not known."""
+    row = next((one for one in reversed(trace.lines) if one.pass_id == pass_id), None)
+    return None if row is None else CodePlace(trace.sources[row.source].file, row.line)
+
+
 def find_rate_in_call(trace: TraceData, place: CodePlace, group: int) -> CodePlace:
     """Return the line of the learning rate of a group in the call that makes its optimizer; else that of the call."""
     for shift, call in _list_calls(trace, place.file):
@@ -92,9 +98,8 @@ def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
 
     In a loop it may also stand after the pass and run in the round before, or stand above a step above the pass.
     """
-    step = read_place(row.taken_at)
-    line = next((one for one in reversed(trace.lines) if one.pass_id == trace.rows[row.step].pass_id), None)
-    if step is None or line is None or trace.sources[line.source].file != step.file:
+    step, line = read_place(row.taken_at), find_pass_line(trace, trace.rows[row.step].pass_id)
+    if step is None or line is None or line.file != step.file:
         return None
     found = {call.lineno + shift for shift, call in _list_calls(trace, step.file) if _is_clearing(call)}
     if step.line > line.line:

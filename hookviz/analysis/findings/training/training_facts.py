@@ -61,6 +61,10 @@ class TrainingFacts:
         names = self.parameters[parameter].names
         return next((self._accumulations[name] for name in names if name in self._accumulations), [])
 
+    def was_cleared(self, parameter: int) -> bool:
+        """Whether the ``.grad`` of a parameter was None or 0 when a pass wrote to it again."""
+        return any(each.before == 0 for each in self.accumulations(parameter)[1:])
+
     def first_update(self, optimizers: Sequence[int]) -> int:
         """The first step of one of these optimizers."""
         return min(row.step for optimizer in optimizers for row in self.updates.get(optimizer, ()))
@@ -118,6 +122,11 @@ class TrainingFacts:
         """Whether the first pass of these that wrote gradients added none of them to an earlier one."""
         rows = [self.trace.rows[step] for step in written]
         return all(row.before is None or self._norm(row.before) == 0 for row in rows if row.pass_id == rows[0].pass_id)
+
+    def list_last_norms(self, written: Sequence[int]) -> list[float | None]:
+        """List the norms that the gradients of the leaves had after these steps; None for one that is not known."""
+        last = {self.trace.rows[step].node: self.trace.rows[step].after for step in written}
+        return [self._norm(value) for value in last.values()]
 
     def find_scale(self, written: int) -> float | None:
         """Return the scale of a GradScaler that a gradient had when it was written; None if it was not scaled."""
