@@ -157,9 +157,8 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
 
 def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that took no step, although gradients of their parameters were written and cleared again."""
-    kinds, notes = {row.kind for row in facts.trace.rows}, [note.fact for note in facts.trace.remarks]
-    is_cut_short = "exception" in kinds or "unscale" in kinds or any(note.startswith("until.") for note in notes)
-    made = {} if is_cut_short or facts.lacks_passes else {row.optimizer: row for row in reversed(facts.trace.groups)}
+    is_open = facts.lacks_passes or facts.is_cut_short or bool(facts.trace.lookup.steps_of_kinds("unscale"))
+    made = {} if is_open else {row.optimizer: row for row in reversed(facts.trace.groups)}
     for optimizer, row in made.items():
         held = [number for number, one in enumerate(facts.parameters) if optimizer in one.optimizers]
         if optimizer in facts.updates or any(facts.has_stepped(facts.parameters[number]) for number in held):
@@ -180,7 +179,7 @@ def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
 
 def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers whose steps come before the pass of their round, and use the gradients of the round before."""
-    if not facts.steps_come_first or facts.lacks_passes or facts.trace.dropped:
+    if not facts.steps_come_first or facts.lacks_passes or facts.is_cut_short or facts.trace.dropped:
         return
     for optimizer, updates in facts.updates.items():
         held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]

@@ -1,7 +1,7 @@
 """Find parameters that get gradients and are in no optimizer, and optimizers that hold what was there before them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from hookviz.analysis.findings.finding import Certainty, Finding, describe_passe
 from hookviz.analysis.findings.training.program_calls import find_replacement, put_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, join_sentences
+from hookviz.trace import ParameterRow
 
 
 class _Outdated(NamedTuple):
@@ -100,30 +101,45 @@ def _group_untrained(facts: TrainingFacts) -> dict[str, list[int]]:
 def _find_optimizers_of(facts: TrainingFacts, model: str) -> list[int]:
     """Return the optimizers that took a step and hold a parameter of a model."""
     rows = (row for row in facts.parameters if facts.has_stepped(row) and row.held and row.model == model)
-    return sorted({optimizer for row in rows for optimizer in row.optimizers if optimizer in facts.updates})
+    return [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
 
 
 def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _Outdated | None:
     """Find the optimizers that hold tensors in no module, one for each untrained parameter of a model.
 
-    They have the shapes of these. Only if an optimizer holds the rest of the model, new ones may have another shape,
-    with as many dimensions: it is proven if they have the names of the old ones.
+    They have the shapes of these, unless an optimizer holds the rest of the model.
     """
-    holders = set(_find_optimizers_of(facts, model))
+    holders = _find_optimizers_of(facts, model)
+    if holders:
+        return _find_partly_outdated(facts, set(holders), untrained)
     orphans = [row for row in facts.parameters if not row.held and facts.has_stepped(row)]
-    if not holders:
-        shapes = Counter(row.shape for row in orphans)
-        shapes.subtract(facts.parameters[number].shape for number in untrained)
-        optimizers = sorted({optimizer for row in orphans for optimizer in row.optimizers})
-        return _Outdated(optimizers) if orphans and min(shapes.values()) >= 0 else None
-    orphans = [row for row in orphans if holders.intersection(row.optimizers)]
-    optimizers = sorted({optimizer for row in orphans for optimizer in row.optimizers})
-    names = {name for row in orphans for name in row.names}
-    if orphans and all(names.intersection(facts.parameters[number].names) for number in untrained):
-        return _Outdated(optimizers, is_part=True)
-    sizes = Counter(len(row.shape) for row in orphans if not row.names)
+    shapes = Counter(row.shape for row in orphans)
+    shapes.subtract(facts.parameters[number].shape for number in untrained)
+    return _Outdated(_list_holders(orphans)) if orphans and min(shapes.values()) >= 0 else None
+
+
+def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: list[int]) -> _Outdated | None:
+    """Find the optimizers of the rest of a model that hold what its untrained parameters have replaced.
+
+    It is proven if that had the same names. It is likely if it is as many tensors, with as many dimensions, without any
+    gradient: those that were replaced before the first call have no names.
+    """
+    orphans = {
+        number: row
+        for number, row in enumerate(facts.parameters)
+        if not row.held and holders.intersection(row.optimizers)
+    }
+    names = {name for row in orphans.values() for name in row.names}
+    if names and all(names.intersection(facts.parameters[number].names) for number in untrained):
+        return _Outdated(_list_holders(orphans.values()), is_part=True)
+    unused = [row for number, row in orphans.items() if not row.names and facts.never_had_grad(number)]
+    sizes = Counter(len(row.shape) for row in unused)
     sizes.subtract(len(facts.parameters[number].shape) for number in untrained)
-    return _Outdated(optimizers, "likely", is_part=True) if orphans and not any(sizes.values()) else None
+    return _Outdated(_list_holders(unused), "likely", is_part=True) if unused and not any(sizes.values()) else None
+
+
+def _list_holders(rows: Iterable[ParameterRow]) -> list[int]:
+    return sorted({optimizer for row in rows for optimizer in row.optimizers})
 
 
 def _list_names(facts: TrainingFacts, numbers: list[int]) -> tuple[str, ...]:

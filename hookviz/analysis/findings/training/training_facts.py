@@ -93,6 +93,12 @@ class TrainingFacts:
         hiding = self.trace.lookup.steps_of_kinds("unobserved", "compiled")
         return bool(hiding) or not notes.isdisjoint(("every", "elsewhere"))
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether an exception or ``until`` ended the recording, so that a step may be missing."""
+        has_stopped = any(note.fact.startswith("until.") for note in self.trace.remarks)
+        return has_stopped or bool(self.trace.lookup.steps_of_kinds("exception"))
+
     @cached_property
     def _written(self) -> list[int]:
         """The steps that wrote a gradient of a leaf, in order."""
