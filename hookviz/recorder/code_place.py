@@ -1,7 +1,8 @@
 """Finds the line of the user's own code that is running, for what a trace notes of it."""
 
-from hookviz.autograd.variable_names import is_installed_file, user_frames
+from hookviz.autograd.variable_names import user_frames
 from hookviz.support.source_code import shorten_filename
+from hookviz.support.wrapped_functions import is_installed_file
 
 
 def find_code_place() -> str | None:

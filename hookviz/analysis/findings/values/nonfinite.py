@@ -62,7 +62,7 @@ def _raise_to_warning(statistics: PassStatistics, severity: str) -> str:
 def _is_harmless_overflow(statistics: PassStatistics, found: PassFinding) -> bool:
     """Whether the loss overflowed where a GradScaler scaled it, and no gradient did, or it skipped the next step."""
     trace = statistics.trace
-    node = trace.rows[found.step].node if found.node is None else found.node
+    node = found.nodes[0] if found.nodes else trace.rows[found.step].node
     if not any(node in scale.at for scale in statistics.scales):
         return False
     if not _reaches_leaves(statistics):
