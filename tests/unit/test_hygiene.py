@@ -233,3 +233,34 @@ def test_redacted_rows_hold_no_numbers() -> None:
     trace = redact(nan_in_frozen_weight()._data, values=False)
     assert trace.nonfinite == [] and {row.rates for row in trace.updates} == {(None,)}
     assert trace.updates[0] == UpdateRow(20, (None,), (0, 1), False, taken_at=trace.updates[0].taken_at)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_two_optimizers_that_change_one_parameter_after_a_pass_are_a_warning(is_shared: bool) -> None:
+    def program() -> None:
+        trunk, head = nn.Linear(2, 2), nn.Linear(2, 1)
+        first = torch.optim.SGD([*trunk.parameters(), *(head.parameters() if is_shared else ())], 0.1)
+        second = torch.optim.SGD(head.parameters(), 0.1)
+        for _ in range(2):
+            first.zero_grad()
+            second.zero_grad()
+            head(trunk(torch.ones(3, 2))).square().mean().backward()
+            first.step()
+            second.step()
+
+    with hv.record() as trace:
+        program()
+    found = [row for row in trace.findings if row.kind == "updated_twice"]
+    assert [row.severity for row in found] == (["warning"] if is_shared else [])
+    assert all("head.weight" in row.sentence and "after the same pass" in row.sentence for row in found)
+
+
+def test_gradients_that_a_pass_left_at_zero_were_not_set_to_zero() -> None:
+    net = nn.Linear(2, 1)
+    sgd = torch.optim.SGD(net.parameters(), 0.1)
+    with hv.record() as trace:
+        for factor in (1.0, 0.0):
+            sgd.zero_grad()
+            (net(torch.ones(3, 2)) * factor).mean().backward()
+            sgd.step()
+    assert "zeroed" not in {row.kind for row in trace.findings}

@@ -180,11 +180,11 @@ def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
     """Say that the optimizers train none of the parameters, or which of them no optimizer holds."""
     names = tuple(name for name in row.parameters if name not in held)
     if names:
-        return (
-            [_("These are not in any optimizer that took a step, either: {on}.").format(on=join_names(names))]
-            if held
-            else []
-        )
+        if not held:
+            return []
+        if len(names) == len(row.parameters):
+            return [_("No optimizer that took a step holds them, either.")]
+        return [_("These are not in any optimizer that took a step, either: {on}.").format(on=join_names(names))]
     optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name])
     return [
         _("{optimizer} holds them, but cannot train them without a gradient.").format(

@@ -63,6 +63,7 @@ _KIND_NAMES = {
     "shared": N_("shared parameter"),
     "not_zeroed": N_("zero_grad missing"),
     "lr_zero": N_("learning rate 0"),
+    "updated_twice": N_("updated twice"),
     "zeroed": N_("gradients set to 0"),
     "skipped": N_("steps skipped"),
     "clips_nothing": N_("clipping without effect"),
@@ -86,6 +87,7 @@ _KIND_NAMES = {
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
 _PARAMETER_KINDS = ("cut", "unreached", "stopped", "frozen", "missing")
 _TRAINING_KINDS = (
+    "updated_twice",
     "replaced",
     "cleared",
     "shared",

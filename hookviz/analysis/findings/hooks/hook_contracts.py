@@ -93,6 +93,12 @@ def explain_refusal(hook: Hook, error: str, raised_at: str | None) -> Contract |
     if contract is None:
         return None
     names = {"hook": hook.label, "on": hook.on}
+    counted = re.search(r"got (\d+), but expected (\d+)", error)
+    if counted is not None:
+        text = _("{hook} returned {got} item(s), and there are {expected} gradients: a tensor counts as its rows.")
+        advice = _("Return a tuple with an item for each of the {expected} gradients, or None.")
+        names |= {"got": counted[1], "expected": counted[2]}
+        return Contract(text.format(**names), advice.format(**names))
     return Contract(_(contract.cause).format(**names), _(contract.advice).format(**names))
 
 

@@ -1,6 +1,6 @@
 """Find mistakes of a training loop: parameters that are not trained, gradients that add up, steps that do nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
@@ -19,7 +19,7 @@ from hookviz.analysis.findings.training.parameter_findings import (
     find_shared,
     find_unreached,
 )
-from hookviz.analysis.findings.training.program_calls import add_update_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, put_line
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -70,9 +70,14 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
 def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that were given zeros only, although the passes before had computed other gradients."""
     for optimizer, updates in facts.updates.items():
-        zero = [row for row in updates if row.zero]
         held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
-        if zero and any(each.after for number in held for each in facts.accumulations(number)):
+        starts = [-1, *(row.step for row in updates)]
+        zero = [
+            row
+            for start, row in zip(starts, updates, strict=False)
+            if row.zero and any(facts.has_left_gradient(number, start, row.step) for number in held)
+        ]
+        if zero:
             name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
             severity = "warning" if len(zero) == len(updates) else "remark"
             sentence = _(
@@ -81,6 +86,36 @@ def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
                 "norm of 0."
             ).format(optimizer=name, **count)
             yield Finding(zero[0].step, "zeroed", sentence, severity)
+
+
+def _find_second_updates(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find parameters that two optimizers change after the same pass."""
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for number, row in enumerate(facts.parameters):
+        pair = _find_second_update(facts, number, row.optimizers)
+        if pair is not None:
+            optimizers, step = pair
+            found.setdefault(optimizers, []).append((step, number))
+    for optimizers, rows in found.items():
+        first, second = (facts.describe_optimizers([optimizer]) for optimizer in optimizers)
+        sentence = _("{first} and {second} both change {on} after the same pass, each with the whole gradient.")
+        names = {"first": first, "second": second, "on": facts.describe([number for _step, number in rows])}
+        advice = _("Give each parameter to one optimizer.")
+        finding = Finding(min(rows)[0], "updated_twice", sentence.format(**names), "warning", advice=advice)
+        yield put_line(finding, facts.find_making(optimizers[1]), "makes")
+
+
+def _find_second_update(
+    facts: TrainingFacts, number: int, optimizers: Sequence[int]
+) -> tuple[tuple[int, int], int] | None:
+    """Return two optimizers of which one changed a parameter right after the other, and the step of the later one."""
+    updates = [(row.step, optimizer) for optimizer in optimizers for row in facts.updates.get(optimizer, ())]
+    for (before, one), (after, other) in pairwise(sorted(updates)):
+        rows = [row for optimizer in (one, other) for row in facts.updates[optimizer] if row.step in (before, after)]
+        has_grad = not any(number in row.without_grad or row.zero for row in rows)
+        if one != other and has_grad and not facts.accumulations_between(number, before, after):
+            return ((one, other) if one < other else (other, one)), after
+    return None
 
 
 def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
@@ -132,6 +167,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     _find_not_zeroed,
     find_zero_rates,
     _find_zeroed_gradients,
+    _find_second_updates,
     _find_skipped_steps,
     find_useless_clips,
     find_scaled_clips,

@@ -158,6 +158,11 @@ class TrainingFacts:
         """Name the optimizers."""
         return ", ".join(dict.fromkeys(self.trace.optimizer(optimizer) for optimizer in optimizers))
 
+    def has_left_gradient(self, parameter: int, start: int, end: int) -> bool:
+        """Whether the last pass between two steps left a gradient other than 0 in the ``.grad`` of a parameter."""
+        found = self.accumulations_between(parameter, start, end)
+        return bool(found) and bool(found[-1].after)
+
     def accumulations_between(self, parameter: int, start: int, end: int) -> list[Accumulation]:
         """The accumulations of the gradient of a parameter between two steps."""
         found = self.accumulations(parameter)

@@ -114,7 +114,7 @@ def _root_tensors(statistics: PassStatistics) -> list[TensorRow]:
 def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
     """Find the first step with NaN or Inf, for a pass in which they reached no leaf and no output of a model."""
     for index, row in statistics.rows:
-        if statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after):
+        if _holds_more_than_masks(statistics, row):
             values = row.after if statistics.is_nonfinite(row.after) else row.before
             kind = statistics.find_new_kind(None, values) or "nan"
             what, step = name_of_kind(kind), statistics.trace.steps[index]
@@ -128,6 +128,16 @@ def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
             )
             return PassFinding(index, kind, _(text).format(what=what, on=step.on, sentence=step.sentence), "remark")
     return None
+
+
+def _holds_more_than_masks(statistics: PassStatistics, row: StepRow) -> bool:
+    """Whether a step has NaN or Inf, and not only an input of a module with -Inf, as a mask has it."""
+    if not (statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after)):
+        return False
+    if row.kind not in _FORWARD_KINDS:
+        return True
+    values = [one for side in (row.before, row.after) for one in _list(side) if statistics.is_nonfinite(one)]
+    return _has_more_than_masks(statistics, values)
 
 
 def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
