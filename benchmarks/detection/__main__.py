@@ -42,7 +42,7 @@ def _draw_faults(draw: random.Random, with_loop: bool) -> list[Placed]:
         first, second = second, first
     if second.hides:
         return []
-    loops = [fault for fault in FAULTS if fault.layers == (0,) and not fault.made]
+    loops = [fault for fault in FAULTS if fault.layers == (0,) and not (fault.made or fault.is_alone)]
     return [Placed(first, 1), Placed(second, 2), *([Placed(draw.choice(loops), 0)] if with_loop else [])]
 
 

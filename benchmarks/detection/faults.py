@@ -350,4 +350,72 @@ class Named(nn.Module):
         helper="\nclass Halve:\n    def __call__(self, grad):\n        return grad * 0.5\n",
         healthy={"before": "next({net}.l{i}.parameters()).register_hook(Halve())"},
     ),
+    Fault(
+        "row in place of the output",
+        ("lost_rows",),
+        "l{i}",
+        ("first row", "first dimension", "shape"),
+        before="{net}.l{i}.register_forward_hook(first)",
+        helper=f"""
+def first(module, given, output):
+    return output[0] * 2{MARK}
+""",
+        is_alone=True,
+        healthy={"helper": "\ndef first(module, given, output):\n    return output * 2\n"},
+    ),
+    Fault(
+        "tensor in place of a tuple",
+        ("exception",),
+        "l{i}",
+        ("tuple", "grad_input"),
+        before="{net}.l{i}.register_full_backward_hook(scale)",
+        helper=f"""
+def scale(module, grad_input, grad_output):
+    return grad_input[0] * 2{MARK}
+""",
+        is_alone=True,
+        healthy={"helper": "\ndef scale(module, grad_input, grad_output):\n    return (grad_input[0] * 2,)\n"},
+    ),
+    Fault(
+        "late binding in a loop",
+        ("late_binding",),
+        "",
+        ("loop", "late binding", "name=name"),
+        before=f"""for name, part in {{net}}.named_children():
+    part.register_forward_hook(lambda module, given, output: SEEN.append(name)){MARK}""",
+        is_alone=True,
+        layers=(0,),
+        healthy={
+            "before": """for name, part in {net}.named_children():
+    part.register_forward_hook(lambda module, given, output, name=name: SEEN.append(name))"""
+        },
+    ),
+    Fault(
+        "clipping before the pass",
+        ("clips_nothing",),
+        "",
+        ("clip",),
+        clear=f"opt.zero_grad()\ntorch.nn.utils.clip_grad_norm_({{net}}.parameters(), 1.0){MARK}",
+        layers=(0,),
+        healthy={"clear": "opt.zero_grad()", "between": "torch.nn.utils.clip_grad_norm_({net}.parameters(), 1.0)"},
+    ),
+    Fault(
+        "layer in two optimizers",
+        ("updated_twice",),
+        "l{i}",
+        ("both", "twice", "two optimizers"),
+        late=f"extra = torch.optim.SGD({{net}}.l{{i}}.parameters(), lr=0.01){MARK}",
+        between="extra.step()",
+        is_alone=True,
+        healthy={"late": "", "between": ""},
+    ),
+    Fault(
+        "mean of nothing",
+        ("nan",),
+        "",
+        ("nan",),
+        line=f"h = torch.tanh(self.l{{i}}(h))\nh = h + h[:0].mean(){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = h + h[:1].mean()"},
+    ),
 )

@@ -102,7 +102,8 @@ def _find_second_updates(facts: TrainingFacts) -> Iterator[Finding]:
         names = {"first": first, "second": second, "on": facts.describe([number for _step, number in rows])}
         advice = _("Give each parameter to one optimizer.")
         finding = Finding(min(rows)[0], "updated_twice", sentence.format(**names), "warning", advice=advice)
-        yield put_line(finding, facts.find_making(optimizers[1]), "makes")
+        makings = [place for one in optimizers if (place := facts.find_making(one)) is not None]
+        yield put_line(finding, max(makings, key=lambda place: place.line, default=None), "makes")
 
 
 def _find_second_update(
