@@ -1,6 +1,6 @@
 """Hooks that fired in a way that one may not expect: early, without a gradient, or again in a recomputation."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from hookviz.analysis.findings.hooks.causes import Cause
 from hookviz.analysis.findings.hooks.program_text import find_return
@@ -18,6 +18,19 @@ def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:
             if cause is not None:
                 surprising.add(row.hook)
                 yield row.hook, _add_place(cause, gradients, row)
+    yield from _find_ignored(trace, surprising)
+
+
+def _find_ignored(trace: TraceData, others: Container[int]) -> Iterator[tuple[int, Cause]]:
+    """Yield the multi-grad hooks that return a value, but for those with another surprise."""
+    first: dict[int, int] = {}
+    for step in trace.lookup.steps_of_kinds("multi_grad_hook"):
+        index = trace.rows[step].hook
+        if index is not None:
+            first.setdefault(index, step)
+    for index, step in first.items():
+        if index not in others and find_return(trace.hook(index)) is not None:
+            yield index, Cause("ignored", step=step)
 
 
 def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
@@ -30,8 +43,6 @@ def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
         return Cause("again", step=index)
     if row.kind == "step_pre_hook" and _precedes_pass(trace, index, row):
         return Cause("before_closure", step=index)
-    if row.kind == "multi_grad_hook" and row.hook is not None and find_return(trace.hook(row.hook)) is not None:
-        return Cause("ignored", step=index)
     if row.kind == "multi_grad_hook" and isinstance(row.before, tuple) and None in row.before:
         return Cause("partly", {"missing": str(row.before.count(None))}, index)
     return Cause("undefined", step=index) if row.kind == "tensor_hook" and row.before is None else None
