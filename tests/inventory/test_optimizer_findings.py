@@ -222,13 +222,13 @@ def test_clipping_and_steps_with_scaled_gradients_are_findings_and_the_twin_is_n
     assert find(lambda: scaled(unscale=False, by_hand=True)) == []
 
 
-def never_step(clear: bool) -> None:
+def never_step(clear: bool, factor: float = 1.0) -> None:
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.1)
     for _ in range(3):
         if clear:
             optimizer.zero_grad()
-        net(torch.randn(6, 3)).square().mean().backward()  # here
+        (net(torch.randn(6, 3)).square().mean() * factor).backward()  # here
 
 
 def test_an_optimizer_without_a_step_is_a_finding_unless_gradients_are_gathered() -> None:
@@ -237,6 +237,7 @@ def test_an_optimizer_without_a_step_is_a_finding_unless_gradients_are_gathered(
         "optimizer took no step, although 3 passes wrote gradients of net.0.weight and 3"
     )
     assert find(lambda: never_step(clear=False)) == []
+    assert [finding.kind for finding in find(lambda: never_step(clear=True, factor=float("nan")))] == ["nan"]
 
 
 def step_before_the_pass() -> None:

@@ -156,7 +156,10 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
 
 
 def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find optimizers that took no step, although gradients of their parameters were written and cleared again."""
+    """Find optimizers that took no step, although gradients of their parameters were written and cleared again.
+
+    A program may leave out the step of a pass with NaN or Inf: with such gradients nothing is found.
+    """
     is_open = facts.lacks_passes or facts.is_cut_short or bool(facts.trace.lookup.steps_of_kinds("unscale"))
     made = {} if is_open else {row.optimizer: row for row in reversed(facts.trace.groups)}
     for optimizer, row in made.items():
@@ -164,7 +167,7 @@ def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
         if optimizer in facts.updates or any(facts.has_stepped(facts.parameters[number]) for number in held):
             continue
         cleared = [number for number in held if facts.was_cleared(number)]
-        if not cleared:
+        if not cleared or not all(facts.is_finite(number) for number in held):
             continue
         passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
         text = _(

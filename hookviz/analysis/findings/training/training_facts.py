@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.training.program_calls import CodePlace, read_place
@@ -64,6 +65,10 @@ class TrainingFacts:
     def was_cleared(self, parameter: int) -> bool:
         """Whether the ``.grad`` of a parameter was None or 0 when a pass wrote to it again."""
         return any(each.before == 0 for each in self.accumulations(parameter)[1:])
+
+    def is_finite(self, parameter: int) -> bool:
+        """Whether all gradients that were written to a parameter are known to be finite."""
+        return all(each.after is not None and isfinite(each.after) for each in self.accumulations(parameter))
 
     def first_update(self, optimizers: Sequence[int]) -> int:
         """The first step of one of these optimizers."""
