@@ -232,7 +232,7 @@ def never_step(clear: bool, factor: float = 1.0) -> None:
 
 
 def test_an_optimizer_without_a_step_is_a_finding_unless_gradients_are_gathered() -> None:
-    finding = only(lambda: never_step(clear=True), "no_step")
+    finding = only(lambda: never_step(clear=True), "never_stepped")
     assert finding.sentence.startswith(
         "optimizer took no step, although 3 passes wrote gradients of net.0.weight and 3"
     )

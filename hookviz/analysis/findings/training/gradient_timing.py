@@ -175,7 +175,7 @@ def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
         )
         names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(cleared)}
         last = facts.accumulations(cleared[0])[-1]
-        finding = Finding(last.step, "no_step", text.format(count=f"{len(passes):,}", **names), "warning")
+        finding = Finding(last.step, "never_stepped", text.format(count=f"{len(passes):,}", **names), "warning")
         finding = replace(finding, advice=_("Call its step() after backward()."))
         yield put_line(finding, find_pass_line(facts.trace, last.pass_id) or read_place(row.made_at), "pass")
 
