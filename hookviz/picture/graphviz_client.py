@@ -37,8 +37,6 @@ class Job:
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Attributes of the whole graph that overrule those in ``source``."""
     drop_invisible_edges: bool = False
-    note: str = ""
-    """Lines below the picture."""
 
 
 class Answer(NamedTuple):

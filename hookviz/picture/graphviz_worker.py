@@ -124,9 +124,6 @@ def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
         _drop_invisible_edges(graph, library)
     for name, value in job["attributes"].items():
         _set_attribute(graph, library, name, value.encode())
-    if job["note"]:
-        label = library.agget(graph, b"label") or b""
-        _set_attribute(graph, library, "label", b"\\n".join(filter(None, (label, *job["note"].encode().split(b"\n")))))
     context = library.gvContextWithBuiltins()
     if library.gvLayout(context, graph, job["engine"].encode()):
         return "engine", b""

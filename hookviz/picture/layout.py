@@ -34,8 +34,7 @@ class NoPictureError(RuntimeError):
 class DrawingMethod(NamedTuple):
     """A method to draw a graph."""
 
-    lost_message: str = ""
-    """What the picture lacks."""
+    name: str
     attributes: Mapping[str, str] = {}
     """Attributes of the whole graph that overrule its own."""
     drop_invisible_edges: bool = False
@@ -43,19 +42,14 @@ class DrawingMethod(NamedTuple):
     """Whether it is worth trying after another method took too long."""
 
 
-USUAL_METHOD = DrawingMethod()
 _STRAIGHT_LINES = {"splines": "line", "nslimit": "1", "mclimit": "0.1"}
+USUAL_METHOD = DrawingMethod("usual")
 SIMPLER_METHODS = (
-    DrawingMethod(N_("This layout shows the same boxes and arrows."), {"newrank": "true"}),
-    DrawingMethod(N_("In this layout, modules may appear in another order."), drop_invisible_edges=True),
+    DrawingMethod("other ranks", {"newrank": "true"}),
+    DrawingMethod("modules in another order", drop_invisible_edges=True),
+    DrawingMethod("straight arrows", _STRAIGHT_LINES, drop_invisible_edges=True, is_quick=True),
     DrawingMethod(
-        N_("In this layout, all arrows are straight and may cross boxes."),
-        _STRAIGHT_LINES,
-        drop_invisible_edges=True,
-        is_quick=True,
-    ),
-    DrawingMethod(
-        N_("In this layout, all arrows are straight, and the frames and hooks of modules are missing."),
+        "no frames of modules",
         {**_STRAIGHT_LINES, "clusterrank": "none"},
         drop_invisible_edges=True,
         is_quick=True,
@@ -68,6 +62,8 @@ class _Outcome(NamedTuple):
     """The result of drawing a source: a picture, or an error."""
 
     picture: bytes = b""
+    method: str = ""
+    """The name of the method that drew it."""
     source_error: str = ""
     """What is wrong with the source."""
     failure: str = ""
@@ -109,25 +105,17 @@ def _cache_outcome(job: Job, outcome: _Outcome) -> None:
 
 def _draw_by_any_method(job: Job) -> _Outcome:
     """Draw by the usual method; if the worker dies of that, by simpler ones."""
-    reason, timed_out = "", False
+    timed_out = False
     for method in (USUAL_METHOD, *SIMPLER_METHODS):
         if timed_out and not method.is_quick:
             continue
-        note = "\n".join(_wrap_lines(f"{reason} {_(method.lost_message)}")) if reason else ""
-        simpler = replace(
-            job, attributes=method.attributes, drop_invisible_edges=method.drop_invisible_edges, note=note
-        )
+        simpler = replace(job, attributes=method.attributes, drop_invisible_edges=method.drop_invisible_edges)
         try:
-            return _read_answer(job, graphviz_client.draw_in_worker(simpler))
+            return _read_answer(job, graphviz_client.draw_in_worker(simpler))._replace(method=method.name)
         except NoWorkerError as error:
             return _Outcome(failure=str(error), can_be_cached=False)
         except WorkerDiedError as died:
             timed_out = died.cause == "time"
-            reason = reason or (
-                _("Graphviz took more than {seconds} s for the usual layout of this picture.")
-                if timed_out
-                else _("Graphviz crashed on the usual layout of this picture.")
-            ).format(seconds=f"{graphviz_client.LAYOUT_SECONDS:g}")
     return _Outcome(
         failure=_(
             "There is no picture: Graphviz crashed on this graph, ran out of memory or took too long, in "

@@ -12,6 +12,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,25 +179,23 @@ def count_distinct_jobs(jobs: list[Job]) -> int:
 
 @posix
 def test_simpler_methods_are_tried_in_order_of_lost_detail(monkeypatch: pytest.MonkeyPatch) -> None:
-    svg_by_count = {}
-    for count in range(1, 5):
+    names = [method.name for method in layout.SIMPLER_METHODS]
+    for count, name in enumerate(names, 1):
         with monkeypatch.context() as patch:
             layout._outcomes.clear()
             jobs = crash_worker_on(patch, lambda job: count_distinct_jobs(jobs) <= count)  # noqa: B023
-            svg_by_count[count] = recorded().figure(3).pipe("svg", encoding="utf-8")
+            svg = recorded().figure(3).pipe("svg", encoding="utf-8")
             assert count_distinct_jobs(jobs) == count + 1
-    texts = {count: " ".join(re.findall(">([^<]*)</text>", svg)) for count, svg in svg_by_count.items()}
-    assert all("Graphviz crashed on the usual layout of this picture." in text for text in texts.values())
-    assert "the same boxes and arrows" in texts[1] and "modules may appear in another order" in texts[2]
-    assert "straight and may cross boxes" in texts[3] and "frames and hooks of modules are missing" in texts[4]
+            assert [outcome.method for outcome in layout._outcomes.values()] == [name]
+            assert "layout" not in svg and "Graphviz" not in " ".join(re.findall(">([^<]*)</text>", svg))
 
 
-def test_drop_invisible_edges_drops_only_invisible_edges_and_a_note_is_below_the_label() -> None:
+def test_drop_invisible_edges_drops_only_invisible_edges() -> None:
     inside = "subgraph cluster_x { c -> d [style=invis]; c -> e }"
     source = f'digraph {{ label="mine"; a -> b; b -> c [style=invis]; {inside} }}'
-    job = Job(source, "dot", "dot", drop_invisible_edges=True, note="less")
+    job = Job(source, "dot", "dot", drop_invisible_edges=True)
     dot = graphviz_client.draw_in_worker(job).content.decode()
-    assert "a -> b" in dot and "c -> e" in dot and "invis" not in dot and r"mine\nless" in dot
+    assert "a -> b" in dot and "c -> e" in dot and "invis" not in dot and "mine" in dot
 
 
 @posix
@@ -227,11 +226,10 @@ def test_invalid_dot_source_is_not_reported_as_a_crash() -> None:
 def test_a_layout_that_times_out_is_replaced_by_straight_arrows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphviz_client, "LAYOUT_SECONDS", 1.0)
     start = time.monotonic()
-    try:
-        text = draw_source(SLOW_GRAPH, "svg").decode()
-    except NoPictureError as error:
-        text = str(error)
-    assert "took more than 1 s" in text or "took too long" in text
+    with suppress(NoPictureError):  # a busy machine may be too slow for the simpler layouts, too
+        draw_source(SLOW_GRAPH, "svg")
+    outcome = list(layout._outcomes.values())[-1]
+    assert outcome.method in ("straight arrows", "no frames of modules") or "took too long" in outcome.failure
     assert time.monotonic() - start < PATIENCE
 
 

@@ -116,6 +116,44 @@ export function reveal(camera, part, pane) {
 }
 
 /**
+ * Returns the smallest part of the picture that holds the first of some parts, and as many of the next as the pane has room for.
+ * @param {Rect[]} parts in points, the most important first
+ * @param {number} scale
+ * @param {Size} pane
+ * @returns {Rect | null}
+ */
+export function joinFitting(parts, scale, pane) {
+  /** @type {Rect | null} */
+  let joined = null;
+  for (const part of parts) {
+    const next = joined ? join(joined, part) : part;
+    const fits = next.width * scale <= pane.width - 2 * BOX_MARGIN && next.height * scale <= pane.height - 2 * BOX_MARGIN;
+    if (!joined || fits) joined = next;
+  }
+  return joined;
+}
+
+/**
+ * @param {Rect} one
+ * @param {Rect} other
+ * @returns {Rect}
+ */
+function join(one, other) {
+  const [x, y] = [Math.min(one.x, other.x), Math.min(one.y, other.y)];
+  const right = Math.max(one.x + one.width, other.x + other.width);
+  const bottom = Math.max(one.y + one.height, other.y + other.height);
+  return { x, y, width: right - x, height: bottom - y };
+}
+
+/**
+ * Returns a scale at which a part is no wider than the pane.
+ * @param {number} scale
+ * @param {number} width of the part, in points
+ * @param {Size} pane
+ */
+export const fitWidth = (scale, width, pane) => Math.min(scale, (pane.width - 2 * MARGIN) / Math.max(width, 1));
+
+/**
  * Returns the part of the picture that is visible, in points.
  * @param {Camera} camera
  * @param {PictureSize} picture

@@ -29,9 +29,9 @@ export function makeMinimap(viewport) {
   };
   const paint = () => {
     const { picture, size, camera } = viewport;
-    const isNeeded = picture !== null && !viewport.isWhole;
+    const isNeeded = picture !== null && viewport.view === "free" && !viewport.isWhole;
     if (pane.hasAttribute("hidden") === isNeeded) pane.toggleAttribute("hidden", !isNeeded);
-    if (!picture || viewport.isWhole) return;
+    if (!picture || !isNeeded) return;
     if (picture !== drawn) draw(picture);
     const scale = mapScale(picture.size, size);
     setAttributes(pane, { width: picture.size.width * scale, height: picture.size.height * scale });
@@ -65,8 +65,8 @@ export function makeLens(viewport) {
   const pane = makeElement("div", "hv-lens hv-art", "", { "aria-hidden": true, hidden: true });
   const paint = () => {
     const { picture } = viewport;
-    const box = viewport.letters < SMALLEST_WHOLE ? picture?.current : null;
-    const rect = picture?.currentRect;
+    const box = viewport.letters < SMALLEST_WHOLE ? (picture?.hookNow ?? picture?.current) : null;
+    const rect = box ? picture?.rectOf(box) : null;
     const isNeeded = Boolean(picture && box && rect && !surrounds(rect, picture));
     if (pane.hidden === isNeeded) pane.hidden = !isNeeded;
     if (!isNeeded || !picture || !box || !rect) return;

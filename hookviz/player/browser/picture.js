@@ -111,6 +111,40 @@ export class Picture {
     return current ? this.rectOf(current) : null;
   }
 
+  /** The hook that fires in the step. */
+  get hookNow() {
+    return this.svg.querySelector(".hv-pin.hv-now");
+  }
+
+  /** What is to be seen of the step, in points, the most important first: the hook that fires, then the box. */
+  get focus() {
+    const parts = [this.hookNow, this.current].map((part) => (part ? this.rectOf(part) : null));
+    return parts.filter((rect) => rect !== null);
+  }
+
+  /** The width of the widest hook, in points. */
+  get widestPin() {
+    this.#widestPin ??= Math.max(0, ...[...this.svg.querySelectorAll(".hv-pin")].map((pin) => this.rectOf(pin)?.width ?? 0));
+    return this.#widestPin;
+  }
+
+  /** @type {number | undefined} */
+  #widestPin;
+
+  /**
+   * Returns where the next box lies that has a step from a step on, in points: there a picture is entered that does not
+   * show the step itself.
+   * @param {number} step
+   */
+  entryRect(step) {
+    const first = Object.entries(this.view.steps).flatMap(([id, steps]) => {
+      const element = this.elements.get(id);
+      return element?.matches(".hv-node, .hv-fold, .hv-pin") ? [{ element, at: steps.find((one) => one >= step) ?? Infinity }] : [];
+    });
+    const next = first.reduce((best, one) => (one.at < best.at ? one : best), first[0]);
+    return next ? this.rectOf(next.element) : null;
+  }
+
   /**
    * Returns where an element lies, in points; null while the picture is not visible.
    * @param {Element} element

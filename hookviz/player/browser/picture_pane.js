@@ -70,7 +70,9 @@ export class PicturePane {
     const [view, fade] = [makeElement("div", "hv-view-port"), makeElement("div", "hv-fade")];
     const isEnlarged = () => isFullScreen(context.root);
     this.stage = makeElement("div", "hv-stage");
-    this.viewport = new Viewport(this.graph, fade, { stage: this.stage, isEnlarged, onChange: () => this.#paintOverlays() }, signal);
+    this.viewport = new Viewport(this.graph, fade, {
+      stage: this.stage, isEnlarged, step: () => this.step, onChange: () => this.#paintOverlays(),
+    }, signal);
     this.tools = makePictureTools(this.viewport, say, signal);
     this.#overlays = [makeMinimap(this.viewport), makeLens(this.viewport), this.tools];
     view.append(this.graph, fade, ...this.#overlays.slice(0, 2).map((overlay) => overlay.pane));
@@ -188,7 +190,8 @@ export class PicturePane {
   /** @param {FocusEvent} event */
   #revealFocused(event) {
     const box = event.target instanceof Element ? event.target.closest(".hv-node, .hv-fold, .hv-port") : null;
-    if (box && this.current) this.viewport.reveal(this.current.picture.rectOf(box));
+    const rect = box && this.current?.picture.rectOf(box);
+    if (rect) this.viewport.reveal([rect]);
   }
 
   #paint() {
@@ -197,7 +200,7 @@ export class PicturePane {
     this.current.color(this.step, Boolean(this.context.model.get("norms")));
     this.current.showReasons(!hidesReasons(this.context, this.step));
     this.#paintElsewhere();
-    this.viewport.reveal(this.current.picture.currentRect);
+    this.viewport.reveal(this.current.picture.focus);
   }
 
   /** Whether the picture shows the step, itself or inside a closed box. */

@@ -1,7 +1,8 @@
 // The pane of a picture: shows the picture whole or at a readable size, and lets the user pan and zoom it.
 
 import {
-  LARGEST_WHOLE, READABLE, hiddenEdges, limitPosition, limitScale, opensWhole, readableScale, reveal, wholeScale, zoomAround,
+  LARGEST_WHOLE, READABLE, fitWidth, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
+  wholeScale, zoomAround,
 } from "./camera.js";
 import { listen, onAbort, prefersReducedMotion } from "./dom.js";
 import { followDrags } from "./drag.js";
@@ -22,8 +23,8 @@ export class Viewport {
   /**
    * @param {HTMLElement} pane
    * @param {HTMLElement} fade an element over the pane, whose edges fade
-   * @param {{ stage: HTMLElement, isEnlarged: () => boolean, onChange: () => void }} options `stage`: holds the pane and its
-   *   tools; `isEnlarged`: whether a whole picture fills all of the pane
+   * @param {{ stage: HTMLElement, isEnlarged: () => boolean, step: () => number, onChange: () => void }} options `stage`:
+   *   holds the pane and its tools; `isEnlarged`: whether a whole picture fills all of the pane; `step`: the step now
    * @param {AbortSignal} signal
    */
   constructor(pane, fade, options, signal) {
@@ -82,10 +83,11 @@ export class Viewport {
   }
 
   /**
-   * Makes a part of the picture visible, and notifies the options' owner, as every change of the camera does.
-   * @param {Rect | null} part in points
+   * Makes parts of the picture visible, and notifies the options' owner, as every change of the camera does.
+   * @param {Rect[]} parts in points, the most important first
    */
-  reveal(part) {
+  reveal(parts) {
+    const part = joinFitting(parts, this.camera.scale, this.size);
     if (part && this.picture && this.size.width) this.#set(reveal(this.camera, part, this.size), true);
     else this.options.onChange();
   }
@@ -156,9 +158,11 @@ export class Viewport {
     const largest = this.options.isEnlarged() ? Infinity : LARGEST_WHOLE;
     this.isTooLarge = wholeScale(picture.size, this.#stageSize, largest) * picture.size.smallest < READABLE;
     const whole = this.view === "whole" || (this.view === "auto" && opensWhole(picture.size, size));
-    const scale = this.view === "free" ? this.camera.scale : (whole ? wholeScale : readableScale)(picture.size, size, largest);
+    const fitting = (whole ? wholeScale : readableScale)(picture.size, size, largest);
+    const scale = this.view === "free" ? this.camera.scale : fitWidth(fitting, picture.widestPin, size);
     const camera = limitPosition({ ...this.camera, scale }, picture.size, size);
-    const part = picture.currentRect;
+    const entry = picture.focus.length ? null : picture.entryRect(this.options.step());
+    const part = joinFitting(entry ? [entry] : picture.focus, scale, size);
     this.#set(part ? reveal(camera, part, size) : camera, isSmooth);
   }
 
