@@ -199,6 +199,36 @@ def test_gradients_that_no_pass_was_asked_for_are_not_missing() -> None:
     assert list(missing_gradients(trace)) == []
 
 
+def test_a_pass_from_a_feature_to_the_input_lacks_no_gradient_of_the_layers_behind_it() -> None:
+    net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)), ones(grad=True)
+    features: list[torch.Tensor] = []
+    net[1].register_forward_hook(lambda _module, _inputs, output: features.append(output))
+    with hv.record(net) as trace:
+        net(x)
+        torch.autograd.grad(features[0].sum(), x)
+    assert list(missing_gradients(trace)) == []
+    assert list(trace.findings) == []
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_parameters_in_whose_place_a_call_had_other_tensors_are_not_missing(is_given: bool) -> None:
+    """Expanded weights and per-sample gradients are computed in this way, and written to the parameters afterwards."""
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
+    with hv.record(*([net] if is_given else [])) as trace:
+        others = {name: one.detach() for name, one in net.named_parameters() if name.startswith("0")}
+        torch.func.functional_call(net, others, (ones(),)).sum().backward()
+    assert list(missing_gradients(trace)) == []
+
+
+def test_parameters_that_a_pass_names_among_others_may_be_missing() -> None:
+    first, second = nn.Linear(2, 2), nn.Linear(2, 1)
+    x = ones(grad=True)
+    with hv.record(first, second) as trace:
+        loss = second(first(x).detach() + x).sum()
+        torch.autograd.grad(loss, [x, second.weight])
+    assert missing_gradients(trace)[0].parameters == ("first.weight", "first.bias")
+
+
 def test_none_for_an_input_that_a_pass_did_not_ask_for_is_no_cut() -> None:
     class Careful(torch.autograd.Function):
         @staticmethod

@@ -53,8 +53,9 @@ class HookLedger(Follower):
         """Key and ``id`` of the dict → the hook, for older ones."""
         self.missed = 0
         """The number of hooks that have no entry because there were too many."""
+        self.passes = 0
         self.partial_passes = 0
-        """The number of passes that compute the gradients of some tensors only."""
+        """The number of those that compute the gradients of some tensors only."""
         self.whole_passes = 0
         """The number of passes whose graph was observed as a whole."""
         self.firings = HookFirings(session, calls)
@@ -194,6 +195,7 @@ class HookLedger(Follower):
 
     def pass_begins(self, start: PassStart) -> None:
         """Note which tensors with hooks belong to the graph of a pass, unless only a part of it is observed."""
+        self.passes += 1
         self.partial_passes += bool(start.inputs)
         if not self.has_hooks or len(start.snapshot.nodes) < len(start.snapshot.all_nodes):
             return

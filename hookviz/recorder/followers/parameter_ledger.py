@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from operator import itemgetter
+from typing import TypeGuard
 
 import torch
 
@@ -19,6 +20,15 @@ from hookviz.trace import MissingRow, TraceData
 
 MAX_PARAMETERS = 2_000
 """A trace names up to this many parameters without a gradient."""
+
+
+def _is_parameter(leaf: object) -> TypeGuard[torch.nn.Parameter]:
+    return type(leaf) is not torch.Tensor and isinstance(leaf, torch.nn.Parameter)
+
+
+def _may_be_parameter(wanted: object) -> bool:
+    """Return whether a pass that is limited to ``wanted``, a tensor or an edge, may give a parameter its gradient."""
+    return not isinstance(wanted, torch.Tensor) or _is_parameter(wanted)
 
 
 class ParameterEntry:
@@ -80,6 +90,10 @@ class ParameterLedger(Follower):
         """Name of a parameter → in how many passes it belonged to the graph."""
         self.older: set[str] = set()
         """The names of those whose graph was partly made before the recording, perhaps in a call of their module."""
+        self._stood_in: set[tuple[int | None, str]] = set()
+        """Module and name of the parameters in whose place another tensor was when their module was called."""
+        self._are_wanted = False
+        """Whether a pass could give parameters a gradient; one that is limited to other tensors gives them none."""
 
     def call_written(self, call: int, module: torch.nn.Module) -> None:
         """Note the parameters of a module that is called; in a transform of ``torch.func`` others stand for them."""
@@ -89,9 +103,13 @@ class ParameterLedger(Follower):
         used = module_tree.own_parameters(module)
         if isinstance(module, torch.nn.MultiheadAttention):  # it uses those of its projection without a call
             used = chain(used, ((f"out_proj.{name}", one) for name, one in module_tree.own_parameters(module.out_proj)))
+        number = self.trace.calls[call].module
         for name, parameter in used:
+            if not _is_parameter(parameter):  # functional_call puts it there for this call
+                self._stood_in.add((number, name))
+                continue
             entry = self.entry_of(parameter)
-            entry.name, entry.module = name, self.trace.calls[call].module
+            entry.name, entry.module = name, number
             entry.requires_grad = parameter.requires_grad
             if not entry.requires_grad:
                 self._frozen[id(parameter)] = entry
@@ -121,13 +139,12 @@ class ParameterLedger(Follower):
 
     def pass_begins(self, start: PassStart) -> None:
         """Note which parameters belong to the graph of a pass, and which were unfrozen too late for that."""
+        self._are_wanted = self._are_wanted or not start.inputs or any(map(_may_be_parameter, start.inputs))
         for entry in self._frozen.values():
             parameter = entry.reference()
             entry.is_thawed = parameter is not None and parameter.requires_grad
         leaves = (reference() for reference in start.snapshot.leaves.values())
-        parameters = [
-            leaf for leaf in leaves if type(leaf) is not torch.Tensor and isinstance(leaf, torch.nn.Parameter)
-        ]
+        parameters = [leaf for leaf in leaves if _is_parameter(leaf)]
         if not parameters:
             return
         is_older = start.snapshot.lowest_sequence < self._first_node
@@ -151,9 +168,9 @@ class ParameterLedger(Follower):
         """Write a row for each parameter without a gradient, if passes were recorded, and as a whole.
 
         These are the parameters of the given models and of what was called; if the ops were followed, also each tensor
-        without a module that a cut is known to have cut off.
+        without a module that a cut is known to have cut off. Nothing is missing where no pass was to give them any.
         """
-        if not self.trace.roots or self.calls.followed.are_part:
+        if not (self.trace.roots and self._are_wanted) or self.calls.followed.are_part:
             return
         called = [(entry.module, entry) for entry in self._entries.values() if entry.module is not None]
         for module, entry in sorted(called, key=itemgetter(0)):
@@ -185,6 +202,8 @@ class ParameterLedger(Follower):
                 owner = modules.name_within(model, module)
                 for name, parameter in module_tree.own_parameters(module):
                     entry = self.find_entry(parameter)
+                    if (modules.find_number(module), name) in self._stood_in:
+                        continue
                     if parameter.requires_grad and (entry is None or not (entry.passes or entry.module is not None)):
                         known.add(id(parameter))
                         cuts = () if self.cuts is None else self.cuts.rows_of(weakref.ref(parameter))

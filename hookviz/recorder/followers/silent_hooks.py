@@ -191,14 +191,16 @@ class SilentHooks(Follower):
         is_frozen = entry.frozen == entry.seen if entry.seen else not owner.requires_grad
         returned = None if owner.key is None else self.calls.owners.outputs.find_part(owner.key)
         is_parameter_of_hook = returned is not None and entry.registered_by is not None
+        in_graph = entry.in_graph or int(entry.key in self.firings.on_graphs)
+        was_gone = in_graph > entry.in_graph and ledger.partial_passes == ledger.passes  # its hooks stay on the node
         return row._replace(
             on="" if is_parameter_of_hook else row.on,
             node=None if tensor is None else self._find_node(tensor),
             call=owner.call if owner.call is not None and owner.call < len(self.trace.calls) else None,
             owner=owner.holder_class,
             passes=passes,
-            in_graph=entry.in_graph or int(entry.key in self.firings.on_graphs),
-            partial=entry.partial,
+            in_graph=in_graph,
+            partial=entry.partial or int(was_gone),
             leaf=owner.is_leaf,
             discarded=owner.is_discarded and owner.is_parameter,
             frozen=is_frozen and owner.is_leaf,
