@@ -21,6 +21,9 @@ _PARTIAL = "partial("
 _SAYS_LITTLE = re.compile(r"[\w.]*|\(\)|\[\]|\{\}")
 """The body of a lambda that alone does not read as what a function does, such as ``None``."""
 
+_REPR_OF_FUNCTION = re.compile(r"<function (?:[\w.<>]*\.)?(<lambda>|\w+) at 0x[0-9a-fA-F]+>")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
 
 class Source(NamedTuple):
     """The name and source location of a function."""
@@ -111,7 +114,18 @@ def _get_function_name(function: object) -> str:
     if inspect.ismethod(function):
         return f"{type(function.__self__).__name__}.{function.__name__}"
     name = read_attribute(function, "__name__")
-    return name if isinstance(name, str) else type(function).__name__
+    return _strip_address(name) if isinstance(name, str) else type(function).__name__
+
+
+def _strip_address(name: str) -> str:
+    """Return the name of a function, without the addresses in it if a library named a wrapper by what it wraps.
+
+    >>> _strip_address("<function make.<locals>.scale at 0x7f>"), _strip_address("partial(<function scale at 0x7f>)")
+    ('scale', 'partial(scale)')
+    """
+    if " at 0x" not in name:
+        return name
+    return _ADDRESS.sub("", _REPR_OF_FUNCTION.sub(r"\1", name)).replace("<lambda>", "lambda")
 
 
 @lru_cache(maxsize=1024)

@@ -34,6 +34,34 @@ def test_removed_hook_is_listed_though_its_neighbour_fired() -> None:
     assert listed(trace) == [("lost", "removed")]
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_hook_above_what_a_pass_asks_for_is_partial_also_if_its_tensor_is_gone(is_kept: bool) -> None:
+    net, kept = nn.Linear(2, 2), list[torch.Tensor]()
+
+    def feature() -> torch.Tensor:
+        above = net(torch.ones(1, 2))
+        above.register_hook(lost)
+        kept.extend([above] if is_kept else [])
+        return above.relu()
+
+    with hv.record(net) as trace:
+        middle = feature()
+        torch.autograd.grad((middle * 2).sum(), middle)
+    assert listed(trace) == [("lost", "partial")]
+
+
+def test_hook_named_by_the_repr_of_what_it_wraps_has_a_name_without_an_address() -> None:
+    def wrapper(*_: object) -> None:
+        lost()
+
+    wrapper.__name__ = repr(lost)
+    net = nn.Linear(2, 2)
+    net.register_forward_hook(wrapper)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2))
+    assert [step.hook.name for step in trace.firings if step.hook] == ["lost"]
+
+
 @pytest.mark.parametrize("mode", ["all", "any"])
 def test_multi_grad_hook_that_removes_itself_has_fired(mode: Any) -> None:
     a, b = leaf(), leaf()
@@ -119,3 +147,21 @@ def test_older_hook_that_becomes_known_during_the_pass_is_not_called_silent() ->
         loss.backward()
     assert calls
     assert "register_another" not in dict(listed(trace))
+
+
+def test_many_modules_with_a_silent_hook_are_called_modules() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Identity() for _ in range(6))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+    net = Net()
+    for module in net.parts:
+        module.register_forward_hook(lost)
+    with hv.record(net) as trace:
+        net(leaf()).sum().backward()
+    [finding] = trace.findings
+    assert finding.sentence.endswith("The same holds for lost on 5 modules in net.parts.")

@@ -7,7 +7,9 @@ from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
 from hookviz.analysis.findings.parameters.missing_gradients import (
     MissingGradient,
+    join_first,
     join_names,
+    join_owners,
     list_missing_gradients,
 )
 from hookviz.analysis.findings.parameters.places import CUTS
@@ -96,8 +98,8 @@ def _make_silent(group: Sequence[SilentHook]) -> Finding:
     if len(same) > 1:
         more.append(_("It was registered there {count} times.").format(count=f"{len(same):,}"))
     if names:
-        label = shared_label([hook.hook for hook in group])
-        more.append(_("The same holds for {hook} on {others}.").format(hook=label, others=join_names(tuple(names))))
+        label, others = shared_label([hook.hook for hook in group]), join_owners([first.hook], names)
+        more.append(_("The same holds for {hook} on {others}.").format(hook=label, others=others))
     hooks = tuple(hook.hook for hook in group)
     return replace(finding, sentence=join_sentences([finding.sentence, *more]), hooks=hooks)
 
@@ -166,7 +168,7 @@ def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
 def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
     names = [_name_hook(hook.hook) for hook in hooks]
     distinct = tuple(dict.fromkeys(names))
-    return (one if len(names) == 1 else many).format(hooks=join_names(distinct), count=f"{len(names):,}")
+    return (one if len(names) == 1 else many).format(hooks=join_first(distinct), count=f"{len(names):,}")
 
 
 def _name_hook(hook: Hook) -> str:
@@ -255,7 +257,7 @@ def _add_consequence(origin: Finding, finding: Finding) -> Finding:
         return origin
     if origin.kind == "exception" or finding.kind == "not_called" or not finding.parameters:
         named = dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks)
-        text = _("For the same reason {hooks} did not fire.").format(hooks=join_names(tuple(named))) if named else ""
+        text = _("For the same reason {hooks} did not fire.").format(hooks=join_first(tuple(named))) if named else ""
     else:
         text = finding.sentence
     cause = join_sentences([origin.cause, text])

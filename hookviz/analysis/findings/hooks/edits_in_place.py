@@ -2,7 +2,7 @@
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
-from hookviz.analysis.findings.parameters.missing_gradients import join_names
+from hookviz.analysis.findings.parameters.missing_gradients import join_owners
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.source_code import Source
@@ -40,7 +40,7 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
         **names, others=join_list(_list_names(trace, steps))
     )
     more = _("The same holds for {hook} on {others}.").format(
-        hook=shared_label(hooks), others=join_names(tuple(hook.on for hook in hooks[1:]))
+        hook=shared_label(hooks), others=join_owners(hooks, (hook.on for hook in hooks[1:]))
     )
     return Finding(
         first.cause,

@@ -5,7 +5,7 @@ from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
-from hookviz.analysis.findings.parameters.missing_gradients import join_names
+from hookviz.analysis.findings.parameters.missing_gradients import join_owners
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData
 from hookviz.trace.hooks import shared_label
@@ -78,7 +78,7 @@ def _describe_pile(
         _("{hook} on {on} fired {fired} times in {passes} passes.").format(hook=hook.label, on=hook.on, **counts)
     ]
     if others:
-        names = join_names(tuple(one.on for one in hooks[1:]))
+        names = join_owners(hooks, (one.on for one in hooks[1:]))
         sentences.append(_("The same holds for {hook} on {others}.").format(hook=shared_label(hooks), others=names))
     return Finding(
         steps[-1],

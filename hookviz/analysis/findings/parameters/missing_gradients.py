@@ -1,13 +1,14 @@
 """The parameters that got no gradient, and where the graph is cut."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
 from hookviz.support.messages import N_, _, join_list
-from hookviz.trace import MissingRow, TraceData
+from hookviz.trace import MODULE_HOOK_KINDS, Hook, MissingRow, TraceData
 
 MAX_NAMED = 4
 """How many parameters, or modules that hold some, a sentence names."""
@@ -136,8 +137,8 @@ def _get_step(place: Place) -> int:
     return -1 if place.step is None else place.step
 
 
-def join_names(names: tuple[str, ...]) -> str:
-    """Join the names of parameters; of many, name the modules that hold them, and how many of them each holds.
+def join_names(names: tuple[str, ...], *, are_modules: bool = False) -> str:
+    """Join the names of parameters or modules; of many, name the modules that hold them, and how many each holds.
 
     >>> join_names(("net.stem.weight", *(f"net.blocks.{i}.weight" for i in range(4))))
     'net.stem.weight, 4 parameters of net.blocks'
@@ -148,12 +149,25 @@ def join_names(names: tuple[str, ...]) -> str:
     for depth in range(max(map(len, paths)), 0, -1):
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
-            return join_list([_describe_holder(names, *group) for group in groups.items()])
+            return join_list([_describe_holder(names, *group, are_modules) for group in groups.items()])
+    return join_first(names)
+
+
+def join_first(names: tuple[str, ...]) -> str:
+    """Join names of any kind; of many only the first, with the number of the others."""
+    if len(names) <= MAX_NAMED:
+        return join_list(names)
     return join_list([*names[:MAX_NAMED], _("{count} more").format(count=f"{len(names) - MAX_NAMED:,}")])
 
 
-def _describe_holder(names: tuple[str, ...], prefix: str, count: int) -> str:
-    """Describe the parameters whose names begin with ``prefix``; a single one by its name."""
+def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
+    """Join the names of what equal hooks are on."""
+    return join_names(tuple(names), are_modules=hooks[0].kind in MODULE_HOOK_KINDS)
+
+
+def _describe_holder(names: tuple[str, ...], prefix: str, count: int, are_modules: bool) -> str:
+    """Describe the parameters or modules whose names begin with ``prefix``; a single one by its name."""
     if count == 1:
         return next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
-    return _("{count} parameters of {on}").format(count=f"{count:,}", on=prefix)
+    text = _("{count} modules in {on}") if are_modules else _("{count} parameters of {on}")
+    return text.format(count=f"{count:,}", on=prefix)
