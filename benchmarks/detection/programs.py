@@ -7,6 +7,7 @@ from typing import NamedTuple
 from benchmarks.detection.faults import MARK, Fault
 from benchmarks.detection.nets import Net
 
+USUAL_CLEAR = Fault._field_defaults["clear"]
 STYLES = ("module", "main", "class")
 HEAD = """import copy
 
@@ -75,7 +76,7 @@ def _write_training(net: Net, faults: Sequence[Placed], name: str) -> str:
         *pieces("first"),
         f"x = {net.batch}",
         f"loss = {name}(x).square().mean()",
-        clears[0] if len(set(clears)) == 1 else min(clears, key=len),
+        next((one for one in clears if one != USUAL_CLEAR), USUAL_CLEAR),
         "loss.backward()",
         *pieces("between"),
         "opt.step()",

@@ -16,6 +16,6 @@ def make_schema() -> dict[str, Any]:
     How the tables refer to each other, which ``hookviz.load`` checks, too, is beyond a schema.
 
     >>> sorted(make_schema()["$defs"]["TraceFile"]["properties"])[:3]
-    ['calls', 'cut_rows', 'dropped']
+    ['calls', 'clips', 'cut_rows']
     """
     return {"$schema": DIALECT, "title": f"hookviz trace, version {VERSION}", **msgspec.json.schema(trace_file_type())}

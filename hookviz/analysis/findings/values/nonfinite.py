@@ -132,12 +132,9 @@ def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
 
 def _holds_more_than_masks(statistics: PassStatistics, row: StepRow) -> bool:
     """Whether a step has NaN or Inf, and not only an input of a module with -Inf, as a mask has it."""
-    if not (statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after)):
-        return False
-    if row.kind not in _FORWARD_KINDS:
-        return True
-    values = [one for side in (row.before, row.after) for one in _list(side) if statistics.is_nonfinite(one)]
-    return _has_more_than_masks(statistics, values)
+    if row.kind != "call":
+        return statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after)
+    return _has_more_than_masks(statistics, [one for one in _list(row.after) if statistics.is_nonfinite(one)])
 
 
 def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
