@@ -303,7 +303,8 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
 
 
 def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.hook_ledger.tensor_hook_added("tensor_hook", tensor, tensor._backward_hooks)
+    is_late = tensor.grad_fn is not None and recording.passes.numbering.find(tensor) is not None
+    recording.hook_ledger.tensor_hook_added("tensor_hook", tensor, tensor._backward_hooks, is_late=is_late)
     recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
 
 

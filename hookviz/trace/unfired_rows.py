@@ -100,6 +100,8 @@ class UnfiredRow(NamedTuple):
     """Of a tensor, the module call that returned it first, if one did."""
     dropped: bool = False
     """Whether its tensor, no parameter, and the hook with it were gone when the next pass began: nothing used it."""
+    late: bool = False
+    """Whether a pass that uses its tensor had begun when it was registered."""
 
     @property
     def source(self) -> Source:

@@ -304,7 +304,20 @@ def multi_grad_hook_returns_gradients() -> hv.Trace:
     return trace
 
 
+def hook_comes_after_the_pass_that_uses_its_tensor() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        for number in range(2):
+            output = layer(torch.ones(2))
+            output.sum().backward()
+            if not number:
+                output.register_hook(lost)
+            del output
+    return trace
+
+
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "after_pass.own": hook_comes_after_the_pass_that_uses_its_tensor,
     "ignored": multi_grad_hook_returns_gradients,
     "kept": backward_hook_is_removed_between_the_call_and_the_pass,
     "not_called.other": copy_runs_the_layers_of_the_original,

@@ -42,6 +42,8 @@ class HookEntry:
         did, but had not when its module was called last."""
         self.is_beside = False
         """Whether its tensor was made from one of the graph of a pass that does not use the tensor itself."""
+        self.is_late = False
+        """Whether a pass had begun that uses its tensor when it was registered."""
         self.is_dropped = False
         """Whether its tensor, no parameter, was gone when the next pass began, and with it the dict: nothing used it.
         """

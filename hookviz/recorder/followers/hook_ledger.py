@@ -101,8 +101,11 @@ class HookLedger(Follower):
         self.missed += is_full
         return not is_full
 
-    def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any) -> None:
-        """Add the entry of a hook that was just added to a tensor, which may soon be gone."""
+    def tensor_hook_added(self, kind: str, tensor: torch.Tensor, hooks: Any, *, is_late: bool = False) -> None:
+        """Add the entry of a hook that was just added to a tensor, which may soon be gone.
+
+        ``is_late``: whether a pass that uses the tensor has begun already.
+        """
         entries = user_hook_entries(hooks)
         key, hook = entries[-1] if entries else (None, None)
         if self.dates.registered_at(key) is None:
@@ -111,6 +114,7 @@ class HookLedger(Follower):
         entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owners.find(tensor), hooks)
         entry.group, entry.version, entry.is_from_library = group, _version_of(tensor), _is_from_library(hook)
         entry.is_again = _is_among(hook, entries[:-1])
+        entry.is_late = is_late
         self._add(entry)
         self._on_tensors[entry.identity] = entry
 

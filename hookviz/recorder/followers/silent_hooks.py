@@ -211,6 +211,7 @@ class SilentHooks(Follower):
             returned=returned,
             beside=entry.is_beside,
             dropped=entry.is_dropped and not owner.is_parameter,
+            late=entry.is_late,
         )
 
     def _find_node(self, tensor: torch.Tensor) -> int | None:

@@ -355,7 +355,7 @@ def _dropped(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not hook.dropped or hook.in_graph or not hook.passes:
         return None
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
-    return Cause("dropped", names, timeline.passes_while(hook)[0])
+    return Cause("after_pass.own" if hook.late else "dropped", names, timeline.passes_while(hook)[0])
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

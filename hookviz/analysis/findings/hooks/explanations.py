@@ -24,6 +24,11 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("{hook} was registered after the last backward pass had begun (step {step})."),
         N_("Register it before you call backward()."),
     ),
+    "after_pass.own": Explanation(
+        "late",
+        N_("{hook} was registered after the pass that uses {on} had begun; no later pass uses {on}."),
+        N_("Register it before you call backward()."),
+    ),
     "after_step": Explanation(
         "late", N_("{hook} was registered after the last step of {on}."), N_("Register it before the step.")
     ),

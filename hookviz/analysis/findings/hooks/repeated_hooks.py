@@ -6,7 +6,7 @@ from typing import Any
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners
-from hookviz.support.messages import _, join_sentences
+from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData
 from hookviz.trace.hooks import shared_label
 
@@ -73,6 +73,8 @@ def _describe_pile(
     count = f"{len(next(reversed(keys.values()))):,}"
     counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
     file, line, role = find_hook_line(hook, row.registered_at)
+    places = [trace.hook_rows[index].registered_at for index in _list_hooks(trace, steps)]
+    where = join_list(list(dict.fromkeys(place for place in places if place is not None)))
     hooks = [hook, *(trace.hook(index) for more in others if (index := trace.rows[more[-1]].hook) is not None)]
     sentences = [
         _("{hook} on {on} fired {fired} times in {passes} passes.").format(hook=hook.label, on=hook.on, **counts)
@@ -89,7 +91,7 @@ def _describe_pile(
         line=line,
         file=file,
         line_role=role,
-        cause=join_sentences([_describe_cause(hook.on, count, row.registered_at), *_count_at_ends(keys)]),
+        cause=join_sentences([_describe_cause(hook.on, count, where), *_count_at_ends(keys)]),
         advice=_("Register it once, or keep each handle and call its remove() before you register the hook again."),
         hooks=tuple(hooks),
     )
@@ -104,8 +106,14 @@ def _count_at_ends(keys: dict[int, set[int | str]]) -> list[str]:
     return [text.format(first=counts[0], last=counts[-1])]
 
 
-def _describe_cause(on: str, count: str, where: str | None) -> str:
-    if where is None:
+def _list_hooks(trace: TraceData, steps: list[int]) -> list[int]:
+    """List the hooks that fired at some steps."""
+    indexes = (trace.rows[step].hook for step in steps)
+    return list(dict.fromkeys(index for index in indexes if index is not None))
+
+
+def _describe_cause(on: str, count: str, where: str) -> str:
+    if not where:
         return _("It was registered {count} times on {on}, and not removed.").format(count=count, on=on)
     return _("It was registered {count} times on {on}, at {where}, and not removed.").format(
         count=count, on=on, where=where

@@ -18,7 +18,7 @@ from hookviz.trace.values import Value
 _BINARY_OPS = ("Mul", "Div", "Add", "Sub", "Pow")
 _SUSPECTS = (
     "Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Div", "Reciprocal", "Pow", "Softmax", "LogSoftmax", "Acos",
-    "Asin", "Std", "Var",
+    "Asin", "Std", "Var", "NllLoss",
 )  # fmt: skip
 """The ops that make NaN or Inf of ordinary numbers, such as 0."""
 MAX_SUSPECTS = 3
@@ -47,7 +47,7 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
         cause = explain_by_statistics(ops, node, kind)
     sentence, origin = _describe(statistics, node, kind, cause, causes), _find_inf(cause, causes)
     suspects = [] if cause is not None else list_suspects(statistics, statistics.trace.owners.get(node), node)
-    places = (node, *([] if origin is None else [origin[0]]), *suspects[:1])
+    places = (node, *([] if origin is None else [origin[0]]), *(suspects if len(suspects) == 1 else ()))
     step, sentences = statistics.compute_steps[node], [sentence, *describe_suspects(statistics, suspects, kind)]
     return PassFinding(step, kind, join_sentences(sentences), seen=cause is not None, nodes=places)
 
@@ -65,7 +65,7 @@ def describe_suspects(statistics: PassStatistics, nodes: list[int], kind: str) -
     if not nodes:
         return []
     names = join_list([statistics.describe_node(node) for node in nodes[:MAX_SUSPECTS]])
-    text = _("What these made before it was not kept, and it can be {what}: {ops}.")
+    text = _("What these made was not kept, and it can be {what}: {ops}.")
     return [text.format(what=name_of_kind(kind), ops=names)]
 
 

@@ -10,24 +10,32 @@ from hookviz.trace import TraceData
 _SOFTMAX, _LOG_SOFTMAX = "SoftmaxBackward0", "LogSoftmaxBackward0"
 
 
+_VIEWS = ("View", "UnsafeView", "Reshape", "ReshapeAlias", "Slice", "Transpose", "Permute", "Squeeze", "Unsqueeze", "T")
+
+
+def _find_softmax_before(trace: TraceData, node: int) -> int | None:
+    """Return the softmax whose result, or a view of it, another one takes; None if there is none."""
+    place = trace.edges.get((node, 0))
+    while place is not None and trace.ops[place[0]].partition("Backward")[0] in _VIEWS:
+        place = trace.edges.get((place[0], 0))
+    return place[0] if place is not None and trace.ops[place[0]] == _SOFTMAX else None
+
+
 def list_patterns(trace: TraceData) -> list[Finding]:
     """List the softmaxes whose input is already the result of a softmax; one finding for all of them."""
     if _SOFTMAX not in trace.ops:
         return []
-    doubled = [
-        start
-        for (start, _ignored), (end, _ignored) in trace.edges.items()
-        if trace.ops[end] == _SOFTMAX and trace.ops[start] in (_SOFTMAX, _LOG_SOFTMAX)
-    ]
+    starts = [node for node, op in enumerate(trace.ops) if op in (_SOFTMAX, _LOG_SOFTMAX)]
+    doubled = {start: end for start in starts if (end := _find_softmax_before(trace, start)) is not None}
     if not doubled:
         return []
-    steps = {row.node: index for index, row in reversed([*enumerate(trace.rows)]) if row.node in set(doubled)}
+    steps = {row.node: index for index, row in reversed([*enumerate(trace.rows)]) if row.node in doubled}
     if not steps:
         return []
     passes = tuple(sorted({trace.rows[step].pass_id for step in steps.values()}))
     first = min(steps.values())
     node = trace.rows[first].own_node
-    again = next(end for (start, _ignored), (end, _ignored) in trace.edges.items() if start == node)
+    again = doubled[node]
     sentence = _(
         "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
         "probabilities, and the gradients become small. cross_entropy expects logits, without a "

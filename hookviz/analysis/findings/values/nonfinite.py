@@ -167,8 +167,13 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
     sentence = _("{module} returns {what}: {why}").format(module=module, what=what, why=cause)
     origin = find_forward_origin(statistics, kind)
     nodes = () if origin is None else origin.nodes
-    is_inside = bool(nodes) and statistics.trace.owners.get(nodes[0]) == row.own_call
-    return PassFinding(index, kind, sentence, seen=seen, nodes=nodes if is_inside else ())
+    if nodes and statistics.trace.owners.get(nodes[0]) == row.own_call:
+        return PassFinding(index, kind, sentence, seen=seen, nodes=nodes)
+    suspects = [] if seen else list_suspects(statistics, row.own_call, len(statistics.trace.ops))
+    sentences = [sentence, *describe_suspects(statistics, suspects, kind)]
+    return PassFinding(
+        index, kind, join_sentences(sentences), seen=seen, nodes=tuple(suspects) if len(suspects) == 1 else ()
+    )
 
 
 def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
@@ -189,7 +194,9 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
     if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
         text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
         more = [text.format(count=MAX_KEPT_NUMBERS)]
-    return PassFinding(index, kind, join_sentences([sentence, *more]), nodes=tuple(suspects[:1]))
+    return PassFinding(
+        index, kind, join_sentences([sentence, *more]), nodes=tuple(suspects) if len(suspects) == 1 else ()
+    )
 
 
 def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:
