@@ -350,12 +350,17 @@ def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("detour.leaf" if hook.made_from else "detour", names, timeline.passes_while(hook)[0])
 
 
+def _after_its_pass(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """The pass that uses its tensor had begun when it was registered, and no other one uses it."""
+    return Cause("after_pass.own", {"on": hook.on}) if hook.late and not hook.in_graph else None
+
+
 def _dropped(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It was gone when the next pass began, and so was all that was computed from it."""
     if not hook.dropped or hook.in_graph or not hook.passes:
         return None
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
-    return Cause("after_pass.own" if hook.late else "dropped", names, timeline.passes_while(hook)[0])
+    return Cause("dropped", names, timeline.passes_while(hook)[0])
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -463,10 +468,10 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
-        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_frozen), Rule(_no_pass, _PASSES),
-        Rule(_registered_after_passes, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
-        Rule(_owner_not_called, _GRAPHS), Rule(_transformed_owner, _GRAPHS), Rule(_substituted, _GRAPHS),
-        Rule(_not_in_graph, _GRAPHS - _CALLS),
+        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_frozen),
+        Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
+        Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES), Rule(_owner_not_called, _GRAPHS),
+        Rule(_transformed_owner, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
     ),
     "step": (Rule(_removed), Rule(_skipped_by_scaler), Rule(_no_step, _PASSES), Rule(_after_step, _PASSES)),
