@@ -5,7 +5,7 @@
   const found = [];
   const box = (part) => part.getBoundingClientRect();
 
-  /** A picture that is cut has fading edges and a map, and a whole one has not. */
+  /** A picture that is cut has fading edges, and a whole one has neither these nor a map. */
   const checkEdges = (pane) => {
     const [picture, room, stage] = [box(pane.querySelector("svg")), box(pane), pane.closest(".hv-stage")];
     const [left, top] = [room.left - picture.left, room.top - picture.top];
@@ -14,13 +14,13 @@
     const faded = stage.querySelector(".hv-fade").dataset.hidden.split(" ");
     for (const edge of hidden) if (!faded.includes(edge)) found.push(`cut without a fade: ${edge}`);
     const hasMap = stage.querySelector(".hv-map").checkVisibility();
-    if (hidden.length && !hasMap) found.push("cut without a map");
     if (!hidden.length && hasMap) found.push("a map of what is whole");
   };
 
-  /** The box of the step is in sight; one that is larger than the pane, with a part. */
+  /** The hook of the step, or else its box, is in sight; one that is larger than the pane, with a part. */
   const checkStep = (pane) => {
-    const kinds = ["node", "fold", "module"].map((kind) => pane.querySelector(`.hv-${kind}.hv-now > .hv-box`));
+    const hook = pane.querySelector(".hv-pin.hv-now");
+    const kinds = [hook, ...["node", "fold", "module"].map((kind) => pane.querySelector(`.hv-${kind}.hv-now > .hv-box`))];
     const now = kinds.find(Boolean);
     if (!now) return;
     const [inner, outer] = [box(now), box(pane)];

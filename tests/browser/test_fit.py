@@ -59,6 +59,21 @@ def unrolled() -> hv.Trace:
     return trace
 
 
+ENCODER_HOOKS = 4
+"""The firings of hooks in the trace of the encoder."""
+
+
+def encoder() -> hv.Trace:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+    net = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+    for module in (*net.layers, net.layers[1].linear1):
+        module.register_full_backward_hook(lambda _module, _grad_input, _grad_output: None)
+    with hv.record(net) as trace:
+        net(torch.randn(2, 5, 16, requires_grad=True)).square().mean().backward()
+    return trace
+
+
 def two_switches() -> hv.WhatIf:
     def run() -> None:
         a = torch.tensor(2.0, requires_grad=True)
@@ -74,7 +89,8 @@ def two_switches() -> hv.WhatIf:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fit")
-    for name, trace in {"small": small_graph(), "layers": two_layers(), "unrolled": unrolled()}.items():
+    traces = {"small": small_graph(), "layers": two_layers(), "unrolled": unrolled(), "encoder": encoder()}
+    for name, trace in traces.items():
         trace.to_html(path / f"{name}.html")
     two_switches().to_html(path / "whatif.html")
     return path
@@ -137,6 +153,8 @@ def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_pa
     page.get_by_role("button", name="Readable size").click()
     assert pane.evaluate(LETTERS) == pytest.approx(12, rel=1e-3)
     expect(lens).to_be_hidden()
+    expect(page.locator(".hv-map")).to_be_hidden()
+    press(page, "+")
     expect(page.locator(".hv-map")).to_be_visible()
 
 
@@ -194,3 +212,28 @@ def test_side_by_side_keeps_its_rows_on_the_screen(open_at: Opener) -> None:
         page.wait_for_timeout(300)
         assert page.locator(".hv-live .hv-player").evaluate(FIT) == [], key
         assert page.locator(".hv-live .hv-graph").count() == 2
+
+
+HOOK_IN_SIGHT = """pane => {
+  const pin = pane.querySelector(".hv-pin.hv-now");
+  const room = pane.getBoundingClientRect();
+  return [...pin.querySelectorAll("text")].filter((text) => text.textContent.trim()).flatMap((text) => {
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    const isInside = left >= room.left && right <= room.right && top >= room.top && bottom <= room.bottom;
+    const corners = [[left + 1, top + 2], [right - 1, top + 2], [left + 1, bottom - 2], [right - 1, bottom - 2]];
+    const isOnTop = corners.every(([x, y]) => document.elementFromPoint(x, y)?.closest(".hv-pin") === pin);
+    return isInside && isOnTop ? [] : [text.textContent];
+  });
+}"""
+"""The texts of the hook of the step that are cut, or under something else."""
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["screen", "phone"])
+def test_name_and_value_of_each_hook_are_in_sight_at_its_step(open_at: Opener, size: tuple[int, int]) -> None:
+    page = open_at("encoder", size)
+    hidden = []
+    for _ in range(ENCODER_HOOKS):
+        press(page, "]")
+        page.wait_for_timeout(100)  # the picture of a layer is unpacked first
+        hidden += pane_of(page).evaluate(HOOK_IN_SIGHT)
+    assert hidden == []
