@@ -214,10 +214,10 @@ def test_side_by_side_keeps_its_rows_on_the_screen(open_at: Opener) -> None:
         assert page.locator(".hv-live .hv-graph").count() == 2
 
 
-HOOK_IN_SIGHT = """pane => {
-  const pin = pane.querySelector(".hv-pin.hv-now");
-  const room = pane.getBoundingClientRect();
-  return [...pin.querySelectorAll("text")].filter((text) => text.textContent.trim()).flatMap((text) => {
+HOOK_IN_SIGHT = """player => {
+  const room = player.querySelector("[data-hv=picture]").getBoundingClientRect();
+  const pin = player.querySelector("[data-hv=hook-now]");
+  return ["hook-name", "hook-value"].map((name) => pin.querySelector(`[data-hv=${name}]`)).flatMap((text) => {
     const { left, right, top, bottom } = text.getBoundingClientRect();
     const isInside = left >= room.left && right <= room.right && top >= room.top && bottom <= room.bottom;
     const corners = [[left + 1, top + 2], [right - 1, top + 2], [left + 1, bottom - 2], [right - 1, bottom - 2]];
@@ -235,5 +235,5 @@ def test_name_and_value_of_each_hook_are_in_sight_at_its_step(open_at: Opener, s
     for _ in range(ENCODER_HOOKS):
         press(page, "]")
         page.wait_for_timeout(100)  # the picture of a layer is unpacked first
-        hidden += pane_of(page).evaluate(HOOK_IN_SIGHT)
+        hidden += page.locator("[data-hv=player]").evaluate(HOOK_IN_SIGHT)
     assert hidden == []

@@ -42,6 +42,9 @@ export class Picture {
     this.elements = moveIds(svg);
     this.size = measureSvg(svg);
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
+    svg.querySelectorAll(".hv-module, .hv-fold").forEach((box) => {
+      setAttributes(box, { "data-hv": "module", "data-name": box.querySelector("text")?.textContent ?? "" });
+    });
     this.#markPins(options);
     this.#paint = makePainter(this, options);
     this.#unaligned = [...svg.querySelectorAll(".hv-pin, .hv-node")];
@@ -69,7 +72,23 @@ export class Picture {
    */
   paint(step) {
     this.#paint(step);
+    this.#nameHook();
     this.#align();
+  }
+
+  /** @type {Element | null} */
+  #namedHook = null;
+
+  /** Names the hook that fires, and its texts, for scripts that measure what is in sight. */
+  #nameHook() {
+    const { hookNow } = this;
+    if (hookNow === this.#namedHook) return;
+    this.#namedHook?.removeAttribute("data-hv");
+    this.#namedHook = hookNow;
+    if (!hookNow) return;
+    hookNow.setAttribute("data-hv", "hook-now");
+    hookNow.querySelector(".hv-pin-label")?.setAttribute("data-hv", "hook-name");
+    hookNow.querySelector(".hv-pin-value")?.setAttribute("data-hv", "hook-value");
   }
 
   /** Aligns the values at the right of a label, the first time that the picture is visible. */

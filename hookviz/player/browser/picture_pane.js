@@ -64,7 +64,7 @@ export class PicturePane {
     this.scale = normScale(options.run.steps);
     this.trail = makeElement("div", "hv-trail", "", { role: "group", "aria-label": say("trail") });
     this.head = makeElement("div", "hv-top");
-    this.graph = makeElement("div", "hv-graph hv-art");
+    this.graph = makeElement("div", "hv-graph hv-art", "", { "data-hv": "picture" });
     this.pane = makeElement("div", "hv-views");
     this.head.append(this.trail);
     const [view, fade] = [makeElement("div", "hv-view-port"), makeElement("div", "hv-fade")];
