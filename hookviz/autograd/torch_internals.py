@@ -208,7 +208,7 @@ TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
            "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/gradient_edits.py",
-           "recorder/followers/hook_ledger.py",
+           "recorder/followers/hook_entry.py", "recorder/followers/hook_ledger.py",
            "recorder/passes/parameter_values.py", "recorder/side_effects.py")  # fmt: skip
 
 # -- hooks that torch registers on behalf of the user

@@ -52,7 +52,7 @@ def list_held_values(function: Any) -> tuple[HeldValue, ...]:
 def _iter_held(function: Any) -> Iterator[tuple[str, Any]]:
     if type(function) is functools.partial:
         inner = unwrap_function(function.func)
-        names = _list_parameters(inner)
+        names = _list_parameter_names(inner)
         yield from ((names[i] if i < len(names) else str(i), value) for i, value in enumerate(function.args))
         yield from function.keywords.items()
         yield from _iter_held(inner)
@@ -61,7 +61,7 @@ def _iter_held(function: Any) -> Iterator[tuple[str, Any]]:
         yield from _iter_held(function.__func__)
     elif type(function) is FunctionType:
         yield from _iter_closed_over(function)
-        parameters = _list_parameters(function)
+        parameters = _list_parameter_names(function)
         defaults = function.__defaults__ or ()
         yield from zip(parameters[len(parameters) - len(defaults) :], defaults, strict=False)
         yield from (function.__kwdefaults__ or {}).items()
@@ -69,7 +69,7 @@ def _iter_held(function: Any) -> Iterator[tuple[str, Any]]:
         yield from _iter_attributes(function)
 
 
-def _list_parameters(function: Any) -> tuple[str, ...]:
+def _list_parameter_names(function: Any) -> tuple[str, ...]:
     """Return the names of the positional parameters of a function or a bound method."""
     code = find_code(function)
     if code is None:

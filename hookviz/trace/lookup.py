@@ -75,11 +75,7 @@ class Lookup:
     @cached_property
     def _gradients(self) -> dict[str, list[tuple[int, int]]]:
         """Name of a leaf → the steps that wrote to its ``.grad``, and its value after each."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for step, row in enumerate(self._rows):
-            if row.kind == "accumulate" and row.node in self.leaf_names and isinstance(row.after, int):
-                found.setdefault(self.leaf_names[row.node], []).append((step, row.after))
-        return found
+        return _list_written(self._rows, self.leaf_names)
 
     def find_gradient_before(self, names: Sequence[str], step: int) -> int | None:
         """Return the last value that a pass left in the ``.grad`` of a leaf, which has these names, before a step."""
@@ -90,15 +86,8 @@ class Lookup:
     @cached_property
     def hooks_around(self) -> dict[int, int]:
         """Step of an optimizer → the step of the backward hook that took it, and that ended after it."""
-        found = {}
-        for step in self.optimizer_steps:
-            later = range(step + 1, len(self._rows))
-            following = next((index for index in later if self._rows[index].kind not in _AT_UPDATES), step)
-            row = self._rows[following]
-            # A pass that goes on after the step was running during it.
-            if row.hook is not None and row.node is not None and row.pass_id == self._rows[step].pass_id:
-                found[step] = following
-        return found
+        pairs = ((step, _find_hook_around(self._rows, step)) for step in self.optimizer_steps)
+        return {step: hook for step, hook in pairs if hook is not None}
 
     # -- the graph
 
@@ -289,3 +278,23 @@ def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:
     for hooks in by_dict.values():
         places.update((index, HookPlace(position, len(hooks))) for position, index in enumerate(hooks))
     return PassHooks(by_node, by_module, places)
+
+
+def _find_hook_around(rows: Sequence[StepRow], step: int) -> int | None:
+    """Return the step of the backward hook that took the step of an optimizer; None if none did."""
+    later = range(step + 1, len(rows))
+    following = next((index for index in later if rows[index].kind not in _AT_UPDATES), step)
+    row = rows[following]
+    # A pass that goes on after the step was running during it.
+    is_around = row.hook is not None and row.node is not None and row.pass_id == rows[step].pass_id
+    return following if is_around else None
+
+
+def _list_written(rows: Sequence[StepRow], names: Mapping[int, str]) -> dict[str, list[tuple[int, int]]]:
+    """Return the name of each leaf → the steps that wrote to its ``.grad``, and its value after each."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for step, row in enumerate(rows):
+        name = names.get(row.own_node) if row.kind == "accumulate" else None
+        if name is not None and isinstance(row.after, int):
+            found.setdefault(name, []).append((step, row.after))
+    return found

@@ -12,6 +12,7 @@ from torch.autograd import graph as autograd_graph
 from torch.autograd.graph import Node, get_gradient_edge
 
 import hookviz as hv
+from hookviz.recorder.followers.hook_entry import HookEntry
 from hookviz.recorder.followers.hook_firings import HookFirings
 from hookviz.recorder.followers.hook_ledger import HookLedger
 
@@ -195,7 +196,7 @@ def touch_storage(values: tuple[Any, ...]) -> None:
             grad.untyped_storage()
 
 
-def do_nothing(*values: Any) -> None:
+def do_nothing(*values: Any, **options: Any) -> None:
     """Do nothing."""
 
 
@@ -235,16 +236,17 @@ def recording_with(owner: type, name: str, replacement: Any) -> Callable[..., Ab
     return watch
 
 
-def see_frozen_tensor(ledger: HookLedger, entry: Any, tensor: torch.Tensor, start: Any) -> None:
+def see_frozen_tensor(entry: Any, tensor: torch.Tensor, start: Any) -> bool:
     """Take every tensor with a hook for one that does not require grad."""
     entry.seen += 1
     entry.frozen += 1
+    return False
 
 
 WRONG_ABOUT_SILENCE: dict[str, Callable[..., AbstractContextManager[hv.Trace]]] = {
     "forgets removed hooks": recording_with(HookLedger, "removed", do_nothing),
     "forgets hooks on tensors without a name": recording_with(HookLedger, "tensor_hook_added", do_nothing),
     "calls hooks silent that fired": recording_with(HookFirings, "note_all", do_nothing),
-    "takes every tensor for frozen": recording_with(HookLedger, "_see", see_frozen_tensor),
+    "takes every tensor for frozen": recording_with(HookEntry, "see", see_frozen_tensor),
 }
 """Fault → a recorder with that fault, which must say something wrong about a hook that did not fire, or did."""

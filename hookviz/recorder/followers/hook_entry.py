@@ -3,7 +3,11 @@
 import weakref
 from typing import Any
 
-from hookviz.recorder.followers.hook_owners import HookOwner
+import torch
+
+from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.recorder.follower import PassStart
+from hookviz.recorder.followers.hook_owners import HookOwner, TensorOwner
 from hookviz.recorder.followers.multi_grad_rows import MultiGradGroup
 from hookviz.support.source_code import Source
 
@@ -54,3 +58,25 @@ class HookEntry:
     def identity(self) -> tuple[Any, int]:
         """What no other hook has: a copy of a module has hooks with the same keys, in dicts of its own."""
         return self.key, id(self.owner)
+
+    def see(self, tensor: torch.Tensor, start: PassStart) -> bool:
+        """Note what a pass that begins has to do with the tensor of the hook; return whether that is an unused leaf."""
+        owner = self.owner
+        if not isinstance(owner, TensorOwner) or (not tensor.is_leaf and tensor._version != self.version):
+            return False  # the hook stays with the value from before the tensor was changed in place
+        owner.requires_grad = tensor.requires_grad
+        self.seen += 1
+        self.frozen += not owner.requires_grad
+        if start.snapshot.place_of_tensor(tensor) is not None:
+            self.in_graph += 1
+            self.partial += bool(start.inputs)
+            return False
+        if not owner.is_leaf:
+            self.is_beside = _is_beside(tensor, start.snapshot)
+        return owner.is_leaf
+
+
+def _is_beside(tensor: torch.Tensor, snapshot: GraphSnapshot) -> bool:
+    """Return whether ``tensor`` was made from a tensor of the graph."""
+    node = tensor.grad_fn
+    return node is not None and any(id(following) in snapshot.numbers for following, _ in node.next_functions)

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.hook_dates import HookDates
@@ -27,7 +26,7 @@ from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
 from hookviz.support.source_code import Source, describe_function
 from hookviz.support.wrapped_functions import closure_variables, find_code, innermost_function, is_installed_file
-from hookviz.trace import MODULE_HOOK_KINDS, STEP_HOOK_KINDS
+from hookviz.trace import MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookRow
 
 MAX_ENTRIES = 4_000
 """The ledger has entries for up to this many hooks of modules and optimizers; a note says if there were more."""
@@ -131,13 +130,9 @@ class HookLedger(Follower):
         if known is None or known.hooks() is not hooks:
             known = self.older.get((key, id(hooks)))
         if known is None or known.hooks() is not hooks:
-            source, group = find_user_source(hook)
-            found = self.owners.find(owner, name)
-            known = HookEntry(kind if group is None else "multi_grad_hook", key, source, found, hooks)
-            known.group, known.passes_before, known.is_from_library = group, self.whole_passes, _is_from_library(hook)
+            known = self.older[key, id(hooks)] = _make_older(kind, key, hook, self.owners.find(owner, name), hooks)
             known.since, known.registered_at = self.dates.find(key)
-            known.has_object = not isinstance(hook, FunctionType)
-            self.older[key, id(hooks)] = known
+            known.passes_before = self.whole_passes
         known.owner.name = name
         return known
 
@@ -217,7 +212,8 @@ class HookLedger(Follower):
                 entry.is_dropped = not entry.seen and entry.hooks() is None
             else:
                 with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
-                    self._see(entry, tensor, start)
+                    if entry.see(tensor, start) and isinstance(tensor, torch.nn.Parameter):
+                        self._look_outside(entry, tensor)
 
     def _meet(self, tensor: torch.Tensor, name: str) -> None:
         """Add entries for the hooks of a tensor that a variable or a module holds now."""
@@ -227,25 +223,13 @@ class HookLedger(Follower):
                 entry = self.add_older(kind, key, hook, tensor, hooks, name)
                 self._on_tensors[entry.identity] = entry
 
-    def _see(self, entry: HookEntry, tensor: torch.Tensor, start: PassStart) -> None:
-        """Note what a pass that begins has to do with the tensor of a hook."""
-        owner = entry.owner
-        if not isinstance(owner, TensorOwner) or (not tensor.is_leaf and tensor._version != entry.version):
-            return  # the hook stays with the value from before the tensor was changed in place
-        owner.requires_grad = tensor.requires_grad
-        entry.seen += 1
-        entry.frozen += not owner.requires_grad
-        if start.snapshot.place_of_tensor(tensor) is not None:
-            entry.in_graph += 1
-            entry.partial += bool(start.inputs)
-        elif not owner.is_leaf:
-            entry.is_beside = _is_beside(tensor, start.snapshot)
-        elif owner.is_parameter:
-            parameter = self.parameters.find_entry(tensor)
-            is_called = parameter is not None and parameter.module is not None
-            entry.frozen_at_call += parameter is not None and is_called and not parameter.requires_grad
-            is_held = is_called or self.owners.names.is_held(tensor) or self.calls.modules.holds(tensor)
-            entry.is_stray = not is_held
+    def _look_outside(self, entry: HookEntry, parameter: torch.Tensor) -> None:
+        """Note of a parameter that a pass does not use whether it was frozen at its call, and whether it is held."""
+        known = self.parameters.find_entry(parameter)
+        is_called = known is not None and known.module is not None
+        entry.frozen_at_call += known is not None and is_called and not known.requires_grad
+        is_held = is_called or self.owners.names.is_held(parameter) or self.calls.modules.holds(parameter)
+        entry.is_stray = not is_held
 
     @property
     def has_hooks(self) -> bool:
@@ -263,26 +247,39 @@ class HookLedger(Follower):
         self.dates.steps_dropped(self.firings.passes_dropped(count))
         fired = self.firings.keys
         gone = {key: one for key, one in self.entries.items() if one.hooks() is None}
-        forgotten = {key for key, one in gone.items() if key in fired or self._is_forgotten(one)}
+        forgotten = {key for key, one in gone.items() if key in fired or _is_forgotten(one, self.dates)}
         self.entries = {key: one for key, one in self.entries.items() if key not in forgotten}
         self.older = {key: one for key, one in self.older.items() if one.hooks() is not None}
         self.owners.forget_dead()
         self.firings.forget(forgotten)
 
-    def _is_forgotten(self, entry: HookEntry) -> bool:
-        """Return whether a hook was registered on a tensor before the passes that are left: a loop may make many."""
-        return isinstance(entry.owner, TensorOwner) and (entry.since or 0) < self.dates.dropped_steps
-
     def close(self) -> None:
         """Write of the hooks that fired by which line they were registered, and what the ledger knows of them."""
         for index, row in enumerate(self.trace.hook_rows):
-            where, entry = self.dates.registered_at(row.key), self.entries.get(row.key)
-            if where is not None:
-                row = row._replace(registered_at=where)
-            if entry is not None:
-                row = row._replace(again=entry.is_again, bound=entry.has_object, registered_by=entry.registered_by)
-                row = row._replace(removed_at=entry.removed_at or None, until=self.dates.count_left(entry.until))
-            self.trace.hook_rows[index] = row
+            entry = self.entries.get(row.key)
+            where = self.dates.registered_at(row.key) or row.registered_at
+            row = row._replace(registered_at=where)
+            self.trace.hook_rows[index] = row if entry is None else _complete(row, entry, self.dates)
+
+
+def _make_older(kind: str, key: Any, hook: Any, owner: HookOwner, hooks: Any) -> HookEntry:
+    """Make the entry of a hook that was found in a dict."""
+    source, group = find_user_source(hook)
+    entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, owner, hooks)
+    entry.group, entry.is_from_library = group, _is_from_library(hook)
+    entry.has_object = not isinstance(hook, FunctionType)
+    return entry
+
+
+def _complete(row: HookRow, entry: HookEntry, dates: HookDates) -> HookRow:
+    """Add to the row of a hook that fired what the ledger knows of it."""
+    row = row._replace(again=entry.is_again, bound=entry.has_object, registered_by=entry.registered_by)
+    return row._replace(removed_at=entry.removed_at or None, until=dates.count_left(entry.until))
+
+
+def _is_forgotten(entry: HookEntry, dates: HookDates) -> bool:
+    """Return whether a hook was registered on a tensor before the passes that are left: a loop may make many."""
+    return isinstance(entry.owner, TensorOwner) and (entry.since or 0) < dates.dropped_steps
 
 
 def _is_among(hook: Any, entries: list[tuple[Any, Any]]) -> bool:
@@ -319,12 +316,6 @@ def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
         return source, None
     size = closure_variables(hook).get("len_tensors")
     return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
-
-
-def _is_beside(tensor: torch.Tensor, snapshot: GraphSnapshot) -> bool:
-    """Return whether ``tensor`` was made from a tensor of the graph."""
-    node = tensor.grad_fn
-    return node is not None and any(id(following) in snapshot.numbers for following, _ in node.next_functions)
 
 
 def _version_of(tensor: torch.Tensor) -> int:

@@ -14,6 +14,7 @@ from hookviz.analysis.findings.hooks.program_text import (
     find_use_of_weights,
 )
 from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between
+from hookviz.analysis.findings.hooks.twins import find_other_home, find_twin
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
@@ -68,7 +69,7 @@ def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
         forward = find_use_of_weights(timeline.trace, hook.on)
     if forward is not None or timeline.caller_of(hook) is not None:
         return forward or timeline.find_missed_call(hook)
-    return timeline.find_other_home(hook) if hook.inner else timeline.find_twin(hook)
+    return find_other_home(timeline, hook) if hook.inner else find_twin(timeline, hook)
 
 
 _NOT_CALLED = ("bypassed", "bypassed.inner", "never_called", "not_called", "owner_not_called")

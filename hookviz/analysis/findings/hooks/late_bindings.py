@@ -19,7 +19,7 @@ def list_late_bindings(trace: TraceData) -> list[Finding]:
     for steps in _group_steps(trace).values():
         names = _list_loop_variables(trace, trace.hook(steps[0][1])) if _fire_together(trace, steps) else []
         if names:
-            found.append(_describe(trace, steps, names))
+            found.append(_describe_binding(trace, steps, names))
     return found
 
 
@@ -66,7 +66,7 @@ def _begins_at(node: ast.AST, line: int) -> bool:
     return line in (getattr(node, "lineno", 0), *(one.lineno for one in decorators[:1]))
 
 
-def _describe(trace: TraceData, steps: list[tuple[int, int]], names: list[str]) -> Finding:
+def _describe_binding(trace: TraceData, steps: list[tuple[int, int]], names: list[str]) -> Finding:
     hooks = tuple({trace.hook(index).on: trace.hook(index) for _step, index in steps}.values())
     more = len(hooks) - MAX_NAMED
     listed = [hook.on for hook in hooks[:MAX_NAMED]] + (

@@ -73,7 +73,7 @@ def _describe_pile(
     count = f"{len(next(reversed(keys.values()))):,}"
     counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
     file, line, role = find_hook_line(hook, row.registered_at)
-    places = [trace.hook_rows[index].registered_at for index in _list_hooks(trace, steps)]
+    places = [trace.hook_rows[index].registered_at for index in _list_indexes(trace, steps)]
     where = join_list(list(dict.fromkeys(place for place in places if place is not None)))
     hooks = [hook, *(trace.hook(index) for more in others if (index := trace.rows[more[-1]].hook) is not None)]
     sentences = [
@@ -106,7 +106,7 @@ def _count_at_ends(keys: dict[int, set[int | str]]) -> list[str]:
     return [text.format(first=counts[0], last=counts[-1])]
 
 
-def _list_hooks(trace: TraceData, steps: list[int]) -> list[int]:
+def _list_indexes(trace: TraceData, steps: list[int]) -> list[int]:
     """List the hooks that fired at some steps."""
     indexes = (trace.rows[step].hook for step in steps)
     return list(dict.fromkeys(index for index in indexes if index is not None))

@@ -7,7 +7,6 @@ from typing import Literal
 
 from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
-from hookviz.support.messages import _, join_list
 from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, list_outer_paths
@@ -18,10 +17,6 @@ _LIMITED = ("every", *PART_NOTES)
 
 Fact = Literal["calls", "passes", "graphs"]
 """What a conclusion needs: every call of a module, every backward pass, or the whole graph of each pass."""
-TWIN = "twin"
-"""The place of the call of a module that resembles one that was not called."""
-MAX_TWINS = 4
-"""A sentence names at most so many modules that resemble one."""
 ALL_FACTS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 
 
@@ -124,55 +119,6 @@ class Timeline:
         attribute = hook.on.removeprefix(f"{caller.name}.").partition(".")[0]
         return self._places.find_missed_call(self.trace.modules.index(caller), attribute)
 
-    def find_twin(self, hook: UnfiredRow) -> Place | None:
-        """Return the calls of modules of the same class, at the same place in other models, or outermost as it is."""
-        owner = hook.on if hook.kind in MODULE_HOOK_KINDS else hook.on.rpartition(".")[0]
-        path = owner.rpartition(".")[2] if "." in owner else None
-        found: dict[str, int] = {}
-        for step in sorted(steps[0] for steps in self._calls.values()):
-            row = self.module_at(step)
-            other = row.name.rpartition(".")[2] if self.call_at(step).parent is not None else None
-            if row.kind == hook.owner and path == other:
-                found.setdefault(row.name, step)
-        if not found:
-            found = self._list_same_class(hook.owner)
-        if not found:
-            return None
-        name, step = next(iter(found.items()))
-        names = {
-            "other": name,
-            "class": hook.owner,
-            "step": f"{step + 1:,}",
-            "more": join_list(list(found)[1:MAX_TWINS]),
-        }
-        text = _("{other}, another {class}, was called (step {step}).")
-        if names["more"]:
-            text = _("{other}, another {class}, was called (step {step}), as {more} was.")
-        return Place(TWIN, text.format(**names), step)
-
-    def _list_same_class(self, kind: str) -> dict[str, int]:
-        """Return name → first step of the called modules of a class, if they hold others: most nets have Linears."""
-        names = [row.name for row in self.trace.modules]
-        found: dict[str, int] = {}
-        for step in sorted(steps[0] for steps in self._calls.values()):
-            row = self.module_at(step)
-            if row.kind == kind and any(name.startswith(f"{row.name}.") for name in names):
-                found.setdefault(row.name, step)
-        return found
-
-    def find_other_home(self, hook: UnfiredRow) -> Place | None:
-        """Return the call of a module that called a part of that of a hook, and is neither it nor around it."""
-        steps = [steps[0] for steps in self._calls.values() if self.module_at(steps[0]).name == hook.inner]
-        parents = (self.call_at(step).parent for step in sorted(steps))
-        parent = next((parent for parent in parents if parent is not None), None)
-        row = None if parent is None else self.trace.modules[self.trace.calls[parent].module]
-        if row is None or hook.on == row.name or hook.on.startswith(f"{row.name}."):
-            return None
-        step = self.first_call_of(row.name)
-        text = _("{inner} was called by {other}, a {class} (step {step}).")
-        names = {"inner": hook.inner, "other": row.name, "class": row.kind, "step": f"{(step or 0) + 1:,}"}
-        return Place(TWIN, text.format(**names), step)
-
     def module_at(self, step: int) -> ModuleRow:
         """Return the module whose call begins at a step."""
         return self.trace.modules[self.call_at(step).module]
@@ -181,6 +127,11 @@ class Timeline:
     def _called(self) -> dict[str, ModuleRow]:
         """Name → each module that was called."""
         return {row.name: row for row in self.trace.modules}
+
+    @cached_property
+    def first_calls(self) -> list[int]:
+        """The step of the first call of each module, in order."""
+        return sorted(steps[0] for steps in self._calls.values())
 
     @property
     def has_calls(self) -> bool:

@@ -45,7 +45,7 @@ def _make_finding(facts: TrainingFacts, moved: Moved) -> Finding:
     finding = Finding(
         first.step,
         "moved",
-        _describe(facts, moved, optimizer, hooks),
+        _describe_moves(facts, moved, optimizer, hooks),
         "warning" if first.hook is None or _is_mask(moved) else "remark",
         hooks=hooks,
         parameters=names,
@@ -68,7 +68,7 @@ def _list_common_parts(rows: Sequence[MovedRow]) -> list[int]:
     return sorted(common) if all(row.axis == first.axis for row in rows) else []
 
 
-def _describe(facts: TrainingFacts, moved: Moved, optimizer: int, hooks: Sequence[Hook]) -> str:
+def _describe_moves(facts: TrainingFacts, moved: Moved, optimizer: int, hooks: Sequence[Hook]) -> str:
     names = {
         "optimizer": facts.describe_optimizers([optimizer]),
         "on": _describe_parts(facts, moved),

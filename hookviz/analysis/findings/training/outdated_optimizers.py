@@ -44,7 +44,7 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         severity = "warning" if outdated.is_part else "error"
         sentence = text.format(model=root, **names)
         finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
-        finding = replace(finding, parameters=_list_names(facts, numbers), certainty=outdated.certainty)
+        finding = replace(finding, parameters=_name_parameters(facts, numbers), certainty=outdated.certainty)
         yield _add_origin(facts, finding, outdated)
 
 
@@ -142,7 +142,7 @@ def _list_holders(rows: Iterable[ParameterRow]) -> list[int]:
     return sorted({optimizer for row in rows for optimizer in row.optimizers})
 
 
-def _list_names(facts: TrainingFacts, numbers: list[int]) -> tuple[str, ...]:
+def _name_parameters(facts: TrainingFacts, numbers: list[int]) -> tuple[str, ...]:
     return tuple(name for number in numbers for name in facts.parameters[number].names)
 
 
@@ -151,7 +151,7 @@ def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[in
 
     A parameter that took the place of another one has its name: which of them a pass gave a gradient is not known.
     """
-    names = set(_list_names(facts, numbers))
+    names = set(_name_parameters(facts, numbers))
     others = (row for number, row in enumerate(facts.parameters) if number not in numbers)
     if any(not names.isdisjoint(row.names) for row in others):
         return (), ""

@@ -35,7 +35,7 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     call = statistics.trace.rows[index].own_call
     made = statistics.trace.lookup.nodes_by_call.get(call, ())
     nodes = sorted(node for node in made if statistics.trace.ops[node] != "AccumulateGrad")
-    parameters = _list_parameters(statistics, call)
+    parameters = _list_parameter_rows(statistics, call)
     for row in parameters:
         if statistics.is_nonfinite(row.data):
             return _explain_parameter(statistics, index, row), True
@@ -130,7 +130,7 @@ def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
     ).format(low=low, high=high)
 
 
-def _list_parameters(statistics: PassStatistics, call: int) -> list[TensorRow]:
+def _list_parameter_rows(statistics: PassStatistics, call: int) -> list[TensorRow]:
     """The parameters of a module, and of the modules inside it that it uses without calling them."""
     module = statistics.trace.calls[call].module
     calls, prefix = statistics.trace.calls, f"{statistics.trace.module(module)}."
