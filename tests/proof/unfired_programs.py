@@ -1048,7 +1048,7 @@ def hook_of_a_model_that_is_not_used_is_removed() -> Trace:
     return trace
 
 
-@because("discarded", "net")
+@because("discarded", "net", is_placed=True)
 def model_with_the_hook_is_thrown_away() -> Trace:
     def prepare() -> nn.Module:
         net = nn.Linear(2, 2)

@@ -72,7 +72,7 @@ def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
     return find_other_home(timeline, hook) if hook.inner else find_twin(timeline, hook)
 
 
-_NOT_CALLED = ("bypassed", "bypassed.inner", "never_called", "not_called", "owner_not_called")
+_NOT_CALLED = ("bypassed", "bypassed.inner", "discarded", "never_called", "not_called", "owner_not_called")
 """The causes of which the text of the program, or another call, may show more."""
 
 

@@ -163,8 +163,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     "discarded": Explanation(
         "substituted",
         N_(
-            "What {hook} was registered on is gone: {on} was replaced, or taken out of the model, before a pass used "
-            "it."
+            "What {hook} was registered on was gone before a pass used it: {on} was replaced or taken out of its "
+            "model, or nothing kept the model itself."
         ),
         N_("Register the hook after the model has its final modules and parameters."),
     ),

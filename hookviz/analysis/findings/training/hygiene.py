@@ -114,7 +114,8 @@ def _find_second_update(
     for (before, one), (after, other) in pairwise(sorted(updates)):
         rows = [row for optimizer in (one, other) for row in facts.updates[optimizer] if row.step in (before, after)]
         has_grad = not any(number in row.without_grad or row.zero for row in rows)
-        if one != other and has_grad and not facts.accumulations_between(number, before, after):
+        is_same_pass = facts.trace.rows[before].pass_id == facts.trace.rows[after].pass_id
+        if one != other and has_grad and is_same_pass:
             return ((one, other) if one < other else (other, one)), after
     return None
 
