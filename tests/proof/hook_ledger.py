@@ -240,7 +240,7 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         )
     if not entry.names and not any(entry.name in one.hooked for one in passes):
         yield from ("not_in_graph", "detour", "detour.leaf", "dropped")
-    if any(not one.raised for one in ledger.passes[window.passes : entry.since]):
+    if ledger.passes[window.passes : entry.since]:
         yield "after_pass.own"  # the tensor may have been in the graph of one of these
 
 

@@ -126,6 +126,7 @@ export function joinFitting(parts, scale, pane) {
   /** @type {Rect | null} */
   let joined = null;
   for (const part of parts) {
+    /** @type {Rect} */
     const next = joined ? join(joined, part) : part;
     const fits = next.width * scale <= pane.width - 2 * BOX_MARGIN && next.height * scale <= pane.height - 2 * BOX_MARGIN;
     if (!joined || fits) joined = next;

@@ -65,7 +65,7 @@ export function makeLens(viewport) {
   const pane = makeElement("div", "hv-lens hv-art", "", { "aria-hidden": true, hidden: true });
   const paint = () => {
     const { picture } = viewport;
-    const box = viewport.letters < SMALLEST_WHOLE ? (picture?.hookNow ?? picture?.current) : null;
+    const box = viewport.letters < SMALLEST_WHOLE ? picture?.shown : null;
     const rect = box ? picture?.rectOf(box) : null;
     const isNeeded = Boolean(picture && box && rect && !surrounds(rect, picture));
     if (pane.hidden === isNeeded) pane.hidden = !isNeeded;

@@ -42,6 +42,8 @@ export class Picture {
     this.elements = moveIds(svg);
     this.size = measureSvg(svg);
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
+    svg.querySelectorAll(".hv-pin-label").forEach((label) => setAttributes(label, { "data-hv": "hook-name" }));
+    svg.querySelectorAll(".hv-pin-value").forEach((value) => setAttributes(value, { "data-hv": "hook-value" }));
     svg.querySelectorAll(".hv-module, .hv-fold").forEach((box) => {
       setAttributes(box, { "data-hv": "module", "data-name": box.querySelector("text")?.textContent ?? "" });
     });
@@ -79,7 +81,7 @@ export class Picture {
   /** @type {Element | null} */
   #namedHook = null;
 
-  /** Names the hook that fires, and its texts, for scripts that measure what is in sight. */
+  /** Names the hook that fires, for scripts that measure what is in sight. */
   #nameHook() {
     const { hookNow } = this;
     if (hookNow === this.#namedHook) return;
@@ -87,8 +89,6 @@ export class Picture {
     this.#namedHook = hookNow;
     if (!hookNow) return;
     hookNow.setAttribute("data-hv", "hook-now");
-    hookNow.querySelector(".hv-pin-label")?.setAttribute("data-hv", "hook-name");
-    hookNow.querySelector(".hv-pin-value")?.setAttribute("data-hv", "hook-value");
   }
 
   /** Aligns the values at the right of a label, the first time that the picture is visible. */
@@ -139,6 +139,11 @@ export class Picture {
   get focus() {
     const parts = [this.hookNow, this.current].map((part) => (part ? this.rectOf(part) : null));
     return parts.filter((rect) => rect !== null);
+  }
+
+  /** The hook that fires in the step, else its box. */
+  get shown() {
+    return this.hookNow ?? this.current;
   }
 
   /** The width of the widest hook, in points. */

@@ -61,7 +61,7 @@ class ParameterEntry:
         """Whether it required grad when a pass began, and had not when its module was called last."""
         self.passes = 0
         """To the graph of how many passes it belonged."""
-        self.had_grad = read_grad(parameter) is not None
+        self.had_grad = parameter.is_leaf and read_grad(parameter) is not None  # of another tensor torch would warn
         """Whether it had a gradient when it was first met."""
         self.is_shard = type(parameter).__name__ == "DTensor" or not parameter.is_leaf
         """Whether it is a part of a tensor, or a view of one: FSDP gathers the whole one for a call."""
