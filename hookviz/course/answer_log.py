@@ -76,7 +76,7 @@ def _source_text(answer: Any) -> str | None:
     if not callable(answer):
         return None
     source = describe_function(answer)
-    return source.name if source.name.startswith("lambda") else source.text
+    return source.name if source.is_lambda else source.text
 
 
 def write_report(path: str | Path, name: str | None = None) -> AnswerFile:

@@ -10,6 +10,7 @@ from hookviz.static_checks.hook_syntax import KINDS_BY_COUNT, TUPLES, HookSyntax
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.static_checks.stored_values import find_stored_values
 from hookviz.support.columns import truncate
+from hookviz.support.definitions import is_value
 from hookviz.support.printable import make_printable
 from hookviz.support.source_code import describe_function
 
@@ -136,13 +137,9 @@ def _find_mixed_returns(hook: HookSyntax, label: str) -> Iterator[StaticFinding]
     """A value in some branches, and nothing in others."""
     if isinstance(hook.definition, ast.Lambda):
         return
-    is_value = [value is not None and not _is_none(value) for value in hook.returned()]
-    if any(is_value) and (not all(is_value) or _may_end_without_return(hook.definition.body)):
+    are_values = [is_value(returned) for returned in hook.returned()]
+    if any(are_values) and (not all(are_values) or _may_end_without_return(hook.definition.body)):
         yield make_finding("mixed_returns", "remark", label)
-
-
-def _is_none(expression: ast.expr) -> bool:
-    return isinstance(expression, ast.Constant) and expression.value is None
 
 
 def _may_end_without_return(statements: list[ast.stmt]) -> bool:

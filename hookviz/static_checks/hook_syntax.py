@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hookviz.support.definitions import Definition, find_definition
+from hookviz.support.definitions import Definition, find_definition, iter_own_nodes, list_returned
 
 Role = Literal["gradient", "grad_input", "grad_output", "input", "output"]
 TUPLES = ("grad_input", "grad_output", "input")
@@ -58,14 +58,11 @@ class HookSyntax:
 
     def own_nodes(self) -> Iterator[ast.AST]:
         """Yield the nodes of the body, without those of functions defined in it."""
-        body = self.definition.body
-        return _own_nodes(body if isinstance(body, list) else [body])
+        return iter_own_nodes(self.definition)
 
     def returned(self) -> list[ast.expr | None]:
         """List what its return statements return; the body of a lambda."""
-        if isinstance(self.definition, ast.Lambda):
-            return [self.definition.body]
-        return [node.value for node in self.own_nodes() if isinstance(node, ast.Return)]
+        return list_returned(self.definition)
 
     def role_of(self, expression: ast.AST) -> tuple[str, Role] | None:
         """Return (name, role) of the parameter whose value ``expression`` is: ``grad``, ``args[0]``, ``grad.data``."""
@@ -128,15 +125,6 @@ def _guess_kind(names: list[str], definition: Definition) -> str:
         pre = names[2] in _KEYWORD_NAMES
         return "full_backward_hook" if backward else "forward_pre_hook" if pre else "forward_hook"
     return "forward_hook" if len(names) == 4 and not backward else ""
-
-
-def _own_nodes(statements: list[Any]) -> Iterator[ast.AST]:
-    waiting: list[ast.AST] = list(reversed(statements))
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
 def _names_set_in(definition: Definition) -> set[str]:

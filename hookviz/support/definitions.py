@@ -2,7 +2,7 @@
 
 import ast
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -82,6 +82,34 @@ def list_loop_variables(definition: Definition, around: Sequence[ast.AST]) -> li
     own = {part.arg for part in ast.walk(definition) if isinstance(part, ast.arg)}
     own |= {part.id for part in used if isinstance(part.ctx, ast.Store)}
     return [name for name in dict.fromkeys(names) if name in {part.id for part in used} - own]
+
+
+def iter_own_nodes(definition: Definition) -> Iterator[ast.AST]:
+    """Yield the nodes of the body of a function, without those of functions defined in it."""
+    body = definition.body
+    waiting: list[ast.AST] = list(reversed(body)) if isinstance(body, list) else [body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+def list_returned(definition: Definition) -> list[ast.expr | None]:
+    """List what the return statements of a function return; of a lambda its body.
+
+    >>> function = ast.parse("def f(x): return x").body[0]
+    >>> [ast.unparse(value) for value in list_returned(function)]
+    ['x']
+    """
+    if isinstance(definition, ast.Lambda):
+        return [definition.body]
+    return [node.value for node in iter_own_nodes(definition) if isinstance(node, ast.Return)]
+
+
+def is_value(returned: ast.expr | None) -> bool:
+    """Return whether what a return statement returns is a value, and not None."""
+    return returned is not None and not (isinstance(returned, ast.Constant) and returned.value is None)
 
 
 _PARSE_ATTEMPTS = 3

@@ -42,6 +42,11 @@ class Source(NamedTuple):
     """What it holds that may tell it from other functions made of the same text: (variable, value)."""
 
     @property
+    def is_lambda(self) -> bool:
+        """Whether it is a lambda; its name is its text then."""
+        return self.name.startswith("lambda")
+
+    @property
     def where(self) -> str:
         """File and line as text; empty if unknown."""
         return describe_place(self.file, self.line)
@@ -105,7 +110,7 @@ def _describe_unwrapped(function: Callable[..., Any]) -> Source:
     if code is None:
         return Source(_get_function_name(inner), None, None, None, None)
     source = _read_source(code, code.co_filename)._replace(file=shorten_filename(code.co_filename))
-    if source.name.startswith("lambda"):
+    if source.is_lambda:
         return source
     return source._replace(name=_get_function_name(inner))
 

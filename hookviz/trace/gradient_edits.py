@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import _, join_first
 from hookviz.trace.changes import find_factor
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.values import Value, format_number
@@ -43,18 +43,15 @@ def describe_gradient_edits(edits: Sequence[GradientEdit]) -> str:
     if not edits:
         return ""
     factor = _find_common_factor(edits)
-    more = len(edits) - MAX_NAMED
     if factor is not None:
-        names = [edit.name for edit in edits[:MAX_NAMED]]
-        on = join_list([*names, *([_("{count} more").format(count=f"{more:,}")] if more > 0 else [])])
+        on = join_first([edit.name for edit in edits], MAX_NAMED)
         text = _("Since the pass, the gradient of {on} was multiplied by {factor}.")
         return text.format(on=on, factor=format_number(factor, 4))
     changes = [
         _("{on} from {before} to {after}").format(on=edit.name, before=edit.before.text(), after=edit.after.text())
-        for edit in edits[:MAX_NAMED]
+        for edit in edits
     ]
-    changes += [_("{count} more").format(count=f"{more:,}")] if more > 0 else []
-    return _("Since the pass, gradients were changed: {changes}.").format(changes=join_list(changes))
+    return _("Since the pass, gradients were changed: {changes}.").format(changes=join_first(changes, MAX_NAMED))
 
 
 def _find_common_factor(edits: Sequence[GradientEdit]) -> float | None:

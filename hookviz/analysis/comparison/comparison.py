@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -143,12 +143,17 @@ def _summarise(
     ).format(count=len(rows), on=earliest.on, step=_step_index(earliest) + 1, which=which)
 
 
+def _iter_sides(
+    this_steps: "_KeyedSteps", other_steps: "_KeyedSteps"
+) -> Iterator[tuple["_KeyedSteps", "_KeyedSteps", str]]:
+    """Yield the steps of each trace, those of the other one, and the name of the first."""
+    yield this_steps, other_steps, _(_THIS_TRACE)
+    yield other_steps, this_steps, _(_OTHER_TRACE)
+
+
 def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
     """A sentence on hooks that may have made the difference and are not in the traces; empty if all were observed."""
-    for steps, counterparts, which in (
-        (this_steps, other_steps, _(_THIS_TRACE)),
-        (other_steps, this_steps, _(_OTHER_TRACE)),
-    ):
+    for steps, counterparts, which in _iter_sides(this_steps, other_steps):
         for key, step in steps.unknown_hooks.items():
             match = counterparts.unknown_hooks.get(key)
             if match is None or (_equal_values(step.before, match.before) and not _agree(step, match)):
@@ -164,10 +169,7 @@ def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") 
 
 def _describe_aside(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
     """A sentence on the first hook that did something beside its gradient in one trace only; empty without one."""
-    for steps, counterparts, which in (
-        (this_steps, other_steps, _(_THIS_TRACE)),
-        (other_steps, this_steps, _(_OTHER_TRACE)),
-    ):
+    for steps, counterparts, which in _iter_sides(this_steps, other_steps):
         for key, step in steps.firings.items():
             match = counterparts.firings.get(key)
             if step.row.aside and (match is None or match.row.aside != step.row.aside):

@@ -6,14 +6,14 @@ from dataclasses import replace
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
 from hookviz.analysis.findings.parameters.missing_gradients import (
+    MAX_NAMED,
     MissingGradient,
-    join_first,
     join_names,
     join_owners,
     list_missing_gradients,
 )
 from hookviz.analysis.findings.parameters.places import CUTS
-from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.hooks import shared_label, shows_line
 
@@ -168,7 +168,7 @@ def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
 def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
     names = [_name_hook(hook.hook) for hook in hooks]
     distinct = tuple(dict.fromkeys(names))
-    return (one if len(names) == 1 else many).format(hooks=join_first(distinct), count=f"{len(names):,}")
+    return (one if len(names) == 1 else many).format(hooks=join_first(distinct, MAX_NAMED), count=f"{len(names):,}")
 
 
 def _name_hook(hook: Hook) -> str:
@@ -256,8 +256,10 @@ def _add_consequence(origin: Finding, finding: Finding) -> Finding:
     if finding.kind == "edited_in_place":
         return origin
     if origin.kind == "exception" or finding.kind == "not_called" or not finding.parameters:
-        named = dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks)
-        text = _("For the same reason {hooks} did not fire.").format(hooks=join_first(tuple(named))) if named else ""
+        named = list(dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks))
+        text = (
+            _("For the same reason {hooks} did not fire.").format(hooks=join_first(named, MAX_NAMED)) if named else ""
+        )
     else:
         text = finding.sentence
     cause = join_sentences([origin.cause, text])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
-from hookviz.analysis.findings.hooks.program_text import find_return
+from hookviz.analysis.findings.hooks.hook_lines import find_returning_line
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.support.messages import _
@@ -67,8 +67,8 @@ def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
     hook = trace.hook(row.hook)
     sentence, advice = _describe_replacement(trace, last)
     finding = replace(finding, cause=sentence, advice=advice, hooks=(hook,))
-    line = find_return(hook)
-    return replace(finding, file=hook.file, line=line or hook.line, line_role="returns" if line else "hook")
+    file, line, role = find_returning_line(hook)
+    return replace(finding, file=file, line=line, line_role=role)
 
 
 def _describe_replacement(trace: TraceData, step: int) -> tuple[str, str]:
@@ -93,8 +93,8 @@ def _explain_contract(finding: Finding, hook: Hook, row: StepRow) -> Finding:
     if contract is None:
         return finding
     finding = replace(finding, cause=contract.cause, advice=contract.advice)
-    line = find_return(hook)
-    return replace(finding, file=hook.file, line=line or hook.line, line_role="returns" if line else "hook")
+    file, line, role = find_returning_line(hook)
+    return replace(finding, file=file, line=line, line_role=role)
 
 
 def _has_other_form(trace: TraceData, step: int) -> bool:

@@ -3,7 +3,7 @@
 A text with placeholders is translated first and filled then: ``_("There is no step {step}.").format(step=7)``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
@@ -57,3 +57,13 @@ def join_list(items: Iterable[str]) -> str:
     'a, b'
     """
     return _("{item}, {next}").format(item="", next="").join(filter(None, items))
+
+
+def join_first(items: Sequence[str], most: int) -> str:
+    """Join the first items with a comma between them, and say how many more there are.
+
+    >>> join_first(["a", "b", "c"], 2)
+    'a, b, 1 more'
+    """
+    more = len(items) - most
+    return join_list([*items[:most], _("{count} more").format(count=f"{more:,}") if more > 0 else ""])

@@ -4,7 +4,7 @@ from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
-from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.messages import _, join_first, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import Hook, StepRow, TraceData
 from hookviz.trace.hooks import shared_label
@@ -37,7 +37,7 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     hooks, line = _list_hooks(trace, steps), find_edit_in_place(edit.hook)
     advice = _("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
     sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
-        **names, others=join_list(_list_names(trace, steps))
+        **names, others=_name_changed(trace, steps)
     )
     more = _("The same holds for {hook} on {others}.").format(
         hook=shared_label(hooks), others=join_owners(hooks, (hook.on for hook in hooks[1:]))
@@ -66,13 +66,12 @@ def _list_hooks(trace: TraceData, steps: list[int]) -> tuple[Hook, ...]:
     return tuple(trace.hook(number) for number in numbers if number is not None)
 
 
-def _list_names(trace: TraceData, steps: list[int]) -> list[str]:
+def _name_changed(trace: TraceData, steps: list[int]) -> str:
     """Name the gradients that the first edit changed."""
     cause = trace.rows[steps[0]].cause
     rows = [trace.rows[step] for step in steps if trace.rows[step].cause == cause]
     names = list(dict.fromkeys(describe_node(trace, row.node, row.output) for row in rows))
-    more = len(names) - MAX_NAMED
-    return names if more <= 0 else [*names[:MAX_NAMED], _("{count} more").format(count=f"{more:,}")]
+    return join_first(names, MAX_NAMED)
 
 
 def _tell_registration(trace: TraceData, row: StepRow) -> list[str]:

@@ -105,7 +105,7 @@ def explain_refusal(hook: Hook, error: str, raised_at: str | None) -> Contract |
 def _is_raised_in(hook: Hook, raised_at: str | None) -> bool:
     """Whether a line is one of the function of the hook, and not that of the pass or the call."""
     file, line = split_place(raised_at)
-    if line is None or hook.line is None or hook.file != file or hook.name.startswith("lambda"):
+    if line is None or hook.line is None or hook.file != file or hook.source_.is_lambda:
         return False
     return hook.line <= line < hook.line + len((hook.source or "").splitlines())
 

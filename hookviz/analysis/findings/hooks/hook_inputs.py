@@ -1,8 +1,7 @@
 """Find forward hooks that get no inputs, or lose some of what they are given: an input, or all rows but one."""
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
-from hookviz.analysis.findings.hooks.program_text import find_return
+from hookviz.analysis.findings.hooks.hook_lines import find_hook_line, find_returning_line
 from hookviz.support.messages import _, join_list
 from hookviz.trace import Step, StepRow, TraceData
 from hookviz.trace.sentences import format_values, name_tensors
@@ -86,10 +85,8 @@ def _describe_inputs(
 ) -> Finding:
     kind, severity, *sentences = texts
     hook, row = trace.hook(index), trace.hook_rows[index]
-    file, line, role = find_hook_line(hook, row.registered_at)
-    returns = find_return(hook) if kind in ("lost_inputs", "lost_rows") else None
-    if returns is not None:
-        file, line, role = hook.file, returns, "returns"
+    find_line = find_returning_line if kind in ("lost_inputs", "lost_rows") else find_hook_line
+    file, line, role = find_line(hook, row.registered_at)
     sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
     return Finding(
         step,

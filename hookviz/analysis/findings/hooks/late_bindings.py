@@ -5,7 +5,7 @@ import ast
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
 from hookviz.support.definitions import list_loop_variables, path_to
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import _, join_first, join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -55,7 +55,7 @@ def _list_loop_variables(trace: TraceData, hook: Hook) -> list[str]:
 def _read_variables(source: SourceRow, hook: Hook) -> list[str]:
     tree = parse_source(source.text)
     line = (hook.line or 0) - source.line + 1
-    kinds = (ast.Lambda,) if hook.name.startswith("lambda") else (ast.FunctionDef, ast.AsyncFunctionDef)
+    kinds = (ast.Lambda,) if hook.source_.is_lambda else (ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)] if tree is not None else []
     found = [node for node in nodes if _begins_at(node, line)]
     return list_loop_variables(found[0], path_to(tree, found[0])) if tree is not None and len(found) == 1 else []
@@ -68,11 +68,8 @@ def _begins_at(node: ast.AST, line: int) -> bool:
 
 def _describe_binding(trace: TraceData, steps: list[tuple[int, int]], names: list[str]) -> Finding:
     hooks = tuple({trace.hook(index).on: trace.hook(index) for _step, index in steps}.values())
-    more = len(hooks) - MAX_NAMED
-    listed = [hook.on for hook in hooks[:MAX_NAMED]] + (
-        [_("{count} more").format(count=f"{more:,}")] if more > 0 else []
-    )
-    words = {"hook": hooks[0].label, "on": join_list(listed), "names": join_list(names), "name": names[0]}
+    on = join_first([hook.on for hook in hooks], MAX_NAMED)
+    words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
     return Finding(
         steps[0][0],
         "late_binding",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, parse_source
 from hookviz.analysis.findings.parameters.places import Place
+from hookviz.support.definitions import is_value, list_returned
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
@@ -120,9 +121,10 @@ def _list_argument_names(tree: ast.AST) -> set[str]:
 def find_return(hook: Hook) -> int | None:
     """Return the line in the function of a hook that returns a value, if there is one such line."""
     tree = parse_source(hook.source or "")
-    if tree is None or hook.line is None:
+    function = tree.body[0] if tree is not None and tree.body else None
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or hook.line is None:
         return None
-    lines = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None}
+    lines = {value.lineno for value in list_returned(function) if value is not None and is_value(value)}
     return hook.line + lines.pop() - 1 if len(lines) == 1 else None
 
 

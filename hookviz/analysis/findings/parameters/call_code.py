@@ -16,7 +16,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 )
 from hookviz.analysis.findings.parameters.mode_code import Switch, find_switch, list_yields
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import CallRow, LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -268,13 +268,11 @@ def _is_in(region: Region, function: Region) -> bool:
 def describe_code(reading: Reading) -> str:
     """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
     code, other = reading
-    named = join_list([f"{one.text} ({describe_place(file, one.line)})" for file, one in code[:MAX_NAMED]])
+    named = join_first([f"{one.text} ({describe_place(file, one.line)})" for file, one in code], MAX_NAMED)
     if other:
         text = _("Code there that can cut the graph: {code}. What {other}() does was not looked into.")
     elif len(code) == 1:
         text = _("The only code there that can cut the graph: {code}.")
     else:
         text = _("{count} pieces of code there can cut the graph: {code}.")
-        more = _("{count} more").format(count=len(code) - MAX_NAMED)
-        named = join_list([named, more]) if len(code) > MAX_NAMED else named
     return text.format(code=named, count=len(code), other=other)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
-from hookviz.support.messages import N_, _, join_list
+from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.trace import MODULE_HOOK_KINDS, Hook, MissingRow, TraceData
 
 MAX_NAMED = 4
@@ -150,14 +150,7 @@ def join_names(names: tuple[str, ...], *, are_modules: bool = False) -> str:
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
             return join_list([_describe_holder(names, *group, are_modules) for group in groups.items()])
-    return join_first(names)
-
-
-def join_first(names: tuple[str, ...]) -> str:
-    """Join names of any kind; of many only the first, with the number of the others."""
-    if len(names) <= MAX_NAMED:
-        return join_list(names)
-    return join_list([*names[:MAX_NAMED], _("{count} more").format(count=f"{len(names) - MAX_NAMED:,}")])
+    return join_first(names, MAX_NAMED)
 
 
 def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """The functions that the recorded text of a program defines, and the calls of them."""
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -55,13 +56,12 @@ class ProgramFunctions:
 
     def find_around(self, source: int, line: int) -> Function | None:
         """Return the innermost function around a line of a source."""
-        file = self._sources[source].file
-        around = (
-            function
-            for function in self._functions
-            if self._sources[function.source].file == file and function.lines.first <= line <= function.lines.last
-        )
+        around = self._list_around(self._sources[source].file, line)
         return max(around, key=lambda function: function.lines.first, default=None)
+
+    def _list_around(self, file: str | None, line: int) -> list[Function]:
+        in_file = (function for function in self._functions if self._sources[function.source].file == file)
+        return [function for function in in_file if function.lines.first <= line <= function.lines.last]
 
     def list_calls(self, source: int, lines: Lines, function: Function) -> list[int]:
         """Return which of some lines of a source call a function by its name."""
@@ -75,8 +75,9 @@ class ProgramFunctions:
         """Return a function, those that call it by its name, those that call these, and so on."""
         found = [function]
         for inner in found:  # grows meanwhile
-            callers = (one for one in self._functions if self.list_calls(one.source, one.lines, inner))
-            found += [one for one in callers if one not in found]
+            for index, source in enumerate(self._sources):
+                for line in self.list_calls(index, Lines(source.line, sys.maxsize), inner):
+                    found += [one for one in self._list_around(source.file, line) if one not in found]
         return found
 
     def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:

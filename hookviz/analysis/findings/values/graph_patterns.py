@@ -4,20 +4,20 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.analysis.findings.values.views import follow_views
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
 
 _SOFTMAX, _LOG_SOFTMAX = "SoftmaxBackward0", "LogSoftmaxBackward0"
 
 
-_VIEWS = ("View", "UnsafeView", "Reshape", "ReshapeAlias", "Slice", "Transpose", "Permute", "Squeeze", "Unsqueeze", "T")
+_PARTS = ("ReshapeAlias", "Slice", "Squeeze")
+"""Ops that take a part of a softmax, or only change its shape."""
 
 
 def _find_softmax_before(trace: TraceData, node: int) -> int | None:
     """Return the softmax whose result, or a view of it, another one takes; None if there is none."""
-    place = trace.edges.get((node, 0))
-    while place is not None and trace.ops[place[0]].partition("Backward")[0] in _VIEWS:
-        place = trace.edges.get((place[0], 0))
+    place = follow_views(trace, node, 0, _PARTS)
     return place[0] if place is not None and trace.ops[place[0]] == _SOFTMAX else None
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import join_first
 from hookviz.trace.values import flatten_numbers
 
 MAX_NAMED = 4
@@ -28,5 +28,4 @@ def _has_hidden(row: Any) -> bool:
 
 def format_rows(rows: Sequence[int]) -> str:
     """Name some rows, the first of many."""
-    more = [_("{count} more").format(count=len(rows) - MAX_NAMED)] if len(rows) > MAX_NAMED else []
-    return join_list([*map(str, rows[:MAX_NAMED]), *more])
+    return join_first(list(map(str, rows)), MAX_NAMED)

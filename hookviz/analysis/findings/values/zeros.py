@@ -4,6 +4,7 @@ from typing import Any
 
 from hookviz.analysis.findings.values.nonfinite import describe_saved
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.analysis.findings.values.views import follow_views
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
@@ -158,12 +159,5 @@ def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
 
 def _find_leaf(statistics: PassStatistics, node: int, slot: int) -> str:
     """Name the leaf of which an input of an op is a view; empty if it is none."""
-    trace = statistics.trace
-    place = trace.edges.get((node, slot))
-    while place is not None and place[0] not in trace.lookup.leaf_names:
-        is_view = trace.ops[place[0]].partition("Backward")[0] in _VIEWS
-        place = trace.edges.get((place[0], 0)) if is_view else None
-    return "" if place is None else trace.lookup.leaf_names[place[0]]
-
-
-_VIEWS = ("T", "View", "Permute", "Transpose", "Unsqueeze", "Expand", "UnsafeView", "Reshape")
+    place = follow_views(statistics.trace, node, slot, ("Expand",))
+    return "" if place is None else statistics.trace.lookup.leaf_names.get(place[0], "")
