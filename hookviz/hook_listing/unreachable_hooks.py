@@ -66,7 +66,7 @@ def _has_user_hook(candidate: OrderedDict[Any, Any]) -> bool:
     if not candidate or not all(type(key) is int for key in candidate):
         return False
     hooks = [hook for _, hook in user_hook_entries(candidate) if callable(hook)]
-    return any((unwrapped := unwrap_hook(hook)) is None or unwrapped.kind == "multi_grad_hook" for hook in hooks)
+    return any(not unwrap_hook(hook).is_of_module for hook in hooks)
 
 
 def _references_and_tensors(dicts: list[Any]) -> tuple[dict[int, int], dict[int, torch.Tensor]]:

@@ -1,6 +1,6 @@
 """Fingerprints of gradients: enough to recognise a gradient later without holding it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +36,14 @@ class Fingerprint:
         """Return whether this is the fingerprint of ``tensor``, and nobody has written to it through torch since."""
         return self.identity == id(tensor) and self.mark == mark_of(tensor)
 
-    def is_same_tensor(self, other: "Fingerprint") -> bool:
-        """Return whether both were taken of one tensor, at two moments."""
-        return self.identity == other.identity
+    def find_effect(self, before: "Fingerprint", has_same_numbers: Callable[[], bool]) -> str:
+        """Return what became of a tensor since ``before``: "kept", "edited" in place, or "replaced" by another one.
+
+        ``has_same_numbers`` is asked only if it decides: a write past torch leaves the version as it was.
+        """
+        if self.identity != before.identity:
+            return "replaced"
+        return "kept" if self.is_unwritten_since(before) and has_same_numbers() else "edited"
 
     def is_unwritten_since(self, other: "Fingerprint") -> bool:
         """Return whether both are of the same numbers in memory, and nobody wrote to them through torch in between."""

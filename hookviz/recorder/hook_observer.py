@@ -60,10 +60,6 @@ class NoOpHook:
         """Do nothing."""
 
 
-_SEEN_KINDS = ("tensor_hook", "post_accumulate_hook")
-"""The kinds of hooks whose dict a program can look into."""
-_MODULE_KINDS = ("forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook")
-"""The kinds of hooks whose first argument is a module."""
 Item = TypeVar("Item")
 """What hooks pass on: the fingerprint of a gradient, or a leaf of a module's arguments."""
 
@@ -106,7 +102,7 @@ class HookDictObserver:
 
     def find_module(self, arguments: tuple[Any, ...]) -> Any:
         """Return the module that these hooks are called with, or None."""
-        return arguments[0] if self.kind in _MODULE_KINDS else None
+        return None
 
     def user_hooks(self) -> list[tuple[Any, Hook]]:
         """Return (key, function) of the user's hooks, in the order in which they run."""
@@ -178,20 +174,36 @@ class HookDictObserver:
                     iteration = iteration._replace(effects=effects)
                 last = receiver.hook_fired(self, (key, hook), iteration, arguments)
         if position + 1 < len(iteration.hooks):
-            if self.kind == "tensor_hook":
-                receiver.before_hook(iteration.hooks[position + 1][1])
-            around = look_around(self.find_module(arguments), iteration.hooks[position + 1][1])
+            following = iteration.hooks[position + 1][1]
+            self.hook_follows(receiver, following)
+            around = look_around(self.find_module(arguments), following)
             receiver.running[self] = HookIteration(iteration.hooks, position, last, around)
-            self._show(False)
         else:
             receiver.leave(self, last)
-            self._show(True)
+            self.hooks_ended()
 
-    def _show(self, visible: bool) -> None:
-        """Put the observers into the dict of a tensor, or take them out, while torch runs a copy of what it held."""
-        if self.kind in _SEEN_KINDS:
-            with Uninterrupted():
-                self.install() if visible else self.uninstall()
+    def hook_follows(self, receiver: Any, hook: Hook) -> None:
+        """Prepare for ``hook``, or another observer, which torch calls next."""
+
+    def hooks_ended(self) -> None:
+        """Torch has called the last entry of the dict."""
+
+
+class TensorDictObserver(HookDictObserver):
+    """Observes a dict of hooks of a tensor, which a program can look into: it is as alone while a hook runs."""
+
+    __slots__ = ()
+
+    def hook_follows(self, receiver: Any, hook: Hook) -> None:
+        """Take the observers out of the dict: torch runs a copy of what it held."""
+        receiver.before_hook(hook)
+        with Uninterrupted():
+            self.uninstall()
+
+    def hooks_ended(self) -> None:
+        """Put the observers back."""
+        with Uninterrupted():
+            self.install()
 
 
 class HookListObserver(HookDictObserver):
@@ -202,6 +214,10 @@ class HookListObserver(HookDictObserver):
     def __init__(self, session: Session, kind: str, hooks: list[Hook], node: int, call: int) -> None:
         super().__init__(session, kind, hooks, node)
         self.call = call
+
+    def find_module(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the module of the call."""
+        return arguments[0]
 
     def items(self) -> list[tuple[Any, Hook]]:
         """Return (index, function) of everything in the list, observers included."""

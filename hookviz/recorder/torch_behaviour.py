@@ -42,7 +42,7 @@ from hookviz.recorder.passes.multi_grad_hooks import collected_gradients
 from hookviz.recorder.record_entry import record
 from hookviz.recorder.torch.compiled_regions import find_switch_calls, is_recomputing
 from hookviz.recorder.torch.instrumentation import has_readable_source
-from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
+from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks, unwrap_hook
 
 
 class Behaviour(NamedTuple):
@@ -189,7 +189,7 @@ def _full_backward_hooks_are_found_behind_nodes() -> bool:
     module.register_full_backward_hook(lambda *_: None)
     out = module(_new_leaf() * 3)
     found = [unwrap_hook(hook) for hook in out.grad_fn.register_hook(print).hooks_dict_ref().values()]
-    owners = [one.function for one in found if one is not None and one.kind == "module" and one.at_output]
+    owners = [one.function for one in found if isinstance(one, ModuleHooks) and one.at_output]
     return [len(owner.user_hooks) for owner in owners] == [1] and owners[0].module is module
 
 
@@ -199,8 +199,7 @@ def _multi_grad_hooks_show_what_they_collect() -> bool:
     a, b = _new_leaf(), _new_leaf()
     register_multi_grad_hook([a, b], lambda _: None)
     hook = next(iter((a._backward_hooks or {}).values()))
-    found = unwrap_hook(hook)
-    if found is None or found.kind != "multi_grad_hook" or not found.waits:
+    if not unwrap_hook(hook).waits:
         return False
     a.register_hook(lambda _: seen.append(collected_gradients(hook, current_task())))
     (a * b).backward()

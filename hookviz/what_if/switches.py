@@ -87,13 +87,13 @@ class Switches:
     def identify(self, method: str, hook: Any) -> HookId:
         """Make the id of this registration; all parts of a multi-grad hook share one."""
         unwrapped = unwrap_hook(hook)
-        if unwrapped is not None and id(unwrapped.state) in self._multi_grad_ids:
+        if id(unwrapped.state) in self._multi_grad_ids:
             return self._multi_grad_ids[id(unwrapped.state)][1]
-        described = describe_function(hook if unwrapped is None else unwrapped.function)
+        described = describe_function(unwrapped.function)
         same = (method, *described[:3], _user_lines())
         self._occurrences[same] += 1
         hook_id = (*same, self._occurrences[same])
-        if unwrapped is not None:
+        if unwrapped.state is not None:
             self._multi_grad_ids[id(unwrapped.state)] = unwrapped.state, hook_id
         return hook_id
 
@@ -174,5 +174,4 @@ def _switchable_node_registration(switches: Switches, register: Callable[..., An
 
 def _is_user_hook(hook: Any) -> bool:
     """Whether the user registers ``hook``, not torch to call the hooks of a module."""
-    unwrapped = unwrap_hook(hook)
-    return unwrapped is None or unwrapped.kind == "multi_grad_hook"
+    return not unwrap_hook(hook).is_of_module

@@ -311,8 +311,8 @@ def _is_from_library(hook: Any) -> bool:
 def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
     """Return the source of the user's function in a hook, and for a part of a multi-grad hook its group."""
     unwrapped = unwrap_hook(hook)
-    source = describe_function(hook if unwrapped is None else unwrapped.function)
-    if unwrapped is None or unwrapped.kind != "multi_grad_hook":
+    source = describe_function(unwrapped.function)
+    if unwrapped.state is None:
         return source, None
     size = closure_variables(hook).get("len_tensors")
     return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)

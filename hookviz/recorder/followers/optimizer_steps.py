@@ -114,7 +114,8 @@ class OptimizerTracker:
         effect = "replaced" if arguments else "edited" if marks or settings or numbers else unchanged
         subject = "settings" if settings and not (marks or numbers) else "gradient"
         fields = {"hook": self._hook(step), "place": place, "effect": effect, "subject": subject}
-        self._log(kind, step, is_early=kind == "step_pre_hook" and _has_closure(given), before=(), after=(), **fields)
+        is_early = STEP_HOOKS[kind].is_early(given)
+        self._log(kind, step, is_early=is_early, before=(), after=(), **fields)
         step.entry = None
 
     def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
@@ -154,10 +155,36 @@ class OptimizerTracker:
         self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **fields))
 
 
-def _has_closure(given: tuple[Any, ...]) -> bool:
-    """Whether the arguments of a step hook show that the step got a function that runs the passes."""
-    _, args, kwargs = given
-    return any(map(callable, args[1:])) or callable(kwargs.get("closure"))
+class StepPreHooks:
+    """Hooks in front of an optimizer's step."""
+
+    def reached(self, tracker: OptimizerTracker, optimizer: Optimizer) -> None:
+        """Torch is about to call these hooks: the step begins."""
+        tracker.begin(optimizer)
+
+    def is_early(self, given: tuple[Any, ...]) -> bool:
+        """Return whether the pass of the step is still to come: the step got a function that runs it."""
+        _, args, kwargs = given
+        return any(map(callable, args[1:])) or callable(kwargs.get("closure"))
+
+
+class StepPostHooks:
+    """Hooks behind an optimizer's step."""
+
+    def reached(self, tracker: OptimizerTracker, optimizer: Optimizer) -> None:
+        """Torch is about to call these hooks: the step itself is done."""
+        tracker.step_done(optimizer)
+
+    def is_early(self, given: tuple[Any, ...]) -> bool:
+        """The pass is over."""
+        return False
+
+
+STEP_HOOKS: dict[str, StepPreHooks | StepPostHooks] = {
+    "step_pre_hook": StepPreHooks(),
+    "step_post_hook": StepPostHooks(),
+}
+"""Kind of hook → what is special about it."""
 
 
 def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
@@ -257,7 +284,7 @@ class StepHooksDescriptor:
         tracker = self.tracker_here() if is_called_by_step() else None
         if tracker is None:
             return hooks
-        tracker.session.guard(tracker.begin if self.kind == "step_pre_hook" else tracker.step_done, optimizer)
+        tracker.session.guard(STEP_HOOKS[self.kind].reached, tracker, optimizer)
         return ObservedStepHooks(self.kind, hooks, self.tracker_here, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:

@@ -33,7 +33,7 @@ class ArgumentProbe:
 
     def _measure_leaf(self, label: str, item: Any, again: bool) -> PytreeLeaf:
         if not is_tensor(item):
-            return PytreeLeaf(label, None, id(item), self._append(object_row(item)))
+            return PytreeLeaf(label, None, self._append(object_row(item)))
         fingerprint = fingerprint_of(item)
         reference, version, value = self._measured.get(id(item), (None, 0, 0))
         is_known = reference is not None and reference() is item and version == fingerprint.mark[1]
@@ -43,7 +43,7 @@ class ArgumentProbe:
                 value = self._append(row)
             self._measured[id(item)] = (weakref.ref(item), fingerprint.mark[1], value)
         fingerprint.value = value
-        return PytreeLeaf(label, fingerprint, id(item), value)
+        return PytreeLeaf(label, fingerprint, value)
 
     def _append(self, row: Any) -> int:
         self.trace.values.append(row)
@@ -65,9 +65,9 @@ class ArgumentProbe:
         return next(effect for effect in ("replaced", "edited", "kept") if effect in {*effects, "kept"})
 
     def _compare_leaves(self, before: PytreeLeaf, after: PytreeLeaf) -> str:
-        same_numbers = is_same_value(self.trace.values[before.value], self.trace.values[after.value])
+        def has_same_numbers() -> bool:
+            return is_same_value(self.trace.values[before.value], self.trace.values[after.value])
+
         if before.fingerprint is None or after.fingerprint is None:
-            return "kept" if before.fingerprint is after.fingerprint and same_numbers else "replaced"
-        if before.identity != after.identity:
-            return "replaced"
-        return "kept" if same_numbers and after.fingerprint.is_unwritten_since(before.fingerprint) else "edited"
+            return "kept" if before.fingerprint is after.fingerprint and has_same_numbers() else "replaced"
+        return after.fingerprint.find_effect(before.fingerprint, has_same_numbers)

@@ -1,6 +1,7 @@
 """One running module call, to which the observers between its hooks report."""
 
 import sys
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -8,8 +9,9 @@ import torch
 from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.modules.call_log import CallLog
+from hookviz.recorder.modules.forward_hook_kinds import FORWARD_HOOKS
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
-from hookviz.recorder.modules.pytree import PytreeLeaf, labelled_arguments, labelled_leaves
+from hookviz.recorder.modules.pytree import PytreeLeaf
 from hookviz.trace import HookPlace, StepKind
 
 Module = torch.nn.Module
@@ -57,12 +59,9 @@ class ModuleCall:
                 for own in self.dict_observers
                 if own.kind == dict_observer.kind and own is not dict_observer
             )
-        now = self._measure(dict_observer, given)
-        if dict_observer.kind == "forward_hook" and not self.is_failing:
-            self.finish_hooks(now)  # a last global hook without an observer after it: the module's own hooks come next
-            if not self.forward_logged:
-                self.log.outputs.note(self.index, labelled_leaves("output", given[-1]))
-                self.log_forward(now)
+        kind = FORWARD_HOOKS[dict_observer.kind]
+        now = kind.measure(self, given)
+        kind.enter(self, given, now)
         return now
 
     @property
@@ -97,7 +96,7 @@ class ModuleCall:
         """Record that one of the user's hooks has run."""
         if self._notice_exception(dict_observer, entry):
             return iteration.last
-        now = self._measure(dict_observer, given)
+        now = FORWARD_HOOKS[dict_observer.kind].measure(self, given)
         self._log_hook(dict_observer, entry, iteration, now, self.log.probe.compare(iteration.last, now))
         return now
 
@@ -152,15 +151,6 @@ class ModuleCall:
                 unfinished.append((dict_observer, iteration, remaining))
         return unfinished
 
-    def _measure(self, dict_observer: HookDictObserver, given: tuple[Any, ...]) -> list[PytreeLeaf]:
-        """Measure the arguments that hooks of this kind may change."""
-        if dict_observer.kind != "forward_pre_hook":
-            return self.log.probe.measure(labelled_leaves("output", given[-1]), again=True)
-        positional = self.log.probe.measure(labelled_arguments(self.module, given[1], {}), again=True)
-        keywords = labelled_arguments(self.module, (), given[2] if len(given) > 2 else {})
-        leaves = self.log.probe.measure(keywords, again=True)
-        return [*positional, *(leaf._replace(by_keyword=True) for leaf in leaves)]
-
     def _log_hook(
         self,
         dict_observer: HookDictObserver,
@@ -192,5 +182,6 @@ def _was_raised_through(error: BaseException, hook: Hook) -> bool:
 def _keep_identity(before: PytreeLeaf, after: PytreeLeaf) -> PytreeLeaf:
     """Return ``after`` with the identity of ``before`` if it is only torch's view for a full backward hook."""
     original, returned = before.fingerprint, after.fingerprint
-    is_view = original is not None and returned is not None and returned.is_unwritten_since(original)
-    return after._replace(identity=before.identity) if is_view else after
+    if original is None or returned is None or not returned.is_unwritten_since(original):
+        return after
+    return after._replace(fingerprint=replace(returned, identity=original.identity))

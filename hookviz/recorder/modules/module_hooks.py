@@ -28,6 +28,10 @@ class ModuleHooksObserver(HookDictObserver):
         self.with_kwargs, self.always_called = hook_dict.with_kwargs, hook_dict.always_called
         self.shared = hook_dict.shared
 
+    def find_module(self, given: tuple[Any, ...]) -> Any:
+        """Return the module that is called."""
+        return given[0]
+
     def find_receiver(self, given: tuple[Any, ...]) -> Any:
         """Return the innermost call of this thread if it is a call of the module whose hooks run, else None."""
         call = self.innermost()

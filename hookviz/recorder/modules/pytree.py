@@ -29,7 +29,6 @@ class PytreeLeaf(NamedTuple):
     label: str
     fingerprint: Fingerprint | None
     """The fingerprint of a tensor; None for other objects."""
-    identity: int
     value: int
     """The number of its value in the trace."""
     by_keyword: bool = False

@@ -26,15 +26,15 @@ class HookRegistry:
         self._rows: dict[_Identity, int] = {}
         self._calls: dict[_Identity, int | None] = {}
         """The module call that each module hook belongs to."""
-        self._fired_any_hooks: set[int] = set()
-        """The multi-grad hooks of mode "any" that have fired in this pass."""
+        self._fired: set[int] = set()
+        """For ``UnwrappedHook.has_run``."""
         self._part_places: dict[tuple[int, int], NodeOutput] = {}
         """(``id`` of the state that a multi-grad hook's parts share, index of a part) → place of its tensor."""
-        self._unwrapped: dict[int, tuple[Hook, UnwrappedHook | None]] = {}
-        """``id`` of a hook → the hook, which so keeps its id, and what is in it."""
+        self._unwrapped: dict[int, tuple[Hook, UnwrappedHook]] = {}
+        """``id`` of a hook → the hook, which so keeps its id, and what it is."""
 
-    def unwrap(self, hook: Hook) -> UnwrappedHook | None:
-        """Unwrap a hook, once in a pass; return None for a hook that a person registered directly."""
+    def unwrap(self, hook: Hook) -> UnwrappedHook:
+        """Find out what a hook is, once in a pass."""
         known = self._unwrapped.get(id(hook))
         if known is None:
             known = self._unwrapped[id(hook)] = hook, unwrap_hook(hook)
@@ -43,15 +43,15 @@ class HookRegistry:
     def add(self, dict_observer: HookDictObserver, entry: Entry) -> None:
         """Add a hook of this pass's graph, unless it is torch's own hook that calls a module's full backward hooks."""
         unwrapped = self.unwrap(entry[1])
-        if unwrapped is not None and unwrapped.waits:
+        if unwrapped.waits:
             self._part_places[id(unwrapped.state), tensor_index(entry[1]) or 0] = dict_observer.place
-        if unwrapped is None or unwrapped.kind != "module":
+        if not unwrapped.calls_others:
             self.hook_number(dict_observer, entry)
 
     def tensor_names(self, hook: Hook, count: int) -> tuple[str, ...]:
         """Return the names of a multi-grad hook's tensors; empty for one outside this graph, or without a name."""
-        unwrapped = self.unwrap(hook)
-        places = [self._part_places.get((id(unwrapped and unwrapped.state), part)) for part in range(count)]
+        state = self.unwrap(hook).state
+        places = [self._part_places.get((id(state), part)) for part in range(count)]
         return tuple("" if place is None else self.trace.naming.tensors.get(place, "") for place in places)
 
     def hook_number(self, dict_observer: HookDictObserver, entry: Entry) -> int:
@@ -63,13 +63,13 @@ class HookRegistry:
 
     def _add_row(self, dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
         unwrapped = self.unwrap(hook)
-        kind, function = (dict_observer.kind, hook) if unwrapped is None else (unwrapped.kind, unwrapped.function)
+        kind, function = unwrapped.kind_in(dict_observer.kind), unwrapped.function
         if kind not in MODULE_HOOK_KINDS:
             return add_hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
         call: int | None
         if isinstance(dict_observer, HookListObserver):
             call = dict_observer.call
-        elif unwrapped is not None and unwrapped.module is not None:
+        elif unwrapped.module is not None:
             call = self._legacy_hook_call(unwrapped.module, dict_observer.node)
         else:
             call = self.trace.owners.get(dict_observer.node)
@@ -81,11 +81,9 @@ class HookRegistry:
 
     def find_place(self, dict_observer: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
         """Return the position of a hook among the hooks of its kind that torch is calling."""
-        kind = self._step_kind(dict_observer, entry[1])
+        kind = self.unwrap(entry[1]).kind
         peers = [
-            other
-            for other in hooks
-            if not dict_observer.is_observer(other[1]) and self._step_kind(dict_observer, other[1]) == kind
+            other for other in hooks if not dict_observer.is_observer(other[1]) and self.unwrap(other[1]).kind == kind
         ]
         return HookPlace(peers.index(entry), len(peers))
 
@@ -95,7 +93,7 @@ class HookRegistry:
         If ``entry`` is torch's own hook for a module, the culprit is the last of the module's hooks that replaced
         something.
         """
-        if self._step_kind(dict_observer, entry[1]) != "module":
+        if not self.unwrap(entry[1]).calls_others:
             hook = self.hook_number(dict_observer, entry)
             return hook, self.call_number(dict_observer, entry)
         rows = (row for row in reversed(self.trace.rows) if row.pass_id == self.pass_id)
@@ -103,21 +101,8 @@ class HookRegistry:
         return next(((row.hook, row.call) for row in replacing), (None, None))
 
     def has_run(self, hook: Hook) -> bool:
-        """Return whether the user's function has run, now that torch has called ``hook``.
-
-        A part of a multi-grad hook may only have counted, and torch's hook for a module runs functions that have
-        observers of their own.
-        """
-        unwrapped = self.unwrap(hook)
-        if unwrapped is None or unwrapped.kind == "backward_hook":
-            return True
-        if unwrapped.kind == "module":  # observers in its lists report each function
-            return False
-        if unwrapped.waits:
-            return current_task() not in unwrapped.state  # torch drops the count after the last gradient
-        first = id(unwrapped.state) not in self._fired_any_hooks
-        self._fired_any_hooks.add(id(unwrapped.state))
-        return first
+        """Return whether the user's function has run, now that torch has called ``hook``."""
+        return self.unwrap(hook).has_run(current_task(), self._fired)
 
     def call_number(self, dict_observer: HookDictObserver, entry: Entry) -> int | None:
         """Return the module call that a hook's step belongs to, if any. ``hook_number`` must be called first."""
@@ -131,13 +116,8 @@ class HookRegistry:
         for other_key, other in dict_observer.user_hooks():
             if other_key == key:
                 break
-            unwrapped = self.unwrap(other)
-            count += (other if unwrapped is None else unwrapped.function) is function
+            count += self.unwrap(other).function is function
         return count
-
-    def _step_kind(self, dict_observer: HookDictObserver, hook: Hook) -> str:
-        unwrapped = self.unwrap(hook)
-        return dict_observer.kind if unwrapped is None else unwrapped.kind
 
     def _legacy_hook_call(self, module: Any, node: int) -> int:
         """Return the call of ``module`` whose legacy hooks are on ``node``, the node of its first output tensor.

@@ -5,11 +5,18 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.recorder.hook_observer import HookDictObserver, HookListObserver, Observer, release_observers
+from hookviz.recorder.hook_observer import (
+    HookDictObserver,
+    HookListObserver,
+    Observer,
+    TensorDictObserver,
+    release_observers,
+)
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
+from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks
 from hookviz.support.interrupts import Uninterrupted
 
 
@@ -28,9 +35,8 @@ class ObserverRegistry:
             return
         dict_observer = self._observers_by_dict.get(id(hooks))
         if dict_observer is None:
-            dict_observer = self._observers_by_dict[id(hooks)] = HookDictObserver(
-                self.session, kind, hooks, node, output
-            )
+            observer_class = HookDictObserver if output is None else TensorDictObserver
+            dict_observer = self._observers_by_dict[id(hooks)] = observer_class(self.session, kind, hooks, node, output)
             if any(node in other.snapshot.out_edges for other in self.session.passes):
                 self._note_unseen_firings(hooks)
             dict_observer.install()
@@ -64,7 +70,7 @@ class ObserverRegistry:
             for _, hook in dict_observer.user_hooks():
                 unwrapped = running_pass.observer.hooks.unwrap(hook)
                 # The compiler makes such a hook without a module, for one that it compiled.
-                if unwrapped is not None and unwrapped.kind == "module" and unwrapped.function.module is not None:
+                if isinstance(unwrapped, ModuleHooks) and unwrapped.module is not None:
                     ends.setdefault(unwrapped.function, {})[unwrapped.at_output] = dict_observer
         for hook, dict_observers in ends.items():
             # If no input requires a gradient, there is no node at the inputs, and both lists run at the output.

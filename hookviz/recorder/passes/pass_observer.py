@@ -46,8 +46,7 @@ class PassObserver(GradientFlow):
 
         torch drops them after it.
         """
-        unwrapped = self.hooks.unwrap(hook)
-        collected = collected_gradients(hook, current_task()) if unwrapped is not None and unwrapped.waits else None
+        collected = collected_gradients(hook, current_task()) if self.hooks.unwrap(hook).waits else None
         self._multi_grad_inputs = None if collected is None else MultiGradInputs(self.probe, *collected)
 
     def hook_fired(
