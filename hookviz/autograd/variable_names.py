@@ -13,6 +13,7 @@ from hookviz.autograd.module_tree import named_modules, named_parameters
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
+from hookviz.support.user_objects import own_attributes
 from hookviz.support.wrapped_functions import is_installed_file
 
 _LIBRARY_FOLDERS = tuple(
@@ -131,7 +132,7 @@ def expression_for(value: object, frame: FrameType) -> str | None:
     if name is not None:
         return name
     for owner_name, owner in copy_locals(frame).items():
-        attributes = {} if issubclass(type(owner), _CONTAINERS) else _own_attributes(owner)
+        attributes = {} if issubclass(type(owner), _CONTAINERS) else own_attributes(owner)
         found = _find_name(attributes, value) if len(attributes) <= MAX_ATTRIBUTES else None
         if found is not None:
             return f"{owner_name}.{found}"
@@ -192,18 +193,10 @@ def _own_classes(frame: FrameType) -> list[tuple[str, type]]:
 
 
 def _models_in_attributes(name: str, owner: Any) -> Iterator[Holder]:
-    for namespace in (_own_attributes(owner), _own_attributes(type(owner))):
+    for namespace in (own_attributes(owner), own_attributes(type(owner))):
         for attribute, value in list(namespace.items()) if len(namespace) <= MAX_ATTRIBUTES else ():
             if _is_module(value):
                 yield Holder(f"{name}.{attribute}", value)
-
-
-def _own_attributes(owner: Any) -> Mapping[str, Any]:
-    """Return the attributes that an object or a class has itself; no code of the user's runs for this."""
-    with contextlib.suppress(AttributeError, TypeError):
-        read = type if isinstance(owner, type) else object
-        return read.__getattribute__(owner, "__dict__")  # type: ignore[no-any-return]
-    return {}
 
 
 def _find_name(namespace: Mapping[str, Any], value: object) -> str | None:

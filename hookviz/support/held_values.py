@@ -14,7 +14,8 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from hookviz.support.definitions import find_code_definition, parse_lines, path_to
-from hookviz.support.wrapped_functions import closure_variables, dereference, find_code, own_attributes, unwrap_function
+from hookviz.support.user_objects import own_attributes
+from hookviz.support.wrapped_functions import closure_variables, dereference, find_code, unwrap_function
 
 HeldValue = tuple[str, str]
 """Name of the variable, parameter or attribute → the value as text."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from hookviz.support.definitions import find_code_definition
 from hookviz.support.held_values import HeldValue, list_held_values
 from hookviz.support.messages import _
-from hookviz.support.wrapped_functions import find_code, read_attribute, unwrap_function
+from hookviz.support.wrapped_functions import find_code, read_of_callable, unwrap_function
 
 _PARTIAL = "partial("
 _SAYS_LITTLE = re.compile(r"[\w.]*|\(\)|\[\]|\{\}")
@@ -118,7 +118,7 @@ def _describe_unwrapped(function: Callable[..., Any]) -> Source:
 def _get_function_name(function: object) -> str:
     if inspect.ismethod(function):
         return f"{type(function.__self__).__name__}.{function.__name__}"
-    name = read_attribute(function, "__name__")
+    name = read_of_callable(function, "__name__")
     return _strip_address(name) if isinstance(name, str) else type(function).__name__
 
 

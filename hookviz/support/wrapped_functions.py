@@ -6,6 +6,8 @@ import weakref
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from hookviz.support.user_objects import own_attributes
+
 _STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """The folders in which packages are installed."""
@@ -45,24 +47,15 @@ def innermost_function(function: Any) -> Any:
 def find_code(function: object) -> CodeType | None:
     """Return the code of a function, a method, or the ``__call__`` of an object; None if it is not Python code."""
     for holder in (function, getattr(type(function), "__call__", None)):  # noqa: B004
-        code = read_attribute(holder, "__code__")
+        code = read_of_callable(holder, "__code__")
         if isinstance(code, CodeType):
             return code
     return None
 
 
-def read_attribute(item: object, name: str) -> Any:
-    """Return an attribute of a function or object; None without it, or if a ``__getattr__`` would look for it."""
+def read_of_callable(item: object, name: str) -> Any:
+    """Return an attribute of something that can be called; None if only its ``__getattr__`` would find it."""
     return None if hasattr(type(item), "__getattr__") else getattr(item, name, None)
-
-
-def own_attributes(item: object) -> dict[str, Any]:
-    """Return the attributes that an object has itself; empty for one that has no dict of them."""
-    try:
-        attributes = object.__getattribute__(item, "__dict__")
-    except AttributeError:
-        return {}
-    return attributes if type(attributes) is dict else {}
 
 
 def _find_wrapped(function: Any) -> Any:

@@ -225,9 +225,39 @@ def wrapper_with_strides(record: Recorder) -> Outcome:
     return wrapped(record, 40, dispatch_sizes_strides_policy="strides", dispatch_device=True)
 
 
+def module_with_properties(record: Recorder) -> Outcome:
+    """Train past a frozen batch norm that computes what torch keeps as plain attributes."""
+    ran: list[str] = []
+
+    class Frozen(nn.BatchNorm1d):
+        @property
+        def training(self) -> bool:  # type: ignore[override]
+            ran.append("training")
+            return False
+
+        @training.setter
+        def training(self, mode: bool) -> None:
+            pass
+
+    class Claiming(nn.Linear):
+        @property
+        def __class__(self) -> Any:
+            ran.append("class")
+            return nn.Linear
+
+    torch.manual_seed(0)
+    net = nn.Sequential(Claiming(2, 2), Frozen(2))
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with record():
+        for _step in range(2):
+            net(torch.ones(3, 2)).sum().backward()
+            optimizer.step()
+    return ran, [parameter.detach() for parameter in net.parameters()]
+
+
 PROGRAMS = (
-    lazy_dict, iterators, getters, claimed_class, hidden_grad, counted_hooks, exported, symbolic_sizes, small_wrapper,
-    large_wrapper, wrapper_with_strides,
+    lazy_dict, iterators, getters, claimed_class, module_with_properties, hidden_grad, counted_hooks, exported,
+    symbolic_sizes, small_wrapper, large_wrapper, wrapper_with_strides,
 )  # fmt: skip
 
 

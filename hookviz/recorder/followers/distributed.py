@@ -22,6 +22,7 @@ from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
+from hookviz.support.user_objects import is_of
 from hookviz.trace import StepRow
 from hookviz.trace.rows import Synchroniser
 
@@ -119,7 +120,7 @@ class RankTracker(Follower):
     def _ddp_modules(self) -> Iterator[DistributedDataParallel]:
         enclosing = (reference() for reference in self._enclosing_ddps)
         called = (module for _, module in self.calls.modules.alive_modules())
-        ddps = {id(module): module for module in (*called, *enclosing) if isinstance(module, DistributedDataParallel)}
+        ddps = {id(module): module for module in (*called, *enclosing) if is_of(module, DistributedDataParallel)}
         yield from ddps.values()
 
     def _joined_gradients(self) -> Iterator[JoinedGradient]:
@@ -128,9 +129,9 @@ class RankTracker(Follower):
         sharding: Any = sys.modules.get(FULLY_SHARD)
         flat: Any = sys.modules.get(FSDP)
         for name, module in self.calls.modules.alive_modules() if flat is not None else ():
-            if isinstance(module, flat.FullyShardedDataParallel):
+            if is_of(module, flat.FullyShardedDataParallel):
                 yield from _flat_gradients(module)
-            elif sharding is not None and isinstance(module, sharding.FSDPModule):
+            elif sharding is not None and is_of(module, sharding.FSDPModule):
                 yield from _sharded_gradients(name, module)
 
 

@@ -12,6 +12,7 @@ from hookviz.recorder.followers.owner_names import OwnerNames
 from hookviz.recorder.followers.stand_ins import StandIn, StandIns
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.module_outputs import TensorKey, find_key
+from hookviz.support.user_objects import is_of
 
 
 class HookOwner:
@@ -94,9 +95,9 @@ class HookOwners:
         return known
 
     def _make(self, owner: Any) -> HookOwner:
-        if isinstance(owner, torch.nn.Module):
+        if is_of(owner, torch.nn.Module):
             return ModuleOwner(owner)
-        if isinstance(owner, torch.optim.Optimizer):
+        if is_of(owner, torch.optim.Optimizer):
             return OptimizerOwner(owner)
         made = TensorOwner(owner)
         with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind

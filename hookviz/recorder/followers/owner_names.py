@@ -9,6 +9,7 @@ import torch
 from hookviz.autograd import module_tree
 from hookviz.autograd.variable_names import Holder, caller_frame, expression_for, list_models, user_frames
 from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.support.user_objects import is_of
 
 Module = torch.nn.Module
 
@@ -31,7 +32,7 @@ class OwnerNames:
 
     def name(self, owner: Any) -> str:
         """Return the name of an owner; empty if no variable leads to it."""
-        if isinstance(owner, Module):
+        if is_of(owner, Module):
             return self._name_module(owner)
         if isinstance(owner, torch.nn.Parameter):
             return self._name_parameter(owner) or self._find_variable(owner)

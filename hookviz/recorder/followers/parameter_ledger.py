@@ -16,6 +16,7 @@ from hookviz.autograd.torch_internals import next_sequence_number, read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.modules.call_tracker import CallTracker
+from hookviz.support.user_objects import is_of
 from hookviz.trace import MissingRow, TraceData
 
 MAX_PARAMETERS = 2_000
@@ -101,7 +102,7 @@ class ParameterLedger(Follower):
             self._transformed[id(module)] = weakref.ref(module)
             return
         used = module_tree.own_parameters(module)
-        if isinstance(module, torch.nn.MultiheadAttention):  # it uses those of its projection without a call
+        if is_of(module, torch.nn.MultiheadAttention):  # it uses those of its projection without a call
             used = chain(used, ((f"out_proj.{name}", one) for name, one in module_tree.own_parameters(module.out_proj)))
         number = self.trace.calls[call].module
         for name, parameter in used:

@@ -17,6 +17,7 @@ from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.passes.pass_tracker import PassTracker
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
+from hookviz.support.user_objects import is_of
 from hookviz.trace import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.traversal import list_outer_paths
 
@@ -71,7 +72,7 @@ class SilentHooks(Follower):
         """Give older hooks their entries; yield the rows of hooks of all modules or optimizers that did not fire."""
         several = {row.key for row in self.trace.hook_rows if row.kind == "multi_grad_hook"}
         for place, owner in dicts:
-            number = self.calls.modules.find_number(owner) if isinstance(owner, torch.nn.Module) else None
+            number = self.calls.modules.find_number(owner) if is_of(owner, torch.nn.Module) else None
             for key, hook in user_hook_entries(place.hooks):
                 if (key, number) in self.firings.fired and key not in several:
                     continue

@@ -9,6 +9,7 @@ from hookviz.autograd import module_tree
 from hookviz.recorder.followers.owner_names import OwnerNames
 from hookviz.recorder.modules.module_registry import find_model
 from hookviz.recorder.torch.compiled_regions import find_maker, list_made_parameters
+from hookviz.support.user_objects import is_of
 
 Module = torch.nn.Module
 
@@ -43,7 +44,7 @@ class StandIns:
 
     def find(self, module: Any) -> StandIn | None:
         """Return what ran in the place of a module: it has its parameters, or those of the model that holds it."""
-        if not self._by_parameter or not isinstance(module, Module) or id(module) in self._called:
+        if not self._by_parameter or not is_of(module, Module) or id(module) in self._called:
             return None
         found = self._find_with(module)
         is_bare = found is None and next(module_tree.all_parameters(module), None) is None

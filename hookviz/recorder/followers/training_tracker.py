@@ -10,11 +10,13 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from hookviz.autograd import module_tree, tensor_statistics
+from hookviz.autograd.module_tree import own_parameters
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.code_place import find_code_place
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.support.user_objects import read_attribute
 from hookviz.trace import TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
 
@@ -94,7 +96,7 @@ class TrainingTracker:
             return
         self._seen = seen
         held = [(name, p, module) for name, module in modules for p in module_tree.own_parameters(module)]
-        self._norms = [weakref.ref(module) for _, module in modules if isinstance(module, _NORMS)]
+        self._norms = [weakref.ref(module) for _, module in modules if issubclass(type(module), _NORMS)]
         self.trace.parameters[:] = [row._replace(held=False) for row in self.trace.parameters]
         for module_name, (name, parameter), module in held:
             is_called = self.modules.find_number(module) is not None
@@ -120,8 +122,10 @@ class TrainingTracker:
     def _list_eval_norms(self, optimizer: int) -> Iterator[int]:
         """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same."""
         for module in (module for reference in self._norms if (module := reference()) is not None):
-            number, weight = self.modules.find_number(module), module.weight
-            if number is None or module.training or weight is None or read_grad(weight) is None:
+            number, weight = self.modules.find_number(module), dict(own_parameters(module)).get("weight")
+            if number is None or read_attribute(module, "training") is not False:
+                continue
+            if weight is None or read_grad(weight) is None:
                 continue
             if optimizer in self.trace.parameters[self.number(weight)].optimizers:
                 yield number

@@ -5,7 +5,6 @@ import inspect
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from types import MemberDescriptorType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -13,6 +12,7 @@ import torch
 
 from hookviz.recorder.fingerprint import Fingerprint
 from hookviz.support.columns import truncate
+from hookviz.support.user_objects import read_attribute
 from hookviz.trace.notes import Note
 from hookviz.trace.value_rows import ValueRow
 
@@ -119,20 +119,7 @@ def _open_sequence(item: Any, kind: type[Any]) -> list[tuple[str, Any]]:
 def _open_dataclass(item: Any, kind: type[Any]) -> list[tuple[str, Any]]:
     if not dataclasses.is_dataclass(kind):
         return []
-    return [(f".{field.name}", _read_field(item, field.name)) for field in dataclasses.fields(kind)]
-
-
-def _read_field(item: Any, name: str) -> Any:
-    """Return the value of a dataclass field, unless it is computed on access."""
-    descriptor = inspect.getattr_static(type(item), name, None)
-    if isinstance(descriptor, MemberDescriptorType):  # a slot, which is read without code of the user's
-        try:
-            return descriptor.__get__(item)
-        except AttributeError:
-            return _COMPUTED
-    if hasattr(type(descriptor), "__set__"):
-        return _COMPUTED
-    return object.__getattribute__(item, "__dict__").get(name, _COMPUTED)
+    return [(f".{field.name}", read_attribute(item, field.name, _COMPUTED)) for field in dataclasses.fields(kind)]
 
 
 class _Computed:

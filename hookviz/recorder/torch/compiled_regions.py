@@ -29,6 +29,7 @@ from hookviz.autograd.torch_internals import (
     fx_is_tracing,
     tracing_state,
 )
+from hookviz.support.user_objects import is_of
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
 _CALLING_FRAMES = ("enter", "unprofiled", CALL_FRAME, "__call__", "call_wrapped")
@@ -83,7 +84,7 @@ def is_compiled(module: torch.nn.Module) -> bool:
 
     A ``GraphModule`` of the user's does not count.
     """
-    if not isinstance(module, torch.fx.GraphModule):
+    if not is_of(module, torch.fx.GraphModule):
         return False
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name in _CALLING_FRAMES:
@@ -146,7 +147,7 @@ def read_region_switch(frame: FrameType) -> RegionSwitch | None:
     name = getattr(function, "__name__", None) or frame.f_code.co_name
     # Torch compiles a method of the module, or a function around it if the code of its class belongs to torch.
     owners = (getattr(function, attribute, None) for attribute in ("__self__", "__wrapped__"))
-    return RegionSwitch(name, next((owner for owner in owners if isinstance(owner, torch.nn.Module)), None))
+    return RegionSwitch(name, next((owner for owner in owners if is_of(owner, torch.nn.Module)), None))
 
 
 @functools.cache

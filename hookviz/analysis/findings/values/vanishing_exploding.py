@@ -148,8 +148,6 @@ def _split_segments(
 def _log_change(gate: Gate, following: Gate) -> float:
     """The smaller change of norm and root mean square, as a logarithm; 0 if one of them grows and the other falls."""
     norm = math.log(following.norm) - math.log(gate.norm)
-    if following.size == gate.size:
-        return norm
     rms = norm - math.log(following.size / gate.size) / 2
     return 0.0 if norm * rms < 0 else min(norm, rms, key=abs)
 
