@@ -9,7 +9,7 @@ from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.support.messages import _, join_sentences
 from hookviz.support.table import Table
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
-from hookviz.trace.hooks import name_of_kind
+from hookviz.trace.hook_facts import name_of_kind
 
 MAX_PASSES = 10
 """The table shows the counts of up to this many passes one by one."""

@@ -8,6 +8,7 @@ from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.terminal import find_terminal_width
 from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.sentences import format_pass_number, format_scale, name_tensors
 from hookviz.trace.trace import involves_hook
@@ -19,26 +20,14 @@ _WRONG_WIDTH = N_("width is a number of characters, at least {least}, not {width
 _KIND_NAMES = {
     "call": N_("call"),
     "forward": N_("return"),
-    "forward_pre_hook": N_("forward pre-hook"),
-    "forward_hook": N_("forward hook"),
-    "full_backward_pre_hook": N_("full backward pre-hook"),
-    "full_backward_hook": N_("full backward hook"),
-    "backward_hook": N_("legacy backward hook"),
-    "multi_grad_hook": N_("multi-grad hook"),
-    "step_pre_hook": N_("step pre-hook"),
-    "step_post_hook": N_("step post-hook"),
     "optimizer_step": N_("optimizer step"),
     "unscale": N_("unscale"),
     "rescale": N_("new scale"),
     "seed": N_("seed"),
     "arrive": N_("arrive"),
-    "tensor_hook": N_("tensor hook"),
     "retain_grad": "retain_grad",
-    "node_pre_hook": N_("node pre-hook"),
     "compute": N_("compute"),
-    "node_post_hook": N_("node hook"),
     "accumulate": N_("write .grad"),
-    "post_accumulate_hook": N_("post-accumulate hook"),
     "synchronise": N_("synchronise"),
     "returned": N_("return gradient"),
     "aliased": N_("change without hook"),
@@ -247,7 +236,7 @@ class _Writer:
         cells = [
             str(step.index + 1),
             format_pass_number(self._trace, step.pass_id),
-            _(_KIND_NAMES[step.kind]),
+            name_of_kind(step.kind) if step.kind in HOOK_KINDS else _(_KIND_NAMES[step.kind]),
             " " * _INDENT * min(depth, _MAX_DEPTH) + make_printable(self._name_subject(step, owner)),
             make_printable(_format_change(step)),
             make_printable(where),

@@ -16,6 +16,7 @@ from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_types import has_few_numbers, is_tensor, runs_user_code
+from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookRow, NodeOutput, TraceData
 
@@ -223,8 +224,8 @@ class GraphSnapshot:
         for number, reference in self.leaves.items():
             leaf = reference()
             if leaf is not None:
-                yield "tensor_hook", leaf._backward_hooks, number, 0
-                yield "post_accumulate_hook", leaf._post_accumulate_grad_hooks, number, 0
+                for kind, attribute in TENSOR_HOOKS.items():
+                    yield kind, getattr(leaf, attribute), number, 0
         for node in self.nodes if search or recorded else ():
             number = self.numbers[id(node)]
             for tensor, unpack in graph.saved_tensors(node) if search else ():

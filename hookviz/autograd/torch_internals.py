@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from hookviz.support.messages import _
+from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
 
 Use = Literal[
     "passes", "node_hooks", "tensor_hooks", "calls", "full_hooks", "multi_grad", "optimizers", "values", "formulas",
@@ -193,18 +194,15 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "course/lesson02.py", "picture/tensor_layer.py", "recorder/followers/hook_ledger.py",
-    "recorder/followers/older_hooks.py", "recorder/torch_patches.py",
+    "course/lesson02.py", "picture/tensor_layer.py", "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute(
-    "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks",
-    "autograd/graph_snapshot.py", "recorder/followers/hook_ledger.py", "recorder/followers/older_hooks.py",
-    "recorder/torch_patches.py",
+    "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks", "recorder/torch_patches.py",
 )  # fmt: skip
 _attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/op_arguments.py")
 read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
 """Reads the ``.grad`` of a tensor past a property that a program puts in its place."""
-TENSOR_HOOKS = {"tensor_hook": "_backward_hooks", "post_accumulate_hook": "_post_accumulate_grad_hooks"}
+TENSOR_HOOKS: dict[str, str] = {kind: HOOK_FACTS[kind].kept for kind in TENSOR_HOOK_KINDS}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
 _attribute("torch.Tensor", "_version", "2.0", "values",
            "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/gradient_edits.py",

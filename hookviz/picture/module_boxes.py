@@ -13,18 +13,10 @@ from hookviz.picture.primitives import (
     format_values,
     relative_name,
 )
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import _
 from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
+from hookviz.trace.hook_facts import HOOK_FACTS
 from hookviz.trace.sentences import format_hook_position
-
-CALL_PIN_LABELS = {
-    "forward_pre_hook": N_("forward pre"),
-    "forward_hook": N_("forward"),
-    "full_backward_pre_hook": N_("backward pre"),
-    "full_backward_hook": N_("backward"),
-    "backward_hook": N_("legacy backward"),
-}
-"""Kind of a hook of a module → the text before its label."""
 
 OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """The kinds of module hooks that act on the output or its gradient; the others act at the inputs.
@@ -125,7 +117,7 @@ def _hook_sort_key(trace: TraceData, hook: int) -> tuple[int, bool, int]:
 
 def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
-    kind = _(CALL_PIN_LABELS[row.kind])
+    kind = _(HOOK_FACTS[row.kind].prefix)
     label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_CALL_LABEL)}"
     return Pin(ids.pin_id(ids.call_id(call), index), label, hook.name, index)
 

@@ -26,6 +26,7 @@ from hookviz.picture.primitives import (
 )
 from hookviz.support.messages import N_, _
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
+from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS, ON_TENSOR_KINDS
 from hookviz.trace.sentences import MAX_LISTED, format_hook_position
 from hookviz.trace.traversal import assign_nodes_to_calls, iter_enclosing_calls, list_pass_calls, list_pass_nodes
 from hookviz.trace.values import Value
@@ -35,26 +36,15 @@ SILENT = N_("did not fire")
 MAX_BOXES = 300
 """The maximum number of boxes in a picture: with more, Graphviz takes seconds and nobody can read the result."""
 
-_LABEL_PREFIXES = {
-    "node_pre_hook": N_("pre"),
-    "node_post_hook": N_("post"),
-    "post_accumulate_hook": N_("after .grad"),
-}
-"""Kind of a hook → the text before its label."""
 FEW_BOXES = 12
 """In a picture of more boxes, an arrow shows its gradient only if other arrows lead to the same box.
 
 If it is the only arrow there, the box shows the same gradient.
 """
 
-NODE_PIN_KINDS = (
-    "tensor_hook",
-    "multi_grad_hook",
-    "retain_grad",
-    "node_pre_hook",
-    "post_accumulate_hook",
-    "node_post_hook",
-)
+_ON_BOXES = [kind for kind in HOOK_FACTS if kind in (*ON_TENSOR_KINDS, *NODE_HOOK_KINDS)]
+_FIRST_OF_NODE = _ON_BOXES.index("node_pre_hook")
+NODE_PIN_KINDS = (*_ON_BOXES[:_FIRST_OF_NODE], "retain_grad", *_ON_BOXES[_FIRST_OF_NODE:])
 """The kinds of hooks that have a pin on the box of a node, in the order in which they fire."""
 
 
@@ -305,7 +295,7 @@ def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[Ten
 
 def label_of_hook(kind: str, name: str) -> str:
     """Return the label of a hook on a node's box; if its place among the hooks is special, the label says so."""
-    return f"{_(_LABEL_PREFIXES[kind])} {name}" if kind in _LABEL_PREFIXES else name
+    return f"{_(HOOK_FACTS[kind].prefix)} {name}" if kind in HOOK_FACTS and HOOK_FACTS[kind].prefix else name
 
 
 def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:

@@ -6,11 +6,12 @@ A hook that was registered after the pass, or removed before it, has its place i
 from collections.abc import Collection, Iterator
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.module_boxes import CALL_PIN_LABELS, MAX_CALL_LABEL, CallBox
+from hookviz.picture.module_boxes import MAX_CALL_LABEL, CallBox
 from hookviz.picture.primitives import MAX_LABEL, Box, Pin, fit_on_line
 from hookviz.picture.scene import NODE_PIN_KINDS, SILENT, Scene, label_of_hook
 from hookviz.support.messages import _
 from hookviz.trace import MODULE_HOOK_KINDS, TraceData, UnfiredRow
+from hookviz.trace.hook_facts import HOOK_FACTS
 
 
 def mark_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
@@ -55,7 +56,7 @@ def _make_pin(trace: TraceData, box: Box | CallBox, index: int) -> Pin:
     row = trace.unfired_rows[index]
     name = trace.label_hook(row, row.on)
     if isinstance(box, CallBox):
-        label = f"{_(CALL_PIN_LABELS[row.kind])} {fit_on_line(name, MAX_CALL_LABEL)}"
+        label = f"{_(HOOK_FACTS[row.kind].prefix)} {fit_on_line(name, MAX_CALL_LABEL)}"
     else:
         label = fit_on_line(label_of_hook(row.kind, name), MAX_LABEL)
     return Pin(ids.unfired_pin_id(box.id, index), label, row.name, None, unfired=index)

@@ -18,9 +18,7 @@ from hookviz.picture.primitives import MAX_LABEL, MAX_NAME, SPACE, Box, Pin, fit
 from hookviz.picture.scene import Scene
 from hookviz.support.messages import _
 from hookviz.trace import TensorRow
-
-KEPT_ON_LEAF = ("tensor_hook", "post_accumulate_hook")
-"""The kinds of hooks that a leaf tensor stores itself; an intermediate tensor hands its hooks to its node."""
+from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
 
 
 def make_tensors_label(scene: Scene, box: Box, style: Style, frame: Callable[[Box, Style, str], str]) -> str:
@@ -41,7 +39,7 @@ def make_tensors_label(scene: Scene, box: Box, style: Style, frame: Callable[[Bo
 
 def _is_on_tensor(scene: Scene, pin: Pin, tensor: TensorRow) -> bool:
     hook = None if pin.hook is None else scene.trace.hook_rows[pin.hook]
-    return hook is not None and hook.kind in KEPT_ON_LEAF and hook.output == tensor.output
+    return hook is not None and hook.kind in TENSOR_HOOK_KINDS and hook.output == tensor.output
 
 
 def _make_node_rows(scene: Scene, box: Box, pins: list[Pin], style: Style) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from hookviz.player.payload import FiringRow, HookText
 from hookviz.support.messages import _
 from hookviz.trace import HOOK_KINDS, Step, TraceData
-from hookviz.trace.hooks import name_of_effect, name_of_kind
+from hookviz.trace.hook_facts import name_of_kind
+from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.sentences import format_hook_position, format_values
 
 VALUE_WIDTH = 16

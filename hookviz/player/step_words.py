@@ -6,8 +6,9 @@ from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.questions.prediction import Question, make_questions
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.payload import Glyph, Reason, StepWords
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
+from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
 from hookviz.trace.sentences import (
     format_hook_position,
     format_values,
@@ -18,43 +19,14 @@ from hookviz.trace.sentences import (
 )
 from hookviz.trace.values import Value
 
-_REGISTRATIONS = {
-    "tensor_hook": N_(
-        "Kept in {dict}, {place} of {total}. Because {on} is not a leaf, its node {op} has that dict "
-        "as one of its pre-hooks."
-    ),
-    "tensor_hook.leaf": N_(
-        "Kept in {dict}, {place} of {total}. {on} is a leaf: the hook runs when its AccumulateGrad "
-        "receives the gradient."
-    ),
-    "forward_pre_hook": N_("Kept in {dict}, {place} of {total}. It runs before forward, and may return new inputs."),
-    "forward_hook": N_("Kept in {dict}, {place} of {total}. It runs after forward, and may return another output."),
-    "full_backward_pre_hook": N_(
-        "Kept in {dict}, {place} of {total}. It runs before the backward of the module, and may "
-        "return another grad_output."
-    ),
-    "full_backward_hook": N_(
-        "Kept in {dict}, {place} of {total}. It runs when the gradients of the inputs are ready, and "
-        "may return another grad_input."
-    ),
-    "full_backward_hook.early": N_(
-        "Kept in {dict}, {place} of {total}. No input requires a gradient, so it ran early, as soon "
-        "as the gradient of the output was ready. It may return only None."
-    ),
-    "backward_hook": N_(
-        "Kept in {dict}, {place} of {total}. A legacy hook: it sits on the node of the first output "
-        "tensor, and sees only what that node sends."
-    ),
-    "multi_grad_hook": N_("Kept in {dict}, {place} of {total}; torch registered it on each of several tensors."),
-    "step_pre_hook": N_(
-        "Kept in {dict}, {place} of {total}. It runs before the step, and may return new arguments for it."
-    ),
-    "step_post_hook": N_("Kept in {dict}, {place} of {total}. It runs after the step; its return value is not used."),
-    "node_pre_hook": N_("Kept in the {dict}, {place} of {total}."),
-    "node_post_hook": N_("Kept in the {dict}, {place} of {total}."),
-    "post_accumulate_hook": N_("Kept in {dict}, {place} of {total}."),
-}
-"""Kind of a hook → where it is kept, and when it runs."""
+_KEPT = N_("Kept in {dict}, {place} of {total}.")
+_KEPT_ON_NODE = N_("Kept in the {dict}, {place} of {total}.")
+_ON_NODE = N_("Because {on} is not a leaf, its node {op} has that dict as one of its pre-hooks.")
+_ON_LEAF = N_("{on} is a leaf: the hook runs when its AccumulateGrad receives the gradient.")
+_EARLY = N_(
+    "No input requires a gradient, so it ran early, as soon as the gradient of the output was ready. "
+    "It may return only None."
+)
 _PLACES = (N_("first"), N_("second"), N_("third"), N_("fourth"))
 """The places of a hook in its dict."""
 
@@ -253,13 +225,16 @@ def _registration(step: Step) -> str:
     if hook is None:
         return ""
     kind = step.trace.hook_rows[step.row.hook or 0].kind
-    if step.kind == "full_backward_hook" and not _present_values(step.before):
-        kind += ".early"
-    op = "" if step.node is None else step.trace.ops[step.node]
-    leaf = ".leaf" if kind == "tensor_hook" and op == "AccumulateGrad" else ""
     place = _(_PLACES[hook.place]) if hook.place < len(_PLACES) else _("number {n}").format(n=hook.place + 1)
-    text = _(_REGISTRATIONS[f"{kind}{leaf}"])
-    return text.format(dict=hook.kept_in, total=hook.total, op=op, on=step.on, place=place)
+    kept = _KEPT_ON_NODE if kind in NODE_HOOK_KINDS else _KEPT
+    when = HOOK_FACTS[kind].when
+    op = "" if step.node is None else step.trace.ops[step.node]
+    if kind == "tensor_hook":
+        when = _ON_LEAF if op == "AccumulateGrad" else _ON_NODE
+    elif step.kind == "full_backward_hook" and not _present_values(step.before):
+        when = _EARLY
+    names = {"dict": hook.kept_in, "total": hook.total, "op": op, "on": step.on, "place": place}
+    return join_sentences(_(text).format(**names) for text in (kept, when) if text)
 
 
 def _present_values(values: Values) -> list[Value]:

@@ -151,15 +151,16 @@ def _mentions(owner: Any, name: str) -> bool:
 
     >>> _mentions(Internal, "since"), _mentions(resolve, "path"), _mentions(resolve, "nothing")
     (True, True, False)
-    >>> _mentions(int, "since")
-    False
+    >>> _mentions(int, "since"), _mentions(torch.Tensor, "no_such_name")
+    (False, False)
     """
     bases = owner.__mro__ if isinstance(owner, type) else ()
     if hasattr(owner, name) or any(name in vars(base).get("__annotations__", ()) for base in bases):
         return True
     members = [member for base in bases for member in vars(base).values()] or [owner]
     functions = (inspect.unwrap(member) for member in members if isinstance(member, FunctionType))
-    return any(name in _names_in_code(function.__code__) for function in functions)
+    codes = (function.__code__ for function in functions if isinstance(function, FunctionType))  # or written in C
+    return any(name in _names_in_code(code) for code in codes)
 
 
 def _names_in_code(code: CodeType) -> set[str]:

@@ -97,7 +97,16 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    options = RecordOptions(models, names, every, keep, until, on_trouble, statistics, cuts)
+    options = RecordOptions(
+        models=models,
+        names=names,
+        every=every,
+        keep=keep,
+        until=until,
+        on_trouble=on_trouble,
+        statistics=statistics,
+        cuts=cuts,
+    )
     return RecordBlock(partial(new_recording, options), begin, end)
 
 

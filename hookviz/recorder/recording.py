@@ -64,10 +64,11 @@ class Recording:
         cuts = followers.add(CutTracker(self.session)) if options.cuts else None
         parameters = followers.add(ParameterLedger(trace, self.calls, cuts, names))
         self.hook_ledger = followers.add(HookLedger(self.session, self.calls, parameters))
+        followers.add(self.hook_ledger.dates)
         followers.add(UserCode(trace, names))
         self.scales = followers.add(ScaleTracker(self.session, self.optimizers))
         ranks = followers.add(RankTracker(self.session, self.calls))
-        self.condition = followers.add(StopCondition(self.session, options.until))
+        self.condition = followers.add(StopCondition(self.session, options))
         self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
         followers.add(UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers))
         followers.add(SilentHooks(self.passes, self.hook_ledger, self.optimizers))

@@ -20,7 +20,7 @@ from hookviz.support.messages import _, join_sentences
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
-from hookviz.trace.hooks import name_of_kind
+from hookviz.trace.hook_facts import name_of_kind
 
 
 class Checkup(Table[StaticFinding]):

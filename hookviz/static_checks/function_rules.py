@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from hookviz.static_checks.hook_syntax import KINDS_BY_COUNT, TUPLES, HookSyntax, read_hook
+from hookviz.static_checks.hook_syntax import COUNTS, TUPLES, HookSyntax, read_hook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.static_checks.stored_values import find_stored_values
 from hookviz.support.columns import truncate
@@ -42,7 +42,7 @@ def _check_parameters(function: Callable[..., Any], label: str) -> Iterator[Stat
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return
-    if not any(_can_take(signature, count) for count in (*KINDS_BY_COUNT, *_COUNTS_OF_LOADING)):
+    if not any(_can_take(signature, count) for count in (*COUNTS, *_COUNTS_OF_LOADING)):
         yield make_finding(
             "parameters", "error", label, signature=truncate(make_printable(str(signature)), MAX_SHOWN_CODE)
         )

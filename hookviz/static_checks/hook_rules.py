@@ -13,6 +13,7 @@ from hookviz.static_checks.late_binding import find_late_binding
 from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding, make_finding_of_cause
 from hookviz.trace import MODULE_HOOK_KINDS
+from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
 
 
 def find_in_hooks(model: NamedModel) -> Iterator[StaticFinding]:
@@ -26,7 +27,7 @@ def _find_frozen(model: NamedModel) -> Iterator[StaticFinding]:
     """Hooks on frozen parameters, and backward hooks on modules in which every parameter is frozen."""
     for hook in model.hooks:
         if isinstance(hook.owner, torch.nn.Parameter):
-            if hook.kind in ("tensor_hook", "post_accumulate_hook") and not hook.owner.requires_grad:
+            if hook.kind in TENSOR_HOOK_KINDS and not hook.owner.requires_grad:
                 yield make_finding("frozen_parameter", "warning", hook.on, hook=hook.label)
         elif hook.kind in ("full_backward_hook", "full_backward_pre_hook"):
             frozen = [not parameter.requires_grad for parameter in module_tree.all_parameters(hook.owner)]
@@ -81,7 +82,7 @@ def _find_tied(model: NamedModel) -> Iterator[StaticFinding]:
     """Tensor hooks on a parameter that has several names."""
     for hook in model.hooks:
         names = model.parameters.get(id(hook.owner), ([], None))[0]
-        if len(names) > 1 and hook.kind in ("tensor_hook", "post_accumulate_hook"):
+        if len(names) > 1 and hook.kind in TENSOR_HOOK_KINDS:
             yield make_finding("tied", "remark", hook.on, hook=hook.label, names=" = ".join(names))
 
 

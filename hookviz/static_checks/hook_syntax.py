@@ -7,27 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hookviz.support.definitions import Definition, find_definition, iter_own_nodes, list_returned
+from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, ON_TENSOR_KINDS
 
 Role = Literal["gradient", "grad_input", "grad_output", "input", "output"]
 TUPLES = ("grad_input", "grad_output", "input")
 """Roles of parameters that are always tuples."""
 
-_ROLES: dict[str, tuple[Role | None, ...]] = {
-    "tensor_hook": ("gradient",),
-    "forward_pre_hook": (None, "input"),
-    "forward_hook": (None, "input", "output"),
-    "full_backward_pre_hook": (None, "grad_output"),
-    "full_backward_hook": (None, "grad_input", "grad_output"),
-    "backward_hook": (None, "grad_input", "grad_output"),
+_ROLES: dict[str, Role] = {
+    "grad": "gradient",
+    "args": "input",
+    "output": "output",
+    "grad_input": "grad_input",
+    "grad_output": "grad_output",
 }
-"""Kind of hook → the roles of the arguments that it is called with; None for the module."""
-KINDS_BY_COUNT = {
-    1: ("tensor_hook", "post_accumulate_hook", "multi_grad_hook", "node_pre_hook"),
-    2: ("forward_pre_hook", "full_backward_pre_hook", "node_post_hook"),
-    3: ("forward_hook", "full_backward_hook", "step_pre_hook", "step_post_hook"),
-    4: ("forward_hook",),
-}
-"""Number of arguments → the kinds of hooks that are called with as many; with 4, it is registered with_kwargs."""
+"""Parameter of a hook on a tensor or a module → its role."""
+COUNTS = {len(names) for facts in HOOK_FACTS.values() for names in (facts.parameters, facts.with_kwargs) if names}
+"""The numbers of arguments with which hooks are called."""
 _KEYWORD_NAMES = ("kwargs", "kwds", "kw")
 """Names for the last argument of a forward pre-hook that was registered with_kwargs."""
 _PARAMETER_NAMES = ("p", "param", "parameter", "weight", "w")
@@ -83,7 +78,8 @@ def read_hook(function: Callable[..., Any], kind: str | None = None) -> HookSynt
     if names is None:
         return None
     known = kind or _guess_kind(names, definition)
-    roles = dict(zip(names, _ROLES.get(known, ()), strict=False))
+    parameters = HOOK_FACTS[known].parameters if known in (*ON_TENSOR_KINDS, *MODULE_HOOK_KINDS) else ()
+    roles = {name: _ROLES.get(parameter) for name, parameter in zip(names, parameters, strict=False)}
     if known == "forward_hook" and len(names) == 4:  # with_kwargs: (module, args, kwargs, output)
         roles = {names[1]: "input", names[3]: "output"}
     set_anew = _names_set_in(definition)

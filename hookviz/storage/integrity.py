@@ -22,6 +22,7 @@ from hookviz.trace import (
     TraceData,
 )
 from hookviz.trace.cells import find_broken_references
+from hookviz.trace.hook_facts import NODE_HOOK_KINDS, ON_TENSOR_KINDS
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import flatten_numbers
 
@@ -155,7 +156,7 @@ def _has_valid_holder(row: HookRow) -> bool:
     if row.kind in (*MODULE_HOOK_KINDS, *STEP_HOOK_KINDS):
         other = row.module if row.kind in STEP_HOOK_KINDS else row.optimizer
         return row.node is None and row.output is None and other is None
-    is_on_node = row.kind in ("node_pre_hook", "node_post_hook")
+    is_on_node = row.kind in NODE_HOOK_KINDS
     is_in_graph = row.node is not None and (row.output is None) == is_on_node
     return is_in_graph and row.module is None and row.optimizer is None and not row.flags
 
@@ -166,8 +167,8 @@ _REQUIRED_INDEXES = {
     **dict.fromkeys(("call", "forward", *FORWARD_HOOK_KINDS, "cut_short", "fast_path"), ("call",)),
     **dict.fromkeys(("full_backward_pre_hook", "full_backward_hook"), ("node", "call")),
     **dict.fromkeys((*STEP_HOOK_KINDS, "optimizer_step", "unscale"), ("optimizer",)),
-    **dict.fromkeys(("node_pre_hook", "compute", "node_post_hook", "synchronise", "backward_hook"), ("node",)),
-    **dict.fromkeys(("tensor_hook", "multi_grad_hook", "post_accumulate_hook"), ("node", "output")),
+    **dict.fromkeys((*NODE_HOOK_KINDS, "compute", "synchronise", "backward_hook"), ("node",)),
+    **dict.fromkeys(ON_TENSOR_KINDS, ("node", "output")),
     **dict.fromkeys(("seed", "arrive", "retain_grad", "accumulate"), ("node", "output")),
     **dict.fromkeys(("returned", "aliased", "unknown_hook"), ("node", "output")),
 }

@@ -24,7 +24,7 @@ from hookviz.recorder.torch.hook_dicts import (
 )
 from hookviz.support.messages import _
 from hookviz.trace import Hook
-from hookviz.trace.hooks import name_of_kind
+from hookviz.trace.hook_facts import name_of_kind
 
 _HOLDERS = (Module, Optimizer, torch.Tensor)
 """The classes whose objects keep hooks."""

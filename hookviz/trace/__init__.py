@@ -1,22 +1,18 @@
 """The data of a recording: steps, values, hooks and the graph, as plain rows that can be saved and shown."""
 
 from hookviz.trace.code_rows import LineRow, SourceRow
+from hookviz.trace.hook_facts import FORWARD_HOOK_KINDS, HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookKind
 from hookviz.trace.hooks import Hook
 from hookviz.trace.missing_rows import CUT_KINDS, CutKind, CutRow, MissingRow
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
     EFFECTS,
-    FORWARD_HOOK_KINDS,
     GRAD_MODES,
-    HOOK_KINDS,
     KINDS,
     MISSING_REASONS,
-    MODULE_HOOK_KINDS,
-    STEP_HOOK_KINDS,
     SUBJECTS,
     CallRow,
     Effect,
-    HookKind,
     HookPlace,
     HookRow,
     ModuleRow,

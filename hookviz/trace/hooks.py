@@ -6,28 +6,6 @@ from dataclasses import dataclass
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import Source
 
-_KIND_NAMES: dict[str, str] = {
-    "tensor_hook": N_("tensor hook"),
-    "multi_grad_hook": N_("multi-grad hook"),
-    "post_accumulate_hook": N_("post-accumulate hook"),
-    "node_pre_hook": N_("node pre-hook"),
-    "node_post_hook": N_("node hook"),
-    "forward_pre_hook": N_("forward pre-hook"),
-    "forward_hook": N_("forward hook"),
-    "full_backward_pre_hook": N_("full backward pre-hook"),
-    "full_backward_hook": N_("full backward hook"),
-    "backward_hook": N_("legacy backward hook"),
-    "state_dict_pre_hook": N_("state_dict pre-hook"),
-    "state_dict_post_hook": N_("state_dict hook"),
-    "load_state_dict_pre_hook": N_("load_state_dict pre-hook"),
-    "load_state_dict_post_hook": N_("load_state_dict hook"),
-    "step_pre_hook": N_("step pre-hook"),
-    "step_post_hook": N_("step hook"),
-    "parameter_registration_hook": N_("parameter registration hook"),
-    "buffer_registration_hook": N_("buffer registration hook"),
-    "module_registration_hook": N_("module registration hook"),
-}
-"""Kind of a hook → its name in tables and sentences."""
 _EFFECT_NAMES: dict[str, str] = {
     "kept": N_("kept"),
     "ran": N_("ran"),
@@ -35,15 +13,6 @@ _EFFECT_NAMES: dict[str, str] = {
     "replaced": N_("replaced"),
 }
 """What a hook did → how it is said."""
-
-
-def name_of_kind(kind: str) -> str:
-    """Name a kind of hook.
-
-    >>> name_of_kind("node_post_hook")
-    'node hook'
-    """
-    return _(_KIND_NAMES.get(kind, kind))
 
 
 def name_of_effect(effect: str | None) -> str:

@@ -7,7 +7,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from hookviz.trace.columns import HookKey
-from hookviz.trace.rows import MODULE_HOOK_KINDS, HookPlace, HookRow, SavedRow, ScaleRow, StepRow, TensorRow
+from hookviz.trace.hook_facts import MODULE_HOOK_KINDS
+from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.unfired_rows import identity_of
 from hookviz.trace.value_rows import get_stored_rows

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookviz.support.messages import N_, _
+from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, NODE_HOOK_KINDS, ON_TENSOR_KINDS, STEP_HOOK_KINDS
 from hookviz.trace.hook_labels import HookLabels, LabelledHook
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
-from hookviz.trace.rows import MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookPlace, HookRow, ReturnedPart, StepRow
+from hookviz.trace.rows import HookPlace, HookRow, ReturnedPart, StepRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.tensor_names import TensorNames
 from hookviz.trace.unfired_rows import UnfiredRow
@@ -59,7 +60,7 @@ class NamedTables(TraceTables):
         row = self.hook_rows[index]
         on = self._get_owner_name(row)
         place = place or self.place(index, self.lookup.last_passes.get(index))
-        is_on_tensor = row.kind in _TENSOR_HOOK_KINDS
+        is_on_tensor = row.kind in ON_TENSOR_KINDS
         is_unnamed = is_on_tensor and (row.node, row.output) not in self.naming.tensors
         kept_in = _name_dict(row.kind, on, is_unnamed=is_unnamed, is_global="global" in row.flags)
         return Hook(on, row.kind, row.source, kept_in, *place, row.flags, self.distinguish_hook(row, on))
@@ -86,7 +87,7 @@ class NamedTables(TraceTables):
             return self.optimizer(row.optimizer)
         if row.kind in MODULE_HOOK_KINDS:
             return self.module(row.module)
-        return self.name_tensor(row.node, row.output) if row.kind in _TENSOR_HOOK_KINDS else self.name(row.node)
+        return self.name_tensor(row.node, row.output) if row.kind in ON_TENSOR_KINDS else self.name(row.node)
 
     def optimizer(self, index: int | None) -> str:
         """Return the name of an optimizer; None is all optimizers."""
@@ -199,7 +200,7 @@ class NamedTables(TraceTables):
             return self.optimizer(row.optimizer)
         if row.call is not None:
             return self.call(row.call)
-        names_tensor = row.kind in (*_TENSOR_HOOK_KINDS, "retain_grad")
+        names_tensor = row.kind in (*ON_TENSOR_KINDS, "retain_grad")
         return self.name_tensor(row.node, row.output) if names_tensor else self.name(row.node, row.output)
 
     def at(self, step: int) -> int:
@@ -223,21 +224,6 @@ class NamedTables(TraceTables):
         return step % len(self.rows)
 
 
-_TENSOR_HOOK_KINDS = ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
-"""The kinds of hooks whose owner is a tensor."""
-_DICTS = {
-    "tensor_hook": "_backward_hooks",
-    "multi_grad_hook": "_backward_hooks",
-    "post_accumulate_hook": "_post_accumulate_grad_hooks",
-    "forward_pre_hook": "_forward_pre_hooks",
-    "forward_hook": "_forward_hooks",
-    "full_backward_pre_hook": "_backward_pre_hooks",
-    "full_backward_hook": "_backward_hooks",
-    "backward_hook": "_backward_hooks",
-    "step_pre_hook": "_optimizer_step_pre_hooks",
-    "step_post_hook": "_optimizer_step_post_hooks",
-}
-"""Kind of a hook → the attribute of its owner that holds it."""
 _GLOBAL_OPTIMIZER_DICTS = {
     "step_pre_hook": "torch.optim.optimizer._global_optimizer_pre_hooks",
     "step_post_hook": "torch.optim.optimizer._global_optimizer_post_hooks",
@@ -246,12 +232,11 @@ _GLOBAL_OPTIMIZER_DICTS = {
 
 def _name_dict(kind: str, on: str, *, is_unnamed: bool, is_global: bool) -> str:
     """Name the dict that holds a hook, as code if there is code that reaches it."""
-    if kind == "node_pre_hook":
-        return _("pre-hooks of {on}").format(on=on)
-    if kind == "node_post_hook":
-        return _("hooks of {on}").format(on=on)
+    kept = HOOK_FACTS[kind].kept
+    if kind in NODE_HOOK_KINDS:
+        return _(kept).format(on=on)
     if is_global:
-        return _GLOBAL_OPTIMIZER_DICTS.get(kind) or f"torch.nn.modules.module._global{_DICTS[kind]}"
+        return _GLOBAL_OPTIMIZER_DICTS.get(kind) or f"torch.nn.modules.module._global{kept}"
     if is_unnamed:
-        return _("{dict} of a tensor without a name ({on})").format(dict=_DICTS[kind], on=on)
-    return f"{on}.{_DICTS[kind]}"
+        return _("{dict} of a tensor without a name ({on})").format(dict=kept, on=on)
+    return f"{on}.{kept}"

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from hookviz.support.messages import N_, _
 from hookviz.trace.columns import LongText
-from hookviz.trace.hooks import name_of_kind
+from hookviz.trace.hook_facts import name_of_kind
 
 PART_NOTES = ("part", "part.forward")
 """Notes that only a part of a model was recorded."""

@@ -26,26 +26,8 @@ from hookviz.trace.columns import (
     ValueIndex,
     ValueIndexes,
 )
+from hookviz.trace.hook_facts import HOOK_KINDS, HookKind
 from hookviz.trace.notes import Note
-
-ForwardHookKind = Literal["forward_pre_hook", "forward_hook"]
-BackwardHookKind = Literal["full_backward_pre_hook", "full_backward_hook", "backward_hook"]
-ModuleHookKind = Literal[ForwardHookKind, BackwardHookKind]
-"""The kinds of module hooks; ``backward_hook`` is the legacy kind, which torch has deprecated."""
-
-StepHookKind = Literal["step_pre_hook", "step_post_hook"]
-"""The kinds of optimizer hooks, which run before and after each step."""
-
-HookKind = Literal[
-    "tensor_hook",
-    "multi_grad_hook",
-    "node_pre_hook",
-    "node_post_hook",
-    "post_accumulate_hook",
-    ModuleHookKind,
-    StepHookKind,
-]
-"""The kinds of hooks; a step in which a hook ran has the kind of its hook."""
 
 StepKind = Literal[
     "call",  # a module is called, with its inputs
@@ -71,11 +53,6 @@ StepKind = Literal[
 ]
 """Every kind of step."""
 
-FORWARD_HOOK_KINDS: tuple[ForwardHookKind, ...] = get_args(ForwardHookKind)
-BACKWARD_HOOK_KINDS: tuple[BackwardHookKind, ...] = get_args(BackwardHookKind)
-MODULE_HOOK_KINDS: tuple[ModuleHookKind, ...] = get_args(ModuleHookKind)
-STEP_HOOK_KINDS: tuple[StepHookKind, ...] = get_args(StepHookKind)
-HOOK_KINDS: tuple[HookKind, ...] = get_args(HookKind)
 KINDS: tuple[StepKind, ...] = get_args(StepKind)
 
 KindOfHook = Annotated[str, OneOf(HOOK_KINDS)]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.trace.changes import describe_change
 from hookviz.trace.gradient_edits import describe_gradient_edits, list_gradient_edits
+from hookviz.trace.hook_facts import HOOK_FACTS, HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, name_of_kind
 from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.named_tables import NamedTables
-from hookviz.trace.rows import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
 from hookviz.trace.step_texts import SENTENCES, TITLES
 from hookviz.trace.steps import Part, Step, make_step
 from hookviz.trace.values import Value, Values
@@ -76,7 +76,9 @@ def list_sent_gradients(step: Step) -> list[Part]:
 def make_title(step: Step) -> str:
     """Make the title of a step: its kind, and what it is about."""
     position = format_hook_position(step.hook.place) if step.hook else ""
-    return _(TITLES[step.kind]).format(on=step.on, place=position)
+    if step.kind in HOOK_FACTS:
+        return _("{kind} {place} on {on}").format(kind=name_of_kind(step.kind), place=position, on=step.on)
+    return _(TITLES[step.kind]).format(on=step.on)
 
 
 def make_sentence(step: Step) -> str:

@@ -5,26 +5,14 @@ from hookviz.support.messages import N_
 TITLES: dict[str, str] = {
     "call": N_("{on} is called"),
     "forward": N_("the forward of {on}"),
-    "forward_pre_hook": N_("forward pre-hook {place} on {on}"),
-    "forward_hook": N_("forward hook {place} on {on}"),
-    "full_backward_pre_hook": N_("full backward pre-hook {place} on {on}"),
-    "full_backward_hook": N_("full backward hook {place} on {on}"),
-    "backward_hook": N_("legacy backward hook {place} on {on}"),
-    "multi_grad_hook": N_("multi-grad hook {place} on {on}"),
-    "step_pre_hook": N_("step pre-hook {place} on {on}"),
-    "step_post_hook": N_("step post-hook {place} on {on}"),
     "optimizer_step": N_("{on} takes a step"),
     "unscale": N_("the gradients of {on} are unscaled"),
     "rescale": N_("the scale changes"),
     "seed": N_("the seed at\xa0{on}"),
     "arrive": N_("arrival at\xa0{on}"),
-    "tensor_hook": N_("tensor hook {place} on {on}"),
     "retain_grad": N_("retain_grad on {on}"),
-    "node_pre_hook": N_("node pre-hook {place} on {on}"),
     "compute": N_("{on} computes"),
-    "node_post_hook": N_("node hook {place} on {on}"),
     "accumulate": N_("{on}.grad is written"),
-    "post_accumulate_hook": N_("post-accumulate hook {place} on {on}"),
     "synchronise": N_("the gradient of {on} is synchronised"),
     "returned": N_("the gradient of {on} is returned"),
     "aliased": N_("{on} changes without a hook"),
@@ -35,7 +23,7 @@ TITLES: dict[str, str] = {
     "fast_path": N_("the fast path ran {on}"),
     "unobserved": N_("an unobserved pass"),
 }
-"""Kind of a step → its title."""
+"""Kind of a step in which no hook ran → its title."""
 
 SENTENCES: dict[str, str] = {
     "call": N_("{on} is called with {after}."),

@@ -2,9 +2,10 @@
 
 from hookviz.support.messages import _
 from hookviz.support.table import Table
+from hookviz.trace.hook_facts import HOOK_KINDS
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.notes import Note
-from hookviz.trace.rows import HOOK_KINDS, StepRow
+from hookviz.trace.rows import StepRow
 from hookviz.trace.sentences import format_firing, format_pass_number
 from hookviz.trace.steps import Step, Steps, make_step
 

@@ -14,7 +14,8 @@ from hookviz.trace.columns import (
     SourceText,
     StepCount,
 )
-from hookviz.trace.rows import MODULE_HOOK_KINDS, HookFlag, HookRow, KindOfHook, ReturnedPart
+from hookviz.trace.hook_facts import MODULE_HOOK_KINDS
+from hookviz.trace.rows import HookFlag, HookRow, KindOfHook, ReturnedPart
 
 
 class UnfiredRow(NamedTuple):

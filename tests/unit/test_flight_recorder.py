@@ -168,6 +168,16 @@ def test_nested_passes_stop_the_recording_with_their_outer_pass() -> None:
     assert any(step.kind == "accumulate" and step.on == "x" for step in trace.steps)  # the outer pass is complete
 
 
+def test_a_hook_that_comes_after_the_stop_is_not_said_to_be_silent() -> None:
+    net = torch.nn.Linear(2, 1)
+    with hv.record(until=lambda trace: True) as trace:
+        net(torch.ones(2)).sum().backward()
+        net.weight.register_hook(lambda grad: None)
+        net.register_forward_hook(lambda module, inputs, output: None)
+        net(torch.ones(2)).sum().backward()
+    assert not trace.findings and not trace.hooks
+
+
 @pytest.mark.parametrize("until", ["inf", 1])
 def test_an_invalid_until_is_refused(until: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="until says when to stop recording"), hv.record(until=until):

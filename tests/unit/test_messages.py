@@ -17,7 +17,7 @@ from hookviz import Step, Trace
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.labels import screen_labels
 from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow, TraceData, notes
-from hookviz.trace.hooks import name_of_kind
+from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.sentences import make_sentence, make_title
 
 PACKAGE = Path(hv.__file__).parent

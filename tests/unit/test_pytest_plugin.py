@@ -139,7 +139,7 @@ def test_three_leaks_fail_and_are_named_and_the_clean_test_passes(pytester: Pyte
             "*ERROR at teardown of test_on_all_modules_and_optimizers*",
             "This test left 2 hooks behind:",
             "  forward hook save_output on all modules (*",
-            "  step hook on_step on all optimizers (*",
+            "  step post-hook on_step on all optimizers (*",
             "*ERROR at teardown of test_last*",
             "  tensor hook look on model.0.weight (*",
         ]

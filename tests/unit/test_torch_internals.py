@@ -32,7 +32,12 @@ PYTHON_PRIVATE_NAMES = {
     "_getframe",
     "_replace",
 }
-EXEMPT = {"recorder/torch_behaviour.py", "recorder/compatibility_texts.py", "trace/named_tables.py"}
+EXEMPT = {
+    "recorder/torch_behaviour.py",
+    "recorder/compatibility_texts.py",
+    "trace/named_tables.py",
+    "trace/hook_facts.py",
+}
 """The first checks torch's behaviour and reads private attributes directly; the others only name them for people."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hookviz.analysis.questions.grading import Numbers, are_near
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
-from hookviz.trace.hooks import name_of_kind
+from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients
 from hookviz.trace.values import flatten_numbers, format_number
 

@@ -5,11 +5,12 @@ from typing import Any
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import variable_names
+from hookviz.recorder.follower import Follower
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace import TraceData
 
 
-class HookDates:
+class HookDates(Follower):
     """The time of a recording is the number of its steps, those of dropped passes included.
 
     torch numbers hooks in the order in which they are registered: that tells which are older than the recording.
@@ -20,6 +21,8 @@ class HookDates:
         self.dropped_steps = 0
         """The number of steps that were dropped with their passes."""
         self._first_key = RemovableHandle.next_id
+        self._end: int | None = None
+        """The key of the first hook that was registered after the recording stopped."""
         self._registered: dict[Any, tuple[int, str]] = {}
         """Key → when a hook was registered, and by which line."""
 
@@ -32,6 +35,14 @@ class HookDates:
     def note_registration(self, key: int) -> None:
         """Note that a hook is registered now."""
         self._registered[key] = self.now()
+
+    def stop(self) -> None:
+        """Remember which hooks came before: nothing is seen of later ones."""
+        self._end = RemovableHandle.next_id
+
+    def is_after_stop(self, key: Any) -> bool:
+        """Return whether the hook with a key came when the recording had stopped, so that nothing of it was seen."""
+        return self._end is not None and isinstance(key, int) and key >= self._end
 
     def find(self, key: Any) -> tuple[int, str] | tuple[None, None]:
         """Return when a hook was registered during the recording, and by which line."""

@@ -10,9 +10,8 @@ from hookviz.autograd.torch_internals import MODULE_HOOKS
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.trace import HOOK_KINDS, HookIdentity, identity_of
+from hookviz.trace.hook_facts import ON_TENSOR_KINDS
 from hookviz.trace.value_rows import get_stored_rows
-
-_TENSOR_KINDS = ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
 
 
 class HookFirings:
@@ -62,7 +61,7 @@ class HookFirings:
         self._dead &= {row.key for row in self.trace.hook_rows}
 
     def _note_graphs(self) -> None:
-        self.on_graphs |= {row.key for row in self.trace.hook_rows if row.kind in _TENSOR_KINDS}
+        self.on_graphs |= {row.key for row in self.trace.hook_rows if row.kind in ON_TENSOR_KINDS}
 
     def _add(self, hooks: Iterable[int | None]) -> None:
         self.fired |= {identity_of(self.trace.hook_rows[hook]) for hook in hooks if hook is not None}

@@ -200,7 +200,7 @@ class HookLedger(Follower):
             return
         met: set[int] = set()
         for name, tensor in start.names.items():  # of several names the first counts: that of a module comes early
-            if (tensor._backward_hooks or tensor._post_accumulate_grad_hooks) and id(tensor) not in met:
+            if any(getattr(tensor, attribute) for attribute in TENSOR_HOOKS.values()) and id(tensor) not in met:
                 met.add(id(tensor))
                 self._meet(tensor, name)
         self.whole_passes += 1

@@ -13,6 +13,7 @@ from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.training_tracker import TrainingTracker, read_rate
 from hookviz.trace import MovedRow, StepRow, TraceData
+from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
 from hookviz.trace.value_rows import get_stored_rows
 from hookviz.trace.values import Value
 
@@ -26,7 +27,6 @@ MAX_SINGLE = 2**12
 """Up to this many numbers, parameters are looked at number by number."""
 _AVERAGES = ("exp_avg", "momentum_buffer")
 """The names by which torch's optimizers keep averages of earlier gradients."""
-_LEAF_HOOKS = ("tensor_hook", "post_accumulate_hook")
 
 Axis = Literal["rows", "columns", "numbers"]
 
@@ -77,10 +77,10 @@ class MovedParameters(Follower):
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """Note which hooks set numbers of a gradient to 0; nothing is read unless a leaf of the pass has a hook."""
         hooks = (self.trace.hook_rows[index] for index in self.trace.hooked[snapshot.pass_id])
-        if not any(hook.kind in _LEAF_HOOKS and hook.node in snapshot.leaves for hook in hooks):
+        if not any(hook.kind in TENSOR_HOOK_KINDS and hook.node in snapshot.leaves for hook in hooks):
             return
         for row in get_stored_rows(self.trace.rows, snapshot.first_row):
-            if row.__class__ is StepRow and row.kind in _LEAF_HOOKS and row.node in snapshot.leaves:
+            if row.__class__ is StepRow and row.kind in TENSOR_HOOK_KINDS and row.node in snapshot.leaves:
                 zeros = self._count_zeros(row)
                 reference = snapshot.leaves[row.node]
                 if zeros is not None and row.hook is not None:

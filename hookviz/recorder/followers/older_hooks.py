@@ -8,7 +8,7 @@ import torch
 from torch.nn import Module
 
 from hookviz.autograd import module_tree, variable_names
-from hookviz.autograd.torch_internals import MODULE_HOOKS
+from hookviz.autograd.torch_internals import MODULE_HOOKS, TENSOR_HOOKS
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.torch.compiled_regions import is_compile_wrapper
@@ -73,7 +73,7 @@ class OlderHooks:
                     yield from _owned(tensor_hook_dicts(parameter, path, empty=True), parameter)
 
     def _has_needed_hooks(self, tensor: torch.Tensor) -> bool:
-        return self._is_needed(tensor._backward_hooks) or self._is_needed(tensor._post_accumulate_grad_hooks)
+        return any(self._is_needed(getattr(tensor, attribute)) for attribute in TENSOR_HOOKS.values())
 
     def _models(self, has_passes: bool) -> Iterator[Module]:
         """Yield the models in variables to look at: a notebook may hold many that were not used here."""

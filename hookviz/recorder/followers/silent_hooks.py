@@ -48,7 +48,8 @@ class SilentHooks(Follower):
         variables = variable_names.interesting_variables(variable_names.caller_frame())
         older = OlderHooks(self.calls.modules, self.parameters, variables, self._is_needed)
         shared = [*self._meet(older.dicts(self.optimizers.alive_optimizers(), bool(self.trace.roots)))]
-        entries = [*self.ledger.older.values(), *self.ledger.entries.values()]
+        known = [*self.ledger.older.values(), *self.ledger.entries.values()]
+        entries = [entry for entry in known if not self.ledger.dates.is_after_stop(entry.key)]
         silent = [entry for entry in entries if entry.kind and not self._has_fired(entry)]
         grouped = [(self._row(entry), entry.group) for entry in silent]
         rows = merge_multi_grad_rows([*grouped, *shared], self._fired_states(entries))
@@ -74,7 +75,8 @@ class SilentHooks(Follower):
         for place, owner in dicts:
             number = self.calls.modules.find_number(owner) if is_of(owner, torch.nn.Module) else None
             for key, hook in user_hook_entries(place.hooks):
-                if (key, number) in self.firings.fired and key not in several:
+                has_fired = (key, number) in self.firings.fired and key not in several
+                if has_fired or self.ledger.dates.is_after_stop(key):
                     continue
                 if owner is not None:
                     entry = self.ledger.add_older(place.kind, key, hook, owner, place.hooks, place.on)

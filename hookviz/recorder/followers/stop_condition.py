@@ -8,7 +8,7 @@ from hookviz.api.trace import Trace
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.notes import warn_user
-from hookviz.recorder.options import Until
+from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.session import Session
 from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.sentences import format_pass_number
@@ -19,9 +19,9 @@ from hookviz.trace.values import holds_nonfinite
 class StopCondition(Follower):
     """The condition of ``record(until=...)``."""
 
-    def __init__(self, session: Session, until: Until | None) -> None:
+    def __init__(self, session: Session, options: RecordOptions) -> None:
         self.session, self.trace = session, session.trace
-        self._until = until
+        self._until = options.until
         self._found: Note | None = None
         """Where the passes of ``pass_ended`` have NaN or Inf."""
         self._number = ""

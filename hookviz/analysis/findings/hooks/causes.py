@@ -18,6 +18,7 @@ from hookviz.analysis.findings.hooks.twins import find_other_home, find_twin
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
+from hookviz.trace.hook_facts import ON_TENSOR_KINDS
 from hookviz.trace.traversal import name_last_root
 
 
@@ -409,9 +410,7 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 def _unseen(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """No pass looked at its tensor: no variable holds it, or another tensor has its name."""
-    is_seen = (
-        hook.passes or hook.in_graph or hook.kind not in ("tensor_hook", "post_accumulate_hook", "multi_grad_hook")
-    )
+    is_seen = hook.passes or hook.in_graph or hook.kind not in ON_TENSOR_KINDS
     return None if is_seen else Cause("unseen", {"on": hook.on}, is_proven=False)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import split_place
 from hookviz.trace import Hook
-from hookviz.trace.hooks import name_of_kind
+from hookviz.trace.hook_facts import HOOK_FACTS, name_of_kind
 
 _REFUSALS = re.compile(
     r"has changed the (size|type) of value|expected Variable, but hook returned|hooks? returned an invalid number of"
@@ -15,26 +15,6 @@ _REFUSALS = re.compile(
 """What torch raises if it cannot use what a hook returned."""
 _WRONG_COUNT = re.compile(r"TypeError: \S*?([\w<>]+)\(\) (takes|missing) .*positional argument")
 """What Python raises if a function is called with more or fewer arguments than it takes."""
-_PARAMETERS = {
-    "tensor_hook": "(grad)",
-    "post_accumulate_hook": "(param)",
-    "multi_grad_hook": "(grads)",
-    "node_pre_hook": "(grad_outputs)",
-    "node_post_hook": "(grad_inputs, grad_outputs)",
-    "forward_pre_hook": "(module, args)",
-    "forward_hook": "(module, args, output)",
-    "full_backward_pre_hook": "(module, grad_output)",
-    "full_backward_hook": "(module, grad_input, grad_output)",
-    "backward_hook": "(module, grad_input, grad_output)",
-    "step_pre_hook": "(optimizer, args, kwargs)",
-    "step_post_hook": "(optimizer, args, kwargs)",
-}
-"""Kind of a hook → the parameters of its function."""
-_KEYWORD_PARAMETERS = {
-    "forward_pre_hook": "(module, args, kwargs)",
-    "forward_hook": "(module, args, kwargs, output)",
-}
-"""The same for hooks that are registered with ``with_kwargs=True``."""
 
 
 class Contract(NamedTuple):
@@ -111,12 +91,12 @@ def _is_raised_in(hook: Hook, raised_at: str | None) -> bool:
 
 
 def _explain_count(hook: Hook) -> Contract | None:
-    parameters = _PARAMETERS.get(hook.kind)
-    if parameters is None:
+    facts = HOOK_FACTS.get(hook.kind)
+    if facts is None:
         return None
-    more = _KEYWORD_PARAMETERS.get(hook.kind, "")
+    parameters, more = (f"({', '.join(names)})" for names in (facts.parameters, facts.with_kwargs))
     names = {"kind": name_of_kind(hook.kind), "parameters": parameters, "more": more, "hook": hook.label}
     text = _("PyTorch calls a {kind} with {parameters}.")
-    if more:
+    if facts.with_kwargs:
         text = _("PyTorch calls a {kind} with {parameters}; with {more} if it was registered with with_kwargs=True.")
     return Contract(text.format(**names), _("Give {hook} these parameters.").format(**names))

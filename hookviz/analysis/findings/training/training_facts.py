@@ -101,7 +101,7 @@ class TrainingFacts:
     @property
     def is_cut_short(self) -> bool:
         """Whether an exception or ``until`` ended the recording, so that a step may be missing."""
-        has_stopped = any(note.fact.startswith("until.") for note in self.trace.remarks)
+        has_stopped = any(note.fact.startswith("until.") and note.fact != "until.error" for note in self.trace.remarks)
         return has_stopped or bool(self.trace.lookup.steps_of_kinds("exception"))
 
     @cached_property
