@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import append_value, memory_address, shape_row
-from hookviz.autograd.tensor_types import has_few_numbers, is_opaque
+from hookviz.autograd.tensor_statistics import append_value, shape_row
+from hookviz.autograd.tensor_types import has_few_numbers, is_opaque, memory_address
 from hookviz.autograd.torch_internals import FakeTensor, read_grad
 from hookviz.trace import NodeOutput, TensorRow, TraceData
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.deferred_values import as_real, defer_norm, defer_statistics, defer_values, fetch_all
-from hookviz.autograd.tensor_types import is_symbolic, runs_user_code
+from hookviz.autograd.deferred_values import Header, as_real, defer_norm, defer_statistics, defer_values, fetch_all
+from hookviz.autograd.tensor_types import is_symbolic, why_opaque
 from hookviz.autograd.torch_internals import (
     DisableTorchFunction,
-    FakeTensor,
     disable_dispatch_modes,
     dispatch_modes,
     is_functorch_tensor,
@@ -82,17 +81,6 @@ def _hide() -> Iterator[None]:
         finally:
             switch_profiler(True)
             _profiler_state.paused = False
-
-
-def memory_address(tensor: torch.Tensor) -> int:
-    """The memory address of the numbers of ``tensor``; 0 if it has no memory.
-
-    Fake tensors are not asked: torch warns that reading their address is "almost definitely a bug".
-
-    Raises:
-        RuntimeError, NotImplementedError: torch gives no address (sparse, functorch).
-    """
-    return 0 if type(tensor) is not _TENSOR and isinstance(tensor, FakeTensor) else tensor.data_ptr()
 
 
 def measure(tensor: torch.Tensor) -> ValueRow:
@@ -184,18 +172,24 @@ def _unreadable_row(error: Exception) -> ValueRow:
 
 
 def _measure_row(tensor: torch.Tensor, choice: StatisticsMode | None, wait: bool) -> ValueRow | DeferredRow:
-    if is_symbolic(tensor):
-        return _symbolic_row(tensor)
-    if runs_user_code(tensor):
-        return _class_row(tensor)
+    opacity = why_opaque(tensor)
+    if opacity is not None:
+        return _symbolic_row(tensor) if opacity == "symbolic" else _class_row(tensor)
     shape = () if tensor.is_nested else tuple(tensor.shape)  # torch gives no shape of a nested tensor
     header = shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device]
     note = _why_hidden(tensor)
     if note is not None:
         return (*header, None, None, note)
     defer = not wait and reading_waits(tensor)
-    if tensor.numel() <= MAX_KEPT_NUMBERS:
-        return defer_values(header, tensor) if defer else (*header, tensor.tolist(), None, None)
+    if tensor.numel() > MAX_KEPT_NUMBERS:
+        return _statistics_row(header, tensor, choice, defer)
+    return defer_values(header, tensor) if defer else (*header, tensor.tolist(), None, None)
+
+
+def _statistics_row(
+    header: Header, tensor: torch.Tensor, choice: StatisticsMode | None, defer: bool
+) -> ValueRow | DeferredRow:
+    """Make the row of a tensor with many numbers."""
     reads_norm = choice == "norm" or (choice is None and tensor.numel() > VERY_LARGE)
     tensor, repeats = _without_repeats(tensor.detach())
     if defer:

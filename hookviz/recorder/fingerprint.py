@@ -6,16 +6,10 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.tensor_statistics import memory_address
-from hookviz.autograd.tensor_types import is_opaque
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.autograd.tensor_types import Layout, find_memory, is_opaque, memory_address
 
 Mark = tuple[int, int]
 """(address of a tensor's numbers, its version): while both stay, nobody has written to it through torch."""
-
-
-Layout = tuple[tuple[int, int], ...]
-"""(stride, size) of each run of numbers, sorted; adjacent dimensions that continue each other form one run."""
 
 
 @dataclass(slots=True)
@@ -30,7 +24,7 @@ class Fingerprint:
     storage: int
     value: int | None
     layout: Layout | None = None
-    """Which numbers of the storage a large tensor shows, regardless of the order and split of its dimensions."""
+    """As ``Memory.layout``."""
 
     def is_of(self, tensor: torch.Tensor) -> bool:
         """Return whether this is the fingerprint of ``tensor``, and nobody has written to it through torch since."""
@@ -66,22 +60,12 @@ Gradients = Sequence[torch.Tensor | None]
 
 
 def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprint:
-    """Take the fingerprint of ``tensor`` without reading its numbers.
-
-    ``untyped_storage()`` would give the storage too, but its Python wrapper counts as a user of the storage, and then
-    the engine would no longer sum into this gradient in place.
-    """
+    """Take the fingerprint of ``tensor`` without reading its numbers."""
     try:
-        if is_opaque(tensor):
-            return Fingerprint(id(tensor), (0, tensor._version), 0, value)
-        storage = pointer = memory_address(tensor)
-        offset = int(tensor.storage_offset())
-        if offset and pointer:
-            storage -= offset * tensor.element_size()
-        layout = _layout(tensor) if tensor.numel() > MAX_KEPT_NUMBERS and not tensor.is_neg() else None
-        return Fingerprint(id(tensor), (pointer, tensor._version), storage, value, layout)
+        memory, version = find_memory(tensor), tensor._version
     except (RuntimeError, NotImplementedError):  # sparse, functorch and inference tensors lack a storage or a version
         return Fingerprint(id(tensor), (0, 0), 0, value)
+    return Fingerprint(id(tensor), (memory.address, version), memory.storage, value, memory.layout)
 
 
 def mark_of(tensor: torch.Tensor) -> Mark:
@@ -90,18 +74,6 @@ def mark_of(tensor: torch.Tensor) -> Mark:
         return 0 if is_opaque(tensor) else memory_address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0
-
-
-def _layout(tensor: torch.Tensor) -> Layout:
-    if tensor.is_contiguous():
-        return ((1, tensor.numel()),)
-    runs: list[tuple[int, int]] = []
-    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size > 1 and runs and runs[-1][0] * runs[-1][1] == step:
-            runs[-1] = (runs[-1][0], runs[-1][1] * size)
-        elif size > 1:
-            runs.append((step, size))
-    return tuple(runs)
 
 
 def value_of(fingerprint: Fingerprint | None) -> int | None:
