@@ -194,11 +194,9 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "course/lesson02.py", "picture/tensor_layer.py", "recorder/torch_patches.py",
+    "course/lesson02.py", "picture/tensor_layer.py",
 )  # fmt: skip
-_attribute(
-    "torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks", "recorder/torch_patches.py",
-)  # fmt: skip
+_attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks")
 _attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/op_arguments.py")
 read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
 """Reads the ``.grad`` of a tensor past a property that a program puts in its place."""

@@ -327,11 +327,11 @@ def _mark_hook(scene: Scene, box: Box, step: Step, mark: Mark) -> None:
     pin = ids.pin_id(box.id, step.row.hook)
     mark.elements.append(pin)
     mark.write_change(ids.value_id(pin), step.before, step.after)
-    if step.kind == "tensor_hook":
-        _write_gradient(mark, box, _format_gradient(scene, step))
-    elif step.kind == "node_pre_hook":
-        _write_gradient(mark, box, format_values(step.after))
-    elif step.kind == "post_accumulate_hook" and step.row.subject == "gradient":
+    changes = HOOK_FACTS[step.kind].changes
+    if changes == "gradient":
+        is_of_node = step.kind in NODE_HOOK_KINDS  # it has the gradients of all outputs
+        _write_gradient(mark, box, format_values(step.after) if is_of_node else _format_gradient(scene, step))
+    elif changes == "grad" and step.row.subject == "gradient":
         _write_grad(mark, box, ids.gradient_id(box.id), step)
 
 

@@ -4,7 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -23,6 +23,7 @@ from hookviz.autograd.torch_internals import (
     NODE_REGISTRATION,
     OPTIMIZER_HOOKS,
     START_PROFILER,
+    TENSOR_HOOKS,
     begin_saving,
     call_module,
     global_step_post_hooks,
@@ -53,6 +54,7 @@ from hookviz.recorder.torch.compiled_regions import (
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
 from hookviz.recorder.torch.instrumentation import Instrumented, PassiveWatcher
 from hookviz.recorder.torch.profilers import unprofiled, with_code_of_torch
+from hookviz.trace.hook_facts import HOOK_FACTS
 
 if TYPE_CHECKING:
     from hookviz.recorder.modules.module_call import ModuleCall
@@ -302,15 +304,11 @@ def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable
     return make_handle
 
 
-def _tensor_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
+def _tensor_hook_added(kind: str, recording: "Recording", tensor: torch.Tensor) -> None:
+    hooks = getattr(tensor, TENSOR_HOOKS[kind])
     is_late = tensor.grad_fn is not None and recording.passes.numbering.find(tensor) is not None
-    recording.hook_ledger.tensor_hook_added("tensor_hook", tensor, tensor._backward_hooks, is_late=is_late)
-    recording.passes.late_hooks.tensor_hook_added(tensor, "tensor_hook", tensor._backward_hooks)
-
-
-def _leaf_hook_added(recording: "Recording", tensor: torch.Tensor) -> None:
-    recording.hook_ledger.tensor_hook_added("post_accumulate_hook", tensor, tensor._post_accumulate_grad_hooks)
-    recording.passes.late_hooks.tensor_hook_added(tensor, "post_accumulate_hook", tensor._post_accumulate_grad_hooks)
+    recording.hook_ledger.tensor_hook_added(kind, tensor, hooks, is_late=is_late)
+    recording.passes.late_hooks.tensor_hook_added(tensor, kind, hooks)
 
 
 def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> Any:
@@ -427,8 +425,10 @@ _INSTRUMENTED = (
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
 _REPLACEMENTS: tuple[Replacement, ...] = (
-    Replacement(torch.Tensor, "register_hook", _notify_registration(_tensor_hook_added)),
-    Replacement(torch.Tensor, "register_post_accumulate_grad_hook", _notify_registration(_leaf_hook_added)),
+    *(
+        Replacement(torch.Tensor, HOOK_FACTS[kind].method, _notify_registration(partial(_tensor_hook_added, kind)))
+        for kind in TENSOR_HOOKS
+    ),
     Replacement(
         torch.Tensor,
         "retain_grad",

@@ -35,6 +35,8 @@ class HookFacts(NamedTuple):
 
     name: str
     """What it is called in tables and sentences."""
+    method: str
+    """The function or method of its owner that registers it."""
     parameters: tuple[str, ...]
     """The parameters of its function."""
     kept: str
@@ -45,22 +47,41 @@ class HookFacts(NamedTuple):
     """The text before its label in the picture."""
     with_kwargs: tuple[str, ...] = ()
     """The parameters of its function if it is registered with ``with_kwargs=True``."""
+    changes: Literal["gradient", "grad", ""] = ""
+    """What a node's box shows anew after it: the gradient that has arrived, or ``.grad``."""
 
 
 HOOK_FACTS: dict[str, HookFacts] = {
-    "tensor_hook": HookFacts(N_("tensor hook"), ("grad",), "_backward_hooks"),
+    "tensor_hook": HookFacts(N_("tensor hook"), "register_hook", ("grad",), "_backward_hooks", changes="gradient"),
     "multi_grad_hook": HookFacts(
-        N_("multi-grad hook"), ("grads",), "_backward_hooks", N_("Torch registered it on each of several tensors.")
+        N_("multi-grad hook"),
+        "register_multi_grad_hook",
+        ("grads",),
+        "_backward_hooks",
+        N_("Torch registered it on each of several tensors."),
     ),
-    "node_pre_hook": HookFacts(N_("node pre-hook"), ("grad_outputs",), N_("pre-hooks of {on}"), prefix=N_("pre")),
+    "node_pre_hook": HookFacts(
+        N_("node pre-hook"),
+        "register_prehook",
+        ("grad_outputs",),
+        N_("pre-hooks of {on}"),
+        prefix=N_("pre"),
+        changes="gradient",
+    ),
     "post_accumulate_hook": HookFacts(
-        N_("post-accumulate hook"), ("param",), "_post_accumulate_grad_hooks", prefix=N_("after .grad")
+        N_("post-accumulate hook"),
+        "register_post_accumulate_grad_hook",
+        ("param",),
+        "_post_accumulate_grad_hooks",
+        prefix=N_("after .grad"),
+        changes="grad",
     ),
     "node_post_hook": HookFacts(
-        N_("node hook"), ("grad_inputs", "grad_outputs"), N_("hooks of {on}"), prefix=N_("post")
+        N_("node hook"), "register_hook", ("grad_inputs", "grad_outputs"), N_("hooks of {on}"), prefix=N_("post")
     ),
     "forward_pre_hook": HookFacts(
         N_("forward pre-hook"),
+        "register_forward_pre_hook",
         ("module", "args"),
         "_forward_pre_hooks",
         N_("It runs before forward, and may return new inputs."),
@@ -69,6 +90,7 @@ HOOK_FACTS: dict[str, HookFacts] = {
     ),
     "forward_hook": HookFacts(
         N_("forward hook"),
+        "register_forward_hook",
         ("module", "args", "output"),
         "_forward_hooks",
         N_("It runs after forward, and may return another output."),
@@ -77,6 +99,7 @@ HOOK_FACTS: dict[str, HookFacts] = {
     ),
     "full_backward_pre_hook": HookFacts(
         N_("full backward pre-hook"),
+        "register_full_backward_pre_hook",
         ("module", "grad_output"),
         "_backward_pre_hooks",
         N_("It runs before the backward of the module, and may return another grad_output."),
@@ -84,6 +107,7 @@ HOOK_FACTS: dict[str, HookFacts] = {
     ),
     "full_backward_hook": HookFacts(
         N_("full backward hook"),
+        "register_full_backward_hook",
         ("module", "grad_input", "grad_output"),
         "_backward_hooks",
         N_("It runs when the gradients of the inputs are ready, and may return another grad_input."),
@@ -91,6 +115,7 @@ HOOK_FACTS: dict[str, HookFacts] = {
     ),
     "backward_hook": HookFacts(
         N_("legacy backward hook"),
+        "register_backward_hook",
         ("module", "grad_input", "grad_output"),
         "_backward_hooks",
         N_("A legacy hook: it sits on the node of the first output tensor, and sees only what that node sends."),
@@ -98,12 +123,14 @@ HOOK_FACTS: dict[str, HookFacts] = {
     ),
     "step_pre_hook": HookFacts(
         N_("step pre-hook"),
+        "register_step_pre_hook",
         ("optimizer", "args", "kwargs"),
         "_optimizer_step_pre_hooks",
         N_("It runs before the step, and may return new arguments for it."),
     ),
     "step_post_hook": HookFacts(
         N_("step post-hook"),
+        "register_step_post_hook",
         ("optimizer", "args", "kwargs"),
         "_optimizer_step_post_hooks",
         N_("It runs after the step; its return value is not used."),

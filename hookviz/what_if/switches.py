@@ -18,6 +18,7 @@ from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.source_code import describe_function
+from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, TENSOR_HOOK_KINDS
 
 HookId = tuple[Any, ...]
 """Identifies a registration within a function: (method, description of the hook, lines of the user's code, count)."""
@@ -26,25 +27,14 @@ _RUNNER_MODULE = f"{__package__}.runs"
 """The module that calls the function: frames above it do not belong to a registration."""
 
 _METHODS = (
-    (torch.Tensor, "register_hook"),
-    (torch.Tensor, "register_post_accumulate_grad_hook"),
-    (torch.nn.Module, "register_forward_pre_hook"),
-    (torch.nn.Module, "register_forward_hook"),
-    (torch.nn.Module, "register_full_backward_pre_hook"),
-    (torch.nn.Module, "register_full_backward_hook"),
-    (torch.nn.Module, "register_backward_hook"),
-    (torch.optim.Optimizer, "register_step_pre_hook"),
-    (torch.optim.Optimizer, "register_step_post_hook"),
+    *((torch.Tensor, HOOK_FACTS[kind].method) for kind in TENSOR_HOOK_KINDS),
+    *((torch.nn.Module, HOOK_FACTS[kind].method) for kind in MODULE_HOOK_KINDS),
+    *((torch.optim.Optimizer, HOOK_FACTS[kind].method) for kind in STEP_HOOK_KINDS),
 )
 """Called with (owner, hook)."""
 _FUNCTIONS = (
-    (torch_modules, "register_module_forward_pre_hook"),
-    (torch_modules, "register_module_forward_hook"),
-    (torch_modules, "register_module_full_backward_pre_hook"),
-    (torch_modules, "register_module_full_backward_hook"),
-    (torch_modules, "register_module_backward_hook"),
-    (torch_optimizer, "register_optimizer_step_pre_hook"),
-    (torch_optimizer, "register_optimizer_step_post_hook"),
+    *((torch_modules, f"register_module_{kind}") for kind in MODULE_HOOK_KINDS),
+    *((torch_optimizer, f"register_optimizer_{kind}") for kind in STEP_HOOK_KINDS),
 )
 """Called with (hook)."""
 

@@ -18,7 +18,7 @@ from hookviz.analysis.findings.hooks.twins import find_other_home, find_twin
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
-from hookviz.trace.hook_facts import ON_TENSOR_KINDS
+from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
 from hookviz.trace.traversal import name_last_root
 
 
@@ -297,9 +297,10 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not hook.partial or hook.partial < passes:
         return None
     passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
-    is_unwritten = hook.kind == "post_accumulate_hook" and not passed.isdisjoint(timeline.returning_passes)
+    is_unwritten = HOOK_FACTS[hook.kind].changes == "grad" and not passed.isdisjoint(timeline.returning_passes)
     key = "partial.grad" if is_unwritten else "partial"
-    return Cause(key, {"on": hook.on}, timeline.seeds[-1] if timeline.seeds else None)
+    facts = {"on": hook.on, "kind": name_of_kind(hook.kind)}
+    return Cause(key, facts, timeline.seeds[-1] if timeline.seeds else None)
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

@@ -346,7 +346,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "partial.grad": Explanation(
         "partial",
-        N_("torch.autograd.grad returns gradients, never writes {on}.grad, and calls no post-accumulate hook."),
+        N_("torch.autograd.grad returns gradients, never writes {on}.grad, and calls no {kind}."),
         N_("Call backward() instead of autograd.grad, or register a tensor hook: {on}.register_hook(...)."),
     ),
     # an exception came first
