@@ -85,9 +85,10 @@ def find_memory(tensor: torch.Tensor) -> Memory:
     Raises:
         RuntimeError, NotImplementedError: torch gives no address (sparse, functorch).
     """
-    if is_opaque(tensor):
+    is_plain = type(tensor) is torch.Tensor  # as nearly all are
+    if not is_plain and is_opaque(tensor):
         return Memory()
-    storage = address = memory_address(tensor)
+    storage = address = tensor.data_ptr() if is_plain else memory_address(tensor)
     offset = int(tensor.storage_offset())
     if offset and address:
         storage -= offset * tensor.element_size()

@@ -1,7 +1,7 @@
 """What follows a recording: each feature that notes something beside the calls and passes listens to its events."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import torch
 
@@ -34,6 +34,13 @@ class Follower:
 
     An exception in one of them is reported in the trace, and does not reach the user's program.
     """
+
+    events: ClassVar[tuple[str, ...]] = ()
+    """The events to which the followers of a class listen."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.events = tuple(event for event in EVENTS if getattr(cls, event) is not getattr(Follower, event))
 
     def recording_begins(self) -> None:
         """Torch is observed from now on, in the thread of the recording."""
@@ -97,9 +104,8 @@ class Followers:
 
     def add(self, follower: FollowerT) -> FollowerT:
         """Add a follower, and return it."""
-        for event in EVENTS:
-            if getattr(type(follower), event) is not getattr(Follower, event):
-                self._listeners[event].append(getattr(follower, event))
+        for event in follower.events:
+            self._listeners[event].append(getattr(follower, event))
         return follower
 
     def tell(self, event: str, *arguments: Any) -> None:
