@@ -37,6 +37,8 @@ class Fault(NamedTuple):
     """Whether no gradient, or no finite one, comes to the layers before it: what is wrong there has no effect."""
     is_alone: bool = False
     """Whether it ends the program, or is none beside a fault that hides what comes before it."""
+    follows: tuple[str, ...] = ()
+    """The kinds of findings that are true beside it, because they follow from it in some nets."""
     layers: tuple[int, ...] = (1, 2)
     """The layers that it may be put into."""
     healthy: dict[str, str] = {}  # noqa: RUF012 - the default of a named tuple, which nobody changes
@@ -270,6 +272,7 @@ def double(module, given):
         ("argmax",),
         line=f"chosen = self.l{{i}}(h).argmax(-1){MARK}\nh = F.one_hot(chosen, 8).float()",
         hides=True,
+        follows=("zero",),  # where all choices are the same, no gradient comes to the weights of the next attention
         healthy={"line": "h = self.l{i}(h).softmax(-1)"},
     ),
     Fault(

@@ -42,7 +42,8 @@ def judge(path: Path, faults: list[Placed]) -> list[tuple[str, Verdict]]:
         alarms = [finding for finding in alarms if finding not in own]
         is_open = any(finding.certainty != "proven" or finding.kind in placed.fault.kinds for finding in own)
         verdicts.append((placed.fault.name, "right" if right else "open" if is_open else "silent"))
-    return verdicts + [("", "false") for _finding in alarms]
+    true = {kind for placed in faults for kind in placed.fault.follows}
+    return verdicts + [("", "false") for finding in alarms if finding.kind not in true]
 
 
 def _is_about(finding: hv.Finding, placed: Placed) -> bool:
