@@ -4,13 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.trace.values import Value, flatten_numbers, format_number
 
 _FACTOR_DIGITS = 6
 """To how many digits numbers in float32 have to have the same factor."""
 MAX_NAMED = 4
 """A sentence names at most this many ranges of rows."""
+_ONE_ROW = N_("All {count} rows are now what row {row}, counted from 0, was.")
 
 
 def describe_change(before: Value, after: Value) -> str:
@@ -22,6 +23,10 @@ def describe_change(before: Value, after: Value) -> str:
     'Each number was multiplied by -0.5.'
     >>> describe_change(Value.of(grad), Value.of(grad * torch.tensor([[1.0], [0.0], [0.0]])))
     'Rows 1–2 of 3, counted from 0, are 0 now; the others are as they were.'
+    >>> describe_change(Value.of(grad), Value.of(grad[:1].expand(3, 2)))
+    'All 3 rows are now what row 0, counted from 0, was.'
+    >>> describe_change(Value.of(grad), Value.of(grad.mean(0, keepdim=True).expand(3, 2) * 2))
+    'All 3 rows are the same now.'
     """
     if before.shape != after.shape or before.note or after.note:
         return ""
@@ -69,7 +74,15 @@ def _find_exact_factor(old: Sequence[float], new: Sequence[float]) -> float | No
 
 
 def _describe_rows(old: Any, new: Any) -> str:
-    """Say which rows, along the first dimension, are 0 now or changed, if others are as they were."""
+    """Say which rows, along the first dimension, are 0 now or changed, if others are as they were.
+
+    If one row took the place of all, say which.
+    """
+    is_one_row = len(new) > 1 and all(row == new[0] for row in new) and any(row != old[0] for row in old)
+    if is_one_row and any(flatten_numbers(new[0])):
+        source = next((index for index, row in enumerate(old) if row == new[0]), None)
+        text = N_("All {count} rows are the same now.") if source is None else _ONE_ROW
+        return _(text).format(count=len(new), row=source)
     changed = [index for index, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
     if not changed or len(changed) == len(old):
         return ""
