@@ -6,13 +6,16 @@ from typing import Any
 
 import torch
 
+from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
+
 _DATA_ATTRIBUTES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 """Attributes of a tensor that give its numbers. Others describe it, or give its gradient, which no forward computed."""
 _SETTABLE_ATTRIBUTES = frozenset({"data", "requires_grad"})
 _DESCRIBING_METHODS = (
     "size", "dim", "ndimension", "numel", "nelement", "stride", "storage_offset", "element_size", "data_ptr",
-    "is_contiguous", "is_floating_point", "is_complex", "is_signed", "untyped_storage", "backward", "register_hook",
-    "register_post_accumulate_grad_hook", "retain_grad", "__len__", "__hash__", "__repr__", "__format__", "__bool__",
+    "is_contiguous", "is_floating_point", "is_complex", "is_signed", "untyped_storage", "backward", "retain_grad",
+    "__len__", "__hash__", "__repr__", "__format__", "__bool__",
+    *(HOOK_FACTS[kind].method for kind in TENSOR_HOOK_KINDS),
 )  # fmt: skip
 NUMBER_OPS = frozenset({"item", "tolist", "numpy", "__array__", "__float__", "__complex__"})
 """Ops that turn a tensor into numbers that Python computes with."""
