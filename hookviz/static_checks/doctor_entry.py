@@ -13,7 +13,6 @@ from hookviz.static_checks.finding_texts import KIND_NAMES
 from hookviz.static_checks.function_rules import find_in_function
 from hookviz.static_checks.hook_rules import find_in_hooks
 from hookviz.static_checks.hook_syntax import read_hook
-from hookviz.static_checks.model_rules import find_in_model
 from hookviz.static_checks.registered_hooks import NamedModel
 from hookviz.static_checks.static_finding import StaticFinding, rank_finding
 from hookviz.support.messages import _, join_sentences
@@ -45,8 +44,7 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
     """Check a model with its hooks, or a hook function, by rules that need no pass. Nothing is run or changed.
 
     - For a model: hooks that cannot fire, are registered twice, share a loop variable or use the legacy API; what the
-      hooks do with their arguments; parameters with NaN or Inf (each parameter is read once) or with shared memory;
-      modules in train and eval mode; frozen parameters.
+      hooks do with their arguments.
     - For a function: whether a hook can be called with as many arguments; edits in place; outputs and gradients that it
       keeps; returned values that are probably unintended. The kind of hook is guessed from the parameters.
 
@@ -74,7 +72,7 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
     if isinstance(thing, Module):
         model = NamedModel(thing)
         with DisableTorchFunction():
-            findings = [*find_in_hooks(model), *_find_in_functions(model), *find_in_model(model)]
+            findings = [*find_in_hooks(model), *_find_in_functions(model)]
         counts = {"hooks": len(model.hooks), "modules": len(model.modules), "parameters": len(model.parameters)}
         return Checkup(
             findings,

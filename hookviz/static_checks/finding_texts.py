@@ -13,11 +13,6 @@ KIND_NAMES: dict[str, str] = {
     "tied": N_("tied parameter"),
     "compiled": N_("compiled module"),
     "wrapped": N_("edit in place"),
-    "nan": "NaN",
-    "inf": "Inf",
-    "shared_memory": N_("shared memory"),
-    "mixed_modes": N_("train and eval"),
-    "partly_frozen": N_("partly frozen"),
     "parameters": N_("wrong parameters"),
     "tuple_item": N_("item of a tuple"),
     "edits.gradient": N_("edit in place"),
@@ -28,7 +23,6 @@ KIND_NAMES: dict[str, str] = {
     "replaces_output": N_("returned value"),
     "cuts_graph": N_("cut graph"),
     "mixed_returns": N_("returned value"),
-    "prints_only": N_("only prints"),
     "keeps_graph": N_("kept output"),
     "keeps_gradient": N_("kept gradient"),
     "keeps_memory": N_("shared memory"),
@@ -66,23 +60,6 @@ SENTENCES: dict[str, str] = {
     "wrapped": N_(
         "{hook} is a full backward hook: if a gradient flows through {on}, PyTorch wraps what {on} is given and "
         "returns, and does not let {editor} edit it in place. Set inplace=False, or use a tensor hook."
-    ),
-    "nan": N_(
-        "{on} contains NaN, and so will everything computed from it. Load or initialise it again, "
-        "and look for the step that wrote NaN: trace.findings.values finds it in a recorded pass."
-    ),
-    "inf": N_("{on} contains Inf, and no NaN. Unless this is intended, as in a mask, load or initialise it again."),
-    "shared_memory": N_(
-        "{on} and {other} are two parameters that share memory: changing one changes the other, yet "
-        "each has its own gradient, and an optimizer updates both. If they should be tied, assign "
-        "one Parameter to both names; if not, clone()."
-    ),
-    "mixed_modes": N_(
-        "{on} is in {own} mode, but these modules in it are in {other} mode: {names}. If this is not "
-        "intended, call train() or eval() on {on}."
-    ),
-    "partly_frozen": N_(
-        "{count} of {total} parameters of {on} are frozen (requires_grad=False) and get no gradient: {names}."
     ),
     "parameters": N_(
         "No hook can be called as {on}{signature}. A tensor hook takes (grad); a forward pre-hook "
@@ -124,7 +101,6 @@ SENTENCES: dict[str, str] = {
         "{on} returns a value on some paths through it and nothing on others, where the value stays "
         "as it was. If this is not intended, return a value on every path."
     ),
-    "prints_only": N_("{on} only prints, so it changes nothing. hookviz.record shows the same values without a hook."),
     "keeps_graph": N_(
         "The hook keeps {code} itself. This may keep the whole graph of the pass in memory, and a "
         "later in-place operation may change the kept value. Keep {code}.detach().clone(), unless "

@@ -31,7 +31,7 @@ def find_in_function(function: Callable[..., Any], kind: str | None = None) -> I
         yield from _check_parameters(function, label)
     hook = read_hook(function, kind)
     if hook is not None:
-        rules = (_find_edits_in_place, _find_replaced_output, _find_mixed_returns, _find_prints_only)
+        rules = (_find_edits_in_place, _find_replaced_output, _find_mixed_returns)
         yield from chain.from_iterable(rule(hook, label) for rule in rules)
         yield from find_stored_values(hook, label)
 
@@ -150,23 +150,6 @@ def _may_end_without_return(statements: list[ast.stmt]) -> bool:
     if isinstance(last, ast.With):
         return _may_end_without_return(last.body)
     return isinstance(last, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.Pass | ast.Delete)
-
-
-def _find_prints_only(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
-    """Nothing but calls of ``print``."""
-    body = hook.definition.body
-    statements = [ast.Expr(body)] if isinstance(body, ast.expr) else [node for node in body if not _is_docstring(node)]
-    if statements and all(_is_print(statement) for statement in statements):
-        yield make_finding("prints_only", "remark", label)
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_print(node: ast.AST) -> bool:
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
 
 
 def _shown(node: ast.AST) -> str:
