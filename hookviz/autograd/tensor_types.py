@@ -53,12 +53,12 @@ def why_opaque(tensor: torch.Tensor) -> Literal["symbolic", "class"] | None:
 
 def is_opaque(tensor: torch.Tensor) -> bool:
     """Return whether hookviz may look at the shape, dtype and version of a tensor only: anything else disturbs."""
-    return why_opaque(tensor) is not None
+    return type(tensor) not in _ORDINARY and why_opaque(tensor) is not None
 
 
 def has_few_numbers(tensor: torch.Tensor) -> bool:
     """Return whether all numbers of a tensor are kept."""
-    return not is_opaque(tensor) and tensor.numel() <= MAX_KEPT_NUMBERS
+    return (type(tensor) in _ORDINARY or not is_opaque(tensor)) and tensor.numel() <= MAX_KEPT_NUMBERS
 
 
 Layout = tuple[tuple[int, int], ...]
