@@ -47,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _print_schema(_options: argparse.Namespace) -> int:
     """Print the JSON Schema of trace files."""
-    from hookviz.storage.json_schema import make_schema
+    from hookviz.storage.schema import make_schema
 
     print(json.dumps(make_schema(), indent=1))
     return ExitStatus.GOOD

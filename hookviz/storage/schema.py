@@ -169,3 +169,17 @@ def _name_json_types(types: str) -> str:
 def shorten_fault(text: str) -> str:
     """Return a fault on one line of at most ``MAX_FAULT_LENGTH`` characters, however long the text."""
     return truncate(make_printable(text[: 2 * MAX_FAULT_LENGTH]), MAX_FAULT_LENGTH)
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def make_schema() -> dict[str, Any]:
+    """Describe the types, ranges and sizes of everything in a trace file, in the words of JSON Schema.
+
+    How the tables refer to each other, which ``hookviz.load`` checks, too, is beyond a schema.
+
+    >>> sorted(make_schema()["$defs"]["TraceFile"]["properties"])[:3]
+    ['calls', 'clips', 'cut_rows']
+    """
+    return {"$schema": DIALECT, "title": f"hookviz trace, version {VERSION}", **msgspec.json.schema(trace_file_type())}

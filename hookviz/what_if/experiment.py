@@ -4,6 +4,7 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from hookviz.analysis.comparison.alignment import align
@@ -13,7 +14,6 @@ from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
-from hookviz.what_if.combinations import MAX_COMBINED, MAX_HOOKS, subsets
 from hookviz.what_if.runs import RecordedRun, fixed_rng, run_once
 from hookviz.what_if.switches import HookId
 
@@ -359,3 +359,21 @@ def _start_values(run: Callable[..., Any], ranges: Mapping[str, Range]) -> dict[
                 ).format(name=name)
             )
     return values
+
+
+MAX_COMBINED = 5
+"""Up to this many hooks, every combination is recorded: 32 passes. With more, each hook is switched off alone."""
+MAX_HOOKS = 40
+"""At most this many hooks can be switched: each one takes a pass to record."""
+
+
+def subsets(count: int) -> list[frozenset[int]]:
+    """List the sets of hooks to switch off, for ``count`` hooks; the empty set first.
+
+    >>> [sorted(off) for off in subsets(2)]
+    [[], [0], [1], [0, 1]]
+    >>> len(subsets(5)), len(subsets(6))
+    (32, 7)
+    """
+    largest = count if count <= MAX_COMBINED else 1
+    return [frozenset(off) for size in range(largest + 1) for off in combinations(range(min(count, MAX_HOOKS)), size)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
-from hookviz.analysis.findings.hooks.hook_lines import find_returning_line
+from hookviz.analysis.findings.hooks.program_text import find_returning_line
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.support.messages import _

@@ -1,7 +1,7 @@
 """Find hooks that fire on two modules because one of these is a copy of the other."""
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import MODULE_HOOK_KINDS, TraceData
 

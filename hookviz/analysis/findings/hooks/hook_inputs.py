@@ -1,7 +1,7 @@
 """Find forward hooks that get no inputs, or lose some of what they are given: an input, or all rows but one."""
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.hook_lines import find_hook_line, find_returning_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line, find_returning_line
 from hookviz.support.messages import _, join_list
 from hookviz.trace import Step, StepRow, TraceData
 from hookviz.trace.sentences import format_values, name_tensors

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData

@@ -8,8 +8,7 @@ from hookviz.analysis.findings.finding import Certainty, Finding
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
 from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
-from hookviz.analysis.findings.hooks.hook_lines import find_hook_line
-from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE
+from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import Timeline
 from hookviz.analysis.findings.hooks.twins import TWIN

@@ -1,12 +1,24 @@
 """Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.values.op_lines import find_op_line
-from hookviz.analysis.findings.values.views import follow_views
 from hookviz.support.messages import _
-from hookviz.trace import TraceData
+from hookviz.trace import NodeOutput, TraceData
+
+VIEWS = frozenset({"Permute", "Reshape", "T", "Transpose", "UnsafeView", "Unsqueeze", "View"})
+"""Ops whose result has the numbers of their input, each once."""
+
+
+def follow_views(trace: TraceData, node: int, slot: int, more: Collection[str]) -> NodeOutput | None:
+    """Return the tensor that an op takes in a slot, behind all views; ``more`` are ops that count as views, too."""
+    place = trace.edges.get((node, slot))
+    while place is not None and trace.ops[place[0]].partition("Backward")[0] in (*VIEWS, *more):
+        place = trace.edges.get((place[0], 0))
+    return place
+
 
 _SOFTMAX, _LOG_SOFTMAX = "SoftmaxBackward0", "LogSoftmaxBackward0"
 

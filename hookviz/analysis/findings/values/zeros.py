@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from hookviz.analysis.findings.values.graph_patterns import follow_views
 from hookviz.analysis.findings.values.nonfinite import describe_saved
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
-from hookviz.analysis.findings.values.views import follow_views
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
