@@ -525,3 +525,24 @@ def test_group_of_parameters_whose_learning_rate_is_always_0_is_a_remark() -> No
     [finding] = trace.findings
     assert (finding.kind, finding.severity) == ("lr_zero", "remark")
     assert finding.sentence.startswith("The learning rate of group 0 of opt")
+
+
+def measures(grads: Any) -> None:
+    def norm(grad: torch.Tensor) -> float:
+        return float(grad.norm())
+
+    assert all(norm(grad) for grad in grads)
+
+
+def returns_none(grads: Any) -> None:
+    assert len(grads) == 2
+    return None  # noqa: RET501
+
+
+@pytest.mark.parametrize("hook", [measures, returns_none])
+def test_return_of_none_or_of_an_inner_function_is_no_result_of_a_hook(hook: Callable[[Any], None]) -> None:
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with hv.record() as trace:
+        torch.autograd.graph.register_multi_grad_hook((x, y), hook)
+        (x * y).sum().backward()
+    assert len(trace.firings) == 1 and not trace.findings
