@@ -53,12 +53,12 @@ def why_opaque(tensor: torch.Tensor) -> Literal["symbolic", "class"] | None:
 
 def is_opaque(tensor: torch.Tensor) -> bool:
     """Return whether hookviz may look at the shape, dtype and version of a tensor only: anything else disturbs."""
-    return type(tensor) not in _ORDINARY and why_opaque(tensor) is not None
+    return why_opaque(tensor) is not None
 
 
 def has_few_numbers(tensor: torch.Tensor) -> bool:
     """Return whether all numbers of a tensor are kept."""
-    return (type(tensor) in _ORDINARY or not is_opaque(tensor)) and tensor.numel() <= MAX_KEPT_NUMBERS
+    return not is_opaque(tensor) and tensor.numel() <= MAX_KEPT_NUMBERS
 
 
 Layout = tuple[tuple[int, int], ...]
@@ -85,10 +85,9 @@ def find_memory(tensor: torch.Tensor) -> Memory:
     Raises:
         RuntimeError, NotImplementedError: torch gives no address (sparse, functorch).
     """
-    is_plain = type(tensor) is torch.Tensor  # as nearly all are
-    if not is_plain and is_opaque(tensor):
+    if is_opaque(tensor):
         return Memory()
-    storage = address = tensor.data_ptr() if is_plain else memory_address(tensor)
+    storage = address = memory_address(tensor)
     offset = int(tensor.storage_offset())
     if offset and address:
         storage -= offset * tensor.element_size()

@@ -71,8 +71,6 @@ def fingerprint_of(tensor: torch.Tensor, value: int | None = None) -> Fingerprin
 def mark_of(tensor: torch.Tensor) -> Mark:
     """Return the address of the numbers of ``tensor``, and its version."""
     try:
-        if type(tensor) is torch.Tensor:
-            return tensor.data_ptr(), tensor._version
         return 0 if is_opaque(tensor) else memory_address(tensor), tensor._version
     except (RuntimeError, NotImplementedError):
         return 0, 0

@@ -122,9 +122,10 @@ class TrainingTracker:
     def _list_eval_norms(self, optimizer: int) -> Iterator[int]:
         """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same."""
         for module in (module for reference in self._norms if (module := reference()) is not None):
-            number, weight = self.modules.find_number(module), dict(own_parameters(module)).get("weight")
+            number = self.modules.find_number(module)
             if number is None or read_attribute(module, "training") is not False:
                 continue
+            weight = dict(own_parameters(module)).get("weight")
             if weight is None or read_grad(weight) is None:
                 continue
             if optimizer in self.trace.parameters[self.number(weight)].optimizers:

@@ -25,7 +25,7 @@ class ForwardPreHooks:
         """Record what happened before the first hook of a dict is called."""
 
 
-class ForwardHooks(ForwardPreHooks):
+class ForwardHooks:
     """Hooks behind a module's forward: torch calls them with the module, its arguments, and what it returned."""
 
     def measure(self, call: "ModuleCall", given: tuple[Any, ...]) -> list[PytreeLeaf]:
@@ -42,5 +42,8 @@ class ForwardHooks(ForwardPreHooks):
             call.log_forward(now)
 
 
-FORWARD_HOOKS: dict[str, ForwardPreHooks] = {"forward_pre_hook": ForwardPreHooks(), "forward_hook": ForwardHooks()}
+FORWARD_HOOKS: dict[str, ForwardPreHooks | ForwardHooks] = {
+    "forward_pre_hook": ForwardPreHooks(),
+    "forward_hook": ForwardHooks(),
+}
 """Kind of hook → what is special about it."""
