@@ -32,7 +32,7 @@ from hookviz.player.widget import Player
 from hookviz.recorder.passes import pass_observer, saved_tensors
 from hookviz.support import progress
 from hookviz.support.messages import languages
-from hookviz.what_if import combinations
+from hookviz.what_if import experiment
 from noxfile import CLASSIC
 from tests.course.test_notebooks import LESSONS
 from tests.unit.test_public_names import DESCRIBED
@@ -160,8 +160,8 @@ def test_numbers_on_the_pages_match_the_constants_of_the_code() -> None:
 
 
 def test_numbers_in_the_manual_match_the_constants_of_the_code() -> None:
-    assert f"Up to five hooks give up to {2**combinations.MAX_COMBINED} passes" in MANUAL_ON_ONE_LINE
-    assert combinations.MAX_COMBINED == 5
+    assert f"Up to five hooks give up to {2**experiment.MAX_COMBINED} passes" in MANUAL_ON_ONE_LINE
+    assert experiment.MAX_COMBINED == 5
     assert "Runs longer than a second" in MANUAL_ON_ONE_LINE and progress.DELAY == 1
     assert "within a thousandth" in MANUAL_ON_ONE_LINE and grading.TOLERANCE == 1 / 1000
 
