@@ -131,7 +131,7 @@ def test_a_page_of_each_kind_works_offline(open_file: Opener, name: str) -> None
 def test_pages_from_a_server_have_no_console_errors(chrome: Browser, address: str) -> None:
     with served_page(chrome) as page:
         for name in [*KINDS, *LESSONS]:
-            response = page.goto(f"{address}/{name}.html")
+            response = page.goto(f"{address}/{name}.html", wait_until="networkidle")
             assert response and response.ok, name
             assert (name, page.errors) == (name, [])  # type: ignore[attr-defined]
 
