@@ -104,8 +104,6 @@ def draw_scene(figure: Canvas, scene: Scene, style: Style, *, tensors: bool = Fa
         draw_box(figure, box_id)
     for arrow in scene.all_arrows:
         _draw_arrow(figure, arrow, style)
-    for port in scene.ports:
-        figure.node(port.id, f"<{format_small(port.label)}>", id=port.id, **{"class": "hv-port"})
     notes = []
     if scene.total_boxes > scene.box_count:
         notes.append(

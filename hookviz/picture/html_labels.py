@@ -48,7 +48,7 @@ class Style:
         self.marked_elements = {element_id for _, mark in marks for element_id in mark.elements}
         self.current_elements = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
         self.for_player, self.reserved_texts = for_player, scene.reserved_texts
-        self.rounds_widths = bool(scene.group_boxes or scene.ports)
+        self.rounds_widths = bool(scene.group_boxes)
         self.pads_texts = for_player and has_many_passes(scene.trace)
 
     def width_of(self, text: str, size: int) -> int:
