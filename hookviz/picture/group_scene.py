@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hookviz.picture.grouped_graph import GroupBoxes, connect_view
 from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
-from hookviz.picture.module_boxes import make_call_boxes, path_of_call
+from hookviz.picture.module_boxes import make_call_boxes
 from hookviz.picture.scene import Scene, make_node_box
 
 
@@ -14,7 +14,10 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
     tree, arrows = view.tree, connect_view(view)
     trace, pass_id = tree.trace, tree.pass_id
     frames = {node: view.find_frame(node) for node in view.nodes}
-    boxes = {node: make_node_box(trace, pass_id, node, path_of_call(trace, frames[node])) for node in view.nodes}
+    boxes = {
+        node: make_node_box(trace, pass_id, node, "" if call is None else trace.call_path(call))
+        for node, call in frames.items()
+    }
     calls = make_call_boxes(
         trace,
         pass_id,

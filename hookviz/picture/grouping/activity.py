@@ -86,6 +86,13 @@ class PassActivity:
         return self._merged[group]
 
     def _list_group_activity(self, group: Group) -> Iterator[BoxActivity]:
+        if group.kind in ("rest", "stack"):  # the many groups that are joined around opened ones share their members
+            for member in group.members:
+                if not isinstance(member, int):
+                    yield self.merge_group(member)
+                elif member in self.nodes:
+                    yield self.nodes[member]
+            return
         yield from (self.nodes[node] for node in group.nodes if node in self.nodes)
         yield from (self.calls[call] for call in group.calls if call in self.calls)
 
