@@ -47,11 +47,13 @@ class Drawing:
 
     def _make_root(self) -> Frame:
         outermost = [box for box in self.scene.calls.values() if box.parent not in self.scene.calls]
-        tiles = [self._make_tile(box_id) for box_id in self.scene.boxes_outside_calls]
-        return Frame("", [*tiles, *map(self._make_frame, outermost)], call_order=[box.id for box in outermost])
+        members: list[Tile | Frame] = [self._make_tile(box_id) for box_id in self.scene.boxes_outside_calls]
+        members += map(self._make_frame, outermost)
+        return Frame("", members, call_order=[box.id for box in outermost])
 
     def _make_frame(self, box: CallBox) -> Frame:
-        members = [*map(self._make_tile, box.box_ids), *map(self._make_frame, box.children)]
+        members: list[Tile | Frame] = [*map(self._make_tile, box.box_ids)]
+        members += map(self._make_frame, box.children)
         return Frame(
             box.id,
             members,

@@ -97,7 +97,7 @@ def draw_final(scene: Scene, texts: Mapping[str, str], *, tensors: bool = False)
 
 def _make_digraph(scene: Scene, style: Style) -> graphviz.Digraph:
     """Make a graph of the boxes, frames and arrows of a scene, with the texts of the step."""
-    graph = graphviz.Digraph("hookviz", graph_attr={"rankdir": "RL" if scene.calls else "TB"})
+    graph: graphviz.Digraph = graphviz.Digraph("hookviz", graph_attr={"rankdir": "RL" if scene.calls else "TB"})
     graph.attr("node", shape="box", style="rounded")
     for box in scene.calls.values():
         if box.parent not in scene.calls:

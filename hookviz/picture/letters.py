@@ -1,4 +1,4 @@
-"""How wide a text is: the widths of DejaVu Sans, the widest of the fonts that show a picture, so that every text fits."""
+"""How wide a text is: measured in DejaVu Sans, the widest of the fonts that show a picture, so that every text fits."""
 
 from functools import lru_cache
 
@@ -56,7 +56,7 @@ def text_width(text: str, size: int = SMALL, *, bold: bool = False) -> float:
     """Return how many points wide ``text`` can be.
 
     >>> text_width("8 → 10"), text_width("8 → 10", 2 * SMALL)
-    (46.48, 92.96)
+    (48.16, 96.32)
     """
     widths, widest = _WIDTHS[bold], _WIDEST[bold]
     # Chinese, Japanese and Korean characters are squares.

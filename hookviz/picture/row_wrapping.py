@@ -122,8 +122,9 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
             label = (start[0] - TURN - edge.label.width / 2, start[1] - edge.label.height / 2 - 4)
         curves.append(curve)
         labels.append(label)
-    left = -min([0.0, *(x for curve in curves for x, _ in curve)])
-    right = max([row.end - row.start for row in rows] + [x for curve in curves for x, _ in curve])
+    values = zip(labels, edges, strict=True)
+    across = [x for curve in curves for x, _ in curve] + [x - edge.label.width / 2 for (x, _), edge in values]
+    left, right = -min([0.0, *across]), max([row.end - row.start for row in rows] + across)
     return Placement(
         Size(right + left, rows[-1].bottom + rows[-1].shift_y),
         [(x + left, y) for x, y in centres],

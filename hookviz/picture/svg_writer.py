@@ -30,7 +30,8 @@ class SvgWriter:
     """Writes the elements of a picture one after the other.
 
     >>> svg = SvgWriter()
-    >>> with_text = svg.element("text", x=2, y=14.5).own(' id="', "n1-g").shared('">').own("", "a < b").shared("</text>")
+    >>> text = svg.element("text", x=2, y=14.5).own(' id="', "n1-g")
+    >>> text = text.own('">', "a < b").shared("</text>")
     >>> svg.finish().svg
     '<text x="2" y="14.5" id="n1-g">a &lt; b</text>'
     """
