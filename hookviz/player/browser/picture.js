@@ -49,13 +49,10 @@ export class Picture {
     });
     this.#markPins(options);
     this.#paint = makePainter(this, options);
-    this.#unaligned = [...svg.querySelectorAll(".hv-pin, .hv-node")];
   }
 
   /** @type {(step: number) => void} */
   #paint;
-  /** @type {Element[]} */
-  #unaligned;
 
   /** @param {PictureOptions} options */
   #markPins({ isSwitch, isOff }) {
@@ -75,7 +72,6 @@ export class Picture {
   paint(step) {
     this.#paint(step);
     this.#nameHook();
-    this.#align();
   }
 
   /** @type {Element | null} */
@@ -91,12 +87,6 @@ export class Picture {
     hookNow.setAttribute("data-hv", "hook-now");
   }
 
-  /** Aligns the values at the right of a label, the first time that the picture is visible. */
-  #align() {
-    if (!this.#unaligned.length || !this.svg.getBoundingClientRect().width) return;
-    this.#unaligned.splice(0).forEach(alignRight);
-  }
-
   /** @type {Map<Element, Rect>} */
   #rects = new Map();
   #scale = 0;
@@ -110,7 +100,6 @@ export class Picture {
     this.#scale = scale;
     this.svg.style.width = `${this.size.width * scale}px`;
     this.svg.style.height = `${this.size.height * scale}px`;
-    this.#align();
     return true;
   }
 
@@ -326,20 +315,6 @@ function makeTextPainter(elements, view, { say, baseline, strikesOldTexts, isOff
       if (was && strikesOldTexts) strikeOldText(element, was, text);
     }
   };
-}
-
-/**
- * Aligns the value at the right of a label: Graphviz laid it out with the widths of another font.
- * @param {Element} element
- */
-function alignRight(element) {
-  const value = element.querySelector(element.matches(".hv-pin") ? ".hv-pin-value" : ".hv-grad");
-  const box = /** @type {SVGGraphicsElement | null} */ (element.querySelector(".hv-pin-box, .hv-box"));
-  const y = Number(element.querySelector("text")?.getAttribute("y"));
-  // A gradient in a row of its own stays where it is.
-  if (!value || !box || Math.abs(Number(value.getAttribute("y")) - y) > 8) return;
-  const { x, width } = box.getBBox();
-  setAttributes(value, { "text-anchor": "end", x: x + width - 8, y });
 }
 
 /** @param {SVGSVGElement} svg */
