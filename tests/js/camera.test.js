@@ -5,7 +5,7 @@ import test from "node:test";
 
 import {
   hiddenEdges, limitPosition, limitScale, opensWhole, readableScale, reveal, visiblePart, wholeScale, zoomAround,
-} from "../../hookviz/player/browser/camera.js";
+} from "../../hookviz/player/browser/picture/camera.js";
 
 const picture = { width: 500, height: 400, smallest: 10 };
 const pane = { width: 624, height: 824 };
