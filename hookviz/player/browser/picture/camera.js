@@ -5,10 +5,8 @@
 /** @typedef {Size & { x: number, y: number }} Rect */
 /** @typedef {{ scale: number, x: number, y: number }} Camera pixels a point, and where the picture begins in the pane */
 
-/** A picture opens whole if its smallest letters have at least this many pixels; else at the readable size. */
-export const SMALLEST_WHOLE = 9;
-/** The size of the smallest letters of a readable picture, in pixels. */
-export const READABLE = 12;
+/** A picture opens whole if its smallest letters have at least this share of the readable size; else at that size. */
+export const WHOLE_SHARE = 0.7;
 /** The largest scale of a picture that opens whole, and the largest one that zooming reaches. */
 export const LARGEST_WHOLE = 1.6;
 const LARGEST = 4;
@@ -31,18 +29,21 @@ export function wholeScale(picture, pane, largest = LARGEST_WHOLE) {
  * Returns the scale at which the letters are readable; the whole picture is smaller, or has that scale.
  * @param {PictureSize} picture
  * @param {Size} pane
+ * @param {number} readable the size of readable letters, in pixels
  * @param {number} [largest]
  */
-export function readableScale(picture, pane, largest) {
-  return Math.max(wholeScale(picture, pane, largest), READABLE / picture.smallest);
+export function readableScale(picture, pane, readable, largest) {
+  return Math.max(wholeScale(picture, pane, largest), readable / picture.smallest);
 }
 
 /**
  * Returns whether a picture opens whole.
  * @param {PictureSize} picture
  * @param {Size} pane
+ * @param {number} smallest the size of letters with which it does, in pixels
+ * @param {number} [largest]
  */
-export const opensWhole = (picture, pane) => wholeScale(picture, pane) * picture.smallest >= SMALLEST_WHOLE;
+export const opensWhole = (picture, pane, smallest, largest) => wholeScale(picture, pane, largest) * picture.smallest >= smallest;
 
 /**
  * Returns a scale within the limits: never smaller than the whole picture, or than its natural size if that is smaller.
@@ -116,22 +117,21 @@ export function reveal(camera, part, pane) {
 }
 
 /**
- * Returns the smallest part of the picture that holds the first of some parts, and as many of the next as the pane has room for.
+ * Returns the smallest part of the picture that holds the first of some parts, and as many of the next as the pane has
+ * room for. Of one around it that is too high, it has the width, and the other way round.
  * @param {Rect[]} parts in points, the most important first
  * @param {number} scale
  * @param {Size} pane
  * @returns {Rect | null}
  */
 export function joinFitting(parts, scale, pane) {
-  /** @type {Rect | null} */
-  let joined = null;
-  for (const part of parts) {
-    /** @type {Rect} */
-    const next = joined ? join(joined, part) : part;
-    const fits = next.width * scale <= pane.width - 2 * BOX_MARGIN && next.height * scale <= pane.height - 2 * BOX_MARGIN;
-    if (!joined || fits) joined = next;
-  }
-  return joined;
+  return parts.slice(1).reduce((/** @type {Rect | null} */ joined, part) => {
+    if (!joined) return null;
+    const { x, y, width, height } = join(joined, part);
+    const [isNarrow, isLow] = [width * scale <= pane.width, height * scale <= pane.height];
+    if (!(isNarrow && isLow) && !contains(part, joined)) return joined;
+    return { ...joined, ...(isNarrow ? { x, width } : {}), ...(isLow ? { y, height } : {}) };
+  }, parts[0] ?? null);
 }
 
 /**
@@ -144,6 +144,42 @@ function join(one, other) {
   const right = Math.max(one.x + one.width, other.x + other.width);
   const bottom = Math.max(one.y + one.height, other.y + other.height);
   return { x, y, width: right - x, height: bottom - y };
+}
+
+/**
+ * Returns whether one part lies inside of another, or is it.
+ * @param {Rect} outer
+ * @param {Rect} inner
+ */
+export function contains(outer, inner) {
+  const { x, y, width, height } = join(outer, inner);
+  return x === outer.x && y === outer.y && width <= outer.width && height <= outer.height;
+}
+
+/**
+ * Returns the smallest frame around a part, and the box that is nearest to it.
+ * @param {Rect} part
+ * @param {{ frames: Rect[], boxes: Rect[] }} picture
+ */
+export function surroundings(part, { frames, boxes }) {
+  const around = frames.filter((frame) => contains(frame, part)).sort((one, other) => areaOf(one) - areaOf(other));
+  const others = boxes.filter((box) => !contains(box, part) && !contains(part, box));
+  const near = others.sort((one, other) => distance(one, part) - distance(other, part));
+  return [...around.slice(0, 1), ...near.slice(0, 1)];
+}
+
+/** @param {Rect} rect */
+const areaOf = ({ width, height }) => width * height;
+
+/**
+ * Returns how far two parts are from each other: 0 if they touch.
+ * @param {Rect} one
+ * @param {Rect} other
+ */
+function distance(one, other) {
+  const across = Math.max(one.x - other.x - other.width, other.x - one.x - one.width, 0);
+  const down = Math.max(one.y - other.y - other.height, other.y - one.y - one.height, 0);
+  return Math.hypot(across, down);
 }
 
 /**

@@ -1,15 +1,14 @@
-// A small map of the picture, with the part that is visible and the box of the step; and a lens, which enlarges that box.
+// A small map beside a picture that the user zoomed, with the part that is visible; and a lens, which enlarges the step's box.
 
-import { READABLE, SMALLEST_WHOLE, visiblePart } from "./camera.js";
+import { visiblePart } from "./camera.js";
 import { makeElement, makeSvgElement, setAttributes } from "../common/dom.js";
 
 /** @import { Rect } from "./camera.js" */
 /** @import { Picture } from "./picture.js" */
 /** @import { Viewport } from "./viewport.js" */
 
-/** The largest width and height of the map, and the largest share of the pane that it takes. */
-const MAP_SIZE = { width: 150, height: 120 };
-const MAP_SHARE = 0.3;
+/** The largest width and height of the map. */
+const MAP_SIZE = { width: 150, height: 64 };
 
 /**
  * Makes the map. A press on it goes there.
@@ -29,17 +28,16 @@ export function makeMinimap(viewport) {
   };
   const paint = () => {
     const { picture, size, camera } = viewport;
-    const isNeeded = picture !== null && viewport.view === "free" && !viewport.isWhole;
+    const isNeeded = viewport.isZoomed;
     if (pane.hasAttribute("hidden") === isNeeded) pane.toggleAttribute("hidden", !isNeeded);
     if (!picture || !isNeeded) return;
     if (picture !== drawn) draw(picture);
-    const scale = mapScale(picture.size, size);
+    const scale = mapScale(picture.size);
     setAttributes(pane, { width: picture.size.width * scale, height: picture.size.height * scale });
     setAttributes(frame, { d: outline(visiblePart(camera, picture.size, size)) });
     const rect = picture.currentRect;
     setAttributes(step, { d: rect ? outline(rect) : "" });
     step.classList.toggle("hv-around", surrounds(rect, picture));
-    pane.classList.toggle("hv-at-start", liesAtEnd(rect, viewport));
   };
   /** @param {PointerEvent} event */
   const go = (event) => {
@@ -65,7 +63,7 @@ export function makeLens(viewport) {
   const pane = makeElement("div", "hv-lens hv-art", "", { "aria-hidden": true, hidden: true });
   const paint = () => {
     const { picture } = viewport;
-    const box = viewport.letters < SMALLEST_WHOLE ? picture?.shown : null;
+    const box = viewport.letters < viewport.smallestWhole ? picture?.shown : null;
     const rect = box ? picture?.rectOf(box) : null;
     const isNeeded = Boolean(picture && box && rect && !surrounds(rect, picture));
     if (pane.hidden === isNeeded) pane.hidden = !isNeeded;
@@ -83,10 +81,10 @@ export function makeLens(viewport) {
  * @param {Picture} picture
  * @param {Viewport} viewport
  */
-function enlarge(box, rect, picture, { size }) {
+function enlarge(box, rect, picture, { size, readable }) {
   const room = 8;
   const [width, height] = [rect.width + 2 * room, Math.min(rect.height, (size.height * 0.45)) + 2 * room];
-  const scale = Math.min((READABLE + 1) / picture.size.smallest, (size.width * 0.45) / width);
+  const scale = Math.min((readable + 1) / picture.size.smallest, (size.width * 0.45) / width);
   const svg = makeSvgElement("svg", "hv-svg", {
     viewBox: `${rect.x - room} ${rect.y - room} ${width} ${height}`, width: width * scale, height: height * scale,
   });
@@ -119,13 +117,8 @@ function surrounds(rect, { size }) {
 /**
  * Returns the scale of the map.
  * @param {{ width: number, height: number }} picture
- * @param {{ width: number, height: number }} pane
  */
-function mapScale(picture, pane) {
-  const width = Math.min(MAP_SIZE.width, pane.width * MAP_SHARE);
-  const height = Math.min(MAP_SIZE.height, pane.height * MAP_SHARE);
-  return Math.min(width / picture.width, height / picture.height);
-}
+const mapScale = ({ width, height }) => Math.min(MAP_SIZE.width / width, MAP_SIZE.height / height);
 
 /** @param {Rect} rect */
 const outline = ({ x, y, width, height }) => `M${x},${y}h${width}v${height}h${-width}z`;

@@ -1,10 +1,11 @@
 // A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
 import { strikeOldText } from "../compare/comparison.js";
+import { contains, surroundings } from "./camera.js";
 import { makeElement, setAttributes } from "../common/dom.js";
 import { nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
 
-/** @import { Rect } from "./camera.js" */
+/** @import { Camera, Rect } from "./camera.js" */
 /** @import { Say } from "../common/labels.js" */
 /** @import { View } from "../common/payload" */
 /** @import { State } from "../common/stepping.js" */
@@ -102,10 +103,27 @@ export class Picture {
   #scale = 0;
 
   /**
+   * Draws the picture at a place of its pane; it glides there from its place before if `isSmooth`.
+   * @param {Camera} camera
+   * @param {boolean} isSmooth
+   */
+  place({ scale, x, y }, isSmooth) {
+    // Not by a transform: Chromium would leave the letters at the places that they have at the scale before.
+    const isScaled = this.#resize(scale);
+    const transform = `translate(${x}px, ${y}px)`;
+    if (!isScaled && this.#transform === transform) return;
+    this.#transform = transform;
+    this.holder.classList.toggle("hv-gliding", isSmooth && !isScaled);
+    this.holder.style.transform = transform;
+  }
+
+  #transform = "";
+
+  /**
    * Draws the picture at a scale; returns whether it had another one.
    * @param {number} scale pixels a point
    */
-  resize(scale) {
+  #resize(scale) {
     if (scale === this.#scale) return false;
     this.#scale = scale;
     this.svg.style.width = `${this.size.width * scale}px`;
@@ -121,7 +139,17 @@ export class Picture {
 
   /** Where each box lies, in points. */
   get boxes() {
-    return [...this.svg.querySelectorAll(".hv-node, .hv-module, .hv-fold")].map((box) => this.rectOf(box)).filter((rect) => rect !== null);
+    return this.#rectsOf(".hv-node, .hv-module, .hv-fold");
+  }
+
+  /** Where the frames lie, and where the other boxes, in points. */
+  get #framesAndBoxes() {
+    return { frames: this.#rectsOf(".hv-module"), boxes: this.#rectsOf(".hv-node, .hv-fold") };
+  }
+
+  /** @param {string} selector */
+  #rectsOf(selector) {
+    return [...this.svg.querySelectorAll(selector)].map((box) => this.rectOf(box)).filter((rect) => rect !== null);
   }
 
   /** Where the box of the step lies, in points; null if the picture does not show the step. */
@@ -135,10 +163,16 @@ export class Picture {
     return this.svg.querySelector(".hv-pin.hv-now");
   }
 
-  /** What is to be seen of the step, in points, the most important first: the hook that fires, then the box. */
-  get focus() {
-    const parts = [this.hookNow, this.current].map((part) => (part ? this.rectOf(part) : null));
-    return parts.filter((rect) => rect !== null);
+  /**
+   * What is to be seen of a step, in points, the most important first: the hook that fires, its box, the frame around
+   * it, and the nearest box. Empty if nothing of the picture happens in the step.
+   * @param {number} step
+   */
+  focus(step) {
+    const first = [this.hookNow, this.current].find((part) => part && !part.matches(".hv-module"));
+    const frame = this.current ? this.rectOf(this.current) : null;
+    const aim = first ? this.rectOf(first) : frame && (this.entryRect(step, frame) ?? frame);
+    return aim ? [aim, frame ?? aim, ...surroundings(aim, this.#framesAndBoxes)] : [];
   }
 
   /** The hook that fires in the step, else its box. */
@@ -156,17 +190,25 @@ export class Picture {
   #widestPin;
 
   /**
-   * Returns where the next box lies that has a step from a step on, in points: there a picture is entered that does not
-   * show the step itself.
+   * Returns where the next box lies that has a step from a step on, in points: where the gradient enters a picture, or a
+   * part of it. After the last step, the first box.
    * @param {number} step
+   * @param {Rect} [part]
    */
-  entryRect(step) {
-    const first = Object.entries(this.view.steps).flatMap(([id, steps]) => {
-      const element = this.elements.get(id);
-      return element?.matches(".hv-node, .hv-fold, .hv-pin") ? [{ element, at: steps.find((one) => one >= step) ?? Infinity }] : [];
+  entryRect(step, part) {
+    const { steps, spans } = this.view;
+    const entries = [...this.svg.querySelectorAll(".hv-node, .hv-fold")].flatMap((box) => {
+      const id = box.getAttribute("data-id") ?? "";
+      const rect = this.rectOf(box);
+      const starts = steps[id] ?? spans[id]?.flat() ?? [];
+      return rect && (!part || contains(part, rect)) ? [{ rect, starts }] : [];
     });
-    const next = first.reduce((best, one) => (one.at < best.at ? one : best), first[0]);
-    return next ? this.rectOf(next.element) : null;
+    /** @param {(start: number) => boolean} isMeant */
+    const earliest = (isMeant) => {
+      const found = entries.map(({ rect, starts }) => ({ rect, at: starts.find(isMeant) ?? Infinity }));
+      return found.filter(({ at }) => at < Infinity).sort((one, other) => one.at - other.at)[0]?.rect;
+    };
+    return earliest((start) => start >= step) ?? earliest(() => true) ?? entries[0]?.rect ?? null;
   }
 
   /**

@@ -2,10 +2,12 @@
 
 import { canUnpack, unpack } from "../common/compression.js";
 import { loadSvg } from "../common/content.js";
-import { closestTarget, findElement, focusedElement, listen, makeElement, makeTextButton, reportFailure, setAttributes } from "../common/dom.js";
+import {
+  closestTarget, findElement, focusedElement, listen, makeElement, makeTextButton, reportFailure, setAttributes,
+} from "../common/dom.js";
 import { LARGEST_WHOLE, MARGIN } from "./camera.js";
 import { makeNormColors } from "./box_colors.js";
-import { makeLens, makeMinimap } from "./minimap.js";
+import { makeLens } from "./minimap.js";
 import { Motion } from "./motion.js";
 import { rollPicture } from "./motion_roll.js";
 import { normScale } from "../common/norm_scale.js";
@@ -73,10 +75,10 @@ export class PicturePane {
     this.viewport = new Viewport(this.graph, fade, {
       stage: this.stage, isEnlarged, step: () => this.step, onChange: () => this.#paintOverlays(),
     }, signal);
-    this.tools = makePictureTools(this.viewport, say, signal);
-    this.#overlays = [makeMinimap(this.viewport), makeLens(this.viewport), this.tools];
-    view.append(this.graph, fade, ...this.#overlays.slice(0, 2).map((overlay) => overlay.pane));
-    this.stage.append(view, this.tools.pane);
+    const [lens, tools] = [makeLens(this.viewport), makePictureTools(this.viewport, say, signal)];
+    this.#overlays = [lens, tools];
+    view.append(this.graph, fade, lens.pane);
+    this.stage.append(view, tools.pane);
     this.pane.append(this.head, this.stage);
     this.motion = new Motion(context, options.run, this.graph);
     listen(this.graph, "click", (event) => this.#click(event), signal);
@@ -200,7 +202,7 @@ export class PicturePane {
     this.current.color(this.step, Boolean(this.context.model.get("norms")));
     this.current.showReasons(!hidesReasons(this.context, this.step));
     this.#paintElsewhere();
-    this.viewport.reveal(this.current.picture.focus);
+    this.viewport.reveal(this.current.picture.focus(this.step));
   }
 
   /** Whether the picture shows the step, itself or inside a closed box. */

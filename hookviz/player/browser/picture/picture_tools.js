@@ -1,6 +1,6 @@
 // The row below a picture that is too large to be readable as a whole: what is shown of it, and buttons that change that.
 
-import { SMALLEST_WHOLE } from "./camera.js";
+import { makeMinimap } from "./minimap.js";
 import { addKeyHint, makeElement, makeTextButton, setAttributes } from "../common/dom.js";
 
 /** @import { Say } from "../common/labels.js" */
@@ -22,9 +22,12 @@ export function makePictureTools(viewport, say, signal) {
   nameButton(out, say("zoom_out"));
   nameButton(closer, say("zoom_in"));
   const note = makeElement("p");
-  pane.append(toggle, out, closer, note);
+  const map = makeMinimap(viewport);
+  pane.append(toggle, out, closer, note, map.pane);
   const paint = () => {
-    if (pane.hidden === viewport.isTooLarge) pane.hidden = !viewport.isTooLarge;
+    const isNeeded = viewport.isTooLarge || viewport.isZoomed;
+    if (pane.hidden === isNeeded) pane.hidden = !isNeeded;
+    map.paint();
     setText(label, say(viewport.showsWhole ? "readable" : "whole"));
     setText(note, pane.hidden ? "" : say(noteKey(viewport)));
   };
@@ -46,7 +49,7 @@ function setText(element, text) {
 const nameButton = (button, label) => setAttributes(button, { "aria-label": label, title: label });
 
 /** @param {Viewport} viewport */
-function noteKey({ isWhole, letters }) {
+function noteKey({ isWhole, letters, smallestWhole }) {
   if (!isWhole) return "picture_part";
-  return letters < SMALLEST_WHOLE ? "picture_small" : "picture_whole";
+  return letters < smallestWhole ? "picture_small" : "picture_whole";
 }

@@ -1,7 +1,7 @@
 // The pane of a picture: shows the picture whole or at a readable size, and lets the user pan and zoom it.
 
 import {
-  LARGEST_WHOLE, READABLE, fitWidth, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
+  LARGEST_WHOLE, WHOLE_SHARE, fitWidth, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
   wholeScale, zoomAround,
 } from "./camera.js";
 import { listen, onAbort, prefersReducedMotion } from "../common/dom.js";
@@ -63,8 +63,31 @@ export class Viewport {
 
   /** Whether the picture is shown as a whole, in contrast to a readable size. */
   get showsWhole() {
-    if (!this.picture) return true;
-    return this.view === "whole" || (this.view === "auto" && opensWhole(this.picture.size, this.size)) || this.isWhole;
+    return !this.picture || this.#isWholeWanted || this.isWhole;
+  }
+
+  /** Whether the user zoomed to a part of the picture. */
+  get isZoomed() {
+    return this.view === "free" && !this.isWhole;
+  }
+
+  /** The size of readable letters, in pixels: the smallest that the player has. */
+  readable = 0;
+
+  /** The size of letters with which a picture opens whole, in pixels: in full screen, all must be readable. */
+  get smallestWhole() {
+    return this.options.isEnlarged() ? this.readable : this.readable * WHOLE_SHARE;
+  }
+
+  /** How large a whole picture may get: in full screen, it fills the pane. */
+  get #largest() {
+    return this.options.isEnlarged() ? Infinity : LARGEST_WHOLE;
+  }
+
+  get #isWholeWanted() {
+    const { picture, size, view } = this;
+    if (!picture || view !== "auto") return view === "whole";
+    return opensWhole(picture.size, size, this.smallestWhole, this.#largest);
   }
 
   /** The size of the smallest letters, in pixels. */
@@ -155,15 +178,33 @@ export class Viewport {
   #place(isSmooth) {
     const { picture, size } = this;
     if (!picture || !size.width || !size.height) return;
-    const largest = this.options.isEnlarged() ? Infinity : LARGEST_WHOLE;
-    this.isTooLarge = wholeScale(picture.size, this.#stageSize, largest) * picture.size.smallest < READABLE;
-    const whole = this.view === "whole" || (this.view === "auto" && opensWhole(picture.size, size));
-    const fitting = (whole ? wholeScale : readableScale)(picture.size, size, largest);
-    const scale = this.view === "free" ? this.camera.scale : fitWidth(fitting, picture.widestPin, size);
-    const camera = limitPosition({ ...this.camera, scale }, picture.size, size);
-    const entry = picture.focus.length ? null : picture.entryRect(this.options.step());
-    const part = joinFitting(entry ? [entry] : picture.focus, scale, size);
-    this.#set(part ? reveal(camera, part, size) : camera, isSmooth);
+    this.readable = parseFloat(getComputedStyle(this.pane).fontSize);
+    const largest = this.#largest;
+    this.isTooLarge = wholeScale(picture.size, this.#stageSize, largest) * picture.size.smallest < this.readable;
+    if (this.view === "free") this.#set(this.camera, isSmooth);
+    else this.#aim(picture, this.#isWholeWanted ? wholeScale(picture.size, size, largest) : this.#readableScale, isSmooth);
+  }
+
+  /** The scale of a picture that is shown at a readable size, at which each hook fits the pane. */
+  get #readableScale() {
+    const { picture, size } = this;
+    if (!picture) return 1;
+    return fitWidth(readableScale(picture.size, size, this.readable, this.#largest), picture.widestPin, size);
+  }
+
+  /**
+   * Aims at the step, or else at where the gradient enters the picture.
+   * @param {Picture} picture
+   * @param {number} scale
+   * @param {boolean} isSmooth
+   */
+  #aim(picture, scale, isSmooth) {
+    const step = this.options.step();
+    const camera = limitPosition({ ...this.camera, scale }, picture.size, this.size);
+    const entry = picture.entryRect(step);
+    const parts = picture.focus(step);
+    const part = joinFitting(parts.length || !entry ? parts : [entry], scale, this.size);
+    this.#set(part ? reveal(camera, part, this.size) : camera, isSmooth);
   }
 
   /**
@@ -173,16 +214,8 @@ export class Viewport {
   #set(camera, isSmooth) {
     const { picture } = this;
     if (!picture) return;
-    const next = limitPosition(camera, picture.size, this.size);
-    const { scale, x, y } = next;
-    const isMoved = x !== this.camera.x || y !== this.camera.y || !picture.holder.style.transform;
-    this.camera = next;
-    // Not by a transform: Chromium would leave the letters at the places that they have at the scale before.
-    const isScaled = picture.resize(scale);
-    if (isMoved || isScaled) {
-      picture.holder.classList.toggle("hv-gliding", isSmooth && !isScaled && !prefersReducedMotion());
-      picture.holder.style.transform = `translate(${x}px, ${y}px)`;
-    }
+    this.camera = limitPosition(camera, picture.size, this.size);
+    picture.place(this.camera, isSmooth && !prefersReducedMotion());
     this.#paintFade();
     this.options.onChange();
   }
