@@ -114,13 +114,27 @@ def fit_on_line(text: str, max_chars: int) -> str:
     return truncate(" ".join(text.split()), max_chars)
 
 
-def relative_name(name: str, module: str) -> str:
+def strip_module(name: str, module: str) -> str:
     """Return the name of a module or parameter relative to ``module``, if it is inside that module.
 
-    >>> relative_name("layers.0.linear1", "layers.0"), relative_name("layers.10", "layers.1")
+    A name that begins with a number says nothing: it keeps a part of the path before it.
+
+    >>> strip_module("layers.0.linear1", "layers.0"), strip_module("layers.10", "layers.1")
     ('linear1', 'layers.10')
+    >>> strip_module("net.layers.0", "net.layers"), strip_module("net.blocks.0.1", "net.blocks.0")
+    ('layers.0', 'blocks.0.1')
     """
-    return fit_on_line(name.removeprefix(f"{module}.") if module else name, MAX_NAME)
+    if not module or not name.startswith(f"{module}."):
+        return name
+    start = len(module) + 1
+    while start and name[start].isdigit():
+        start = name.rfind(".", 0, start - 1) + 1
+    return name[start:]
+
+
+def relative_name(name: str, module: str) -> str:
+    """Return the name of a module or parameter relative to ``module``, in at most ``MAX_NAME`` characters."""
+    return fit_on_line(strip_module(name, module), MAX_NAME)
 
 
 def join_variants(old: str, new: str) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouped_graph import GroupBox, Port
+from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.module_boxes import CallBox, make_call_boxes, mark_call
 from hookviz.picture.primitives import (
     DIGITS,
@@ -68,8 +68,6 @@ class Scene:
     """The boxes that can be entered."""
     bundles: list[Arrow] = field(default_factory=list)
     """The arrows from and to boxes that can be entered; each stands for several edges."""
-    ports: list[Port] = field(default_factory=list)
-    """The ends of arrows from and to boxes outside the view."""
     bundle_steps: dict[str, int] = field(default_factory=dict)
     """Id of a bundle → the first step at which a gradient is sent along it."""
     arrow_counts: Counter[str] = field(default_factory=Counter)

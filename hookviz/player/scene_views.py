@@ -48,7 +48,7 @@ def make_view(
         "related": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
         "pins": {pin.id: _hook_pin(pin, hooks, reasons) for pin in scene.list_pins()},
         "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows},
-        "spans": {box.id: merge_consecutive(box.steps) for box in scene.group_boxes},
+        "spans": {box.id: box.spans for box in scene.group_boxes},
         "links": {},
         "visible_steps": merge_consecutive(sorted(scene.marks)),
         "breadcrumbs": [],
