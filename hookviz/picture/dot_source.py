@@ -188,6 +188,13 @@ def _make_box_rows(box: Box, style: Style) -> list[str]:
     if shares_row:
         rows[0] = make_row(make_cell(*heads[0]), gradient)
     rows += [make_row(make_pin_cell(hook_pin, style)) for hook_pin in box.pins]
+    for parameter in box.parameters:
+        name = make_cell(ids.name_id(parameter.id), format_small(parameter.name))
+        gradient_cell = make_value_cell(ids.gradient_id(parameter.id), parameter.longest_text, style, PURPLE)
+        rows += [
+            make_row(name, gradient_cell),
+            *(make_row(make_pin_cell(hook_pin, style)) for hook_pin in parameter.pins),
+        ]
     return rows if shares_row or not gradient else [*rows, make_row(gradient)]
 
 

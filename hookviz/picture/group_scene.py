@@ -6,19 +6,20 @@ from hookviz.picture.grouped_graph import connect_view, make_group_box
 from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.module_boxes import make_call_boxes
-from hookviz.picture.scene import Scene, make_node_box
+from hookviz.picture.scene import Scene, make_node_box, number_equal_boxes
 
 
 def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) -> Scene:
     """Build the scene of one view of a pass; ``steps`` are the steps that mark something in it."""
     tree, arrows = view.tree, connect_view(view)
-    boxes = {node: make_node_box(tree.trace, tree.pass_id, node, view.module) for node in view.nodes}
+    boxes = {node: make_node_box(tree.trace, tree.pass_id, node, tree.graph, view.module) for node in view.nodes}
     enclosing_calls = {node: tree.innermost_groups[node].call for node in view.nodes}
     calls_of_nodes = {
         node: call
         for node, call in enclosing_calls.items()
         if call is not None and tree.calls[call] in view.opened_calls
     }
+    number_equal_boxes(tree.trace, boxes, calls_of_nodes)
     calls = make_call_boxes(
         tree.trace,
         tree.pass_id,
@@ -27,7 +28,7 @@ def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) 
         view.module,
     )
     box_count = len(boxes) + len(calls) + len(view.closed_groups)
-    scene = Scene(tree.trace, tree.pass_id, boxes, arrows.single, calls, box_count)
+    scene = Scene(tree.trace, tree.pass_id, boxes, arrows.single, calls, tree.graph, box_count)
     scene.group_boxes = [make_group_box(tree.trace, group, activity, view.module) for group in view.closed_groups]
     scene.bundles, scene.ports = [*arrows.bundles.values()], arrows.ports
     scene.bundle_steps = {
