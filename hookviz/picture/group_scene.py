@@ -6,7 +6,7 @@ from hookviz.picture.grouped_graph import GroupBoxes, connect_view
 from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.module_boxes import make_call_boxes, path_of_call
-from hookviz.picture.scene import Scene, make_node_box
+from hookviz.picture.scene import Scene, make_node_box, number_equal_boxes
 
 
 def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxes, steps: Sequence[int]) -> Scene:
@@ -14,16 +14,20 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
     tree, arrows = view.tree, connect_view(view)
     trace, pass_id = tree.trace, tree.pass_id
     frames = {node: view.find_frame(node) for node in view.nodes}
-    boxes = {node: make_node_box(trace, pass_id, node, path_of_call(trace, frames[node])) for node in view.nodes}
+    boxes = {
+        node: make_node_box(trace, pass_id, node, tree.graph, path_of_call(trace, frames[node])) for node in view.nodes
+    }
+    calls_of_nodes = {node: call for node, call in frames.items() if call is not None}
+    number_equal_boxes(trace, boxes, calls_of_nodes)
     calls = make_call_boxes(
         trace,
         pass_id,
         [group.call for group in view.opened_calls if group.call is not None],
-        {node: call for node, call in frames.items() if call is not None},
+        calls_of_nodes,
         has_relative_names=True,
     )
     box_count = len(boxes) + len(calls) + len(view.closed_groups)
-    scene = Scene(trace, pass_id, boxes, arrows.single, calls, box_count)
+    scene = Scene(trace, pass_id, boxes, arrows.single, calls, tree.graph, box_count)
     scene.group_boxes = [group_boxes.find(group) for group in view.closed_groups]
     scene.bundles = [*arrows.bundles.values()]
     scene.bundle_steps = {

@@ -40,8 +40,6 @@ class GroupBox:
     """Id of a text on it → step → the text from that step on."""
     steps: list[int]
     """The steps about what is in it."""
-    full_name: str = ""
-    """Its whole name; ``name`` may be cut, or relative."""
     stack: list[StackBar] = field(default_factory=list)
     """Its bars, if it stands for equal siblings."""
 

@@ -31,6 +31,23 @@ class Pin:
 
 
 @dataclass
+class Parameter:
+    """A parameter of a module in the box of the op that uses it; it stands for the parameter's AccumulateGrad."""
+
+    id: str
+    """The id that the box of the AccumulateGrad would have."""
+    node: int
+    """The AccumulateGrad."""
+    name: str
+    """The name, relative to the module."""
+    value: str
+    """The text behind the name, as in ``Box.names``."""
+    pins: list[Pin] = field(default_factory=list)
+    longest_text: str = ""
+    """The longest text of its gradient."""
+
+
+@dataclass
 class Box:
     """The box of an autograd node, with the names of the tensors whose gradients arrive there."""
 
@@ -44,6 +61,8 @@ class Box:
     pins: list[Pin] = field(default_factory=list)
     longest_text: str = ""
     """The longest text of its line with the gradient."""
+    parameters: list[Parameter] = field(default_factory=list)
+    """The parameters that only this op uses."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ class PassPictures:
 
     def scene(self, level: Level) -> Scene:
         """Return the scene of one level, with the steps of the nodes and calls that it shows."""
-        nodes = (self.activity.nodes[node].steps for node in level.nodes if node in self.activity.nodes)
+        nodes = (activity.steps for node in level.nodes for activity in self.activity.list_node_activity(node))
         calls = (
             self.activity.calls[group.call].steps for group in level.opened_calls if group.call in self.activity.calls
         )

@@ -101,8 +101,8 @@ class View:
 class Views:
     """All views of one pass; each is made when it is first needed."""
 
-    def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
-        self.tree = BoxTree(trace, pass_id)
+    def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
+        self.tree = BoxTree(trace, pass_id, internal=internal)
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
