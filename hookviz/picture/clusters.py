@@ -66,7 +66,7 @@ def _draw_call(parent: Canvas, box: CallBox, scene: Scene, style: Style, draw_bo
 
 def _push_inputs_below(figure: Canvas, box: CallBox, scene: Scene) -> None:
     """Place a module's inputs below its box, so that arrows to them pass the hooks at its inputs."""
-    drawn_ids = list(dict.fromkeys(_list_drawn_ids(box)))  # in order: equal calls get equal pictures
+    drawn_ids = list(dict.fromkeys(list_drawn_ids(box)))  # in order: equal calls get equal pictures
     inside = set(drawn_ids)
     arrows = [arrow for arrow in scene.all_arrows if arrow.start in inside]
     not_lowest = {arrow.start for arrow in arrows if arrow.end in inside}
@@ -79,14 +79,14 @@ def _push_inputs_below(figure: Canvas, box: CallBox, scene: Scene) -> None:
 def _keep_call_order(figure: Canvas, boxes: list[CallBox]) -> None:
     """Place each call above the earlier one if one of them is empty, since then no arrow keeps their order."""
     for earlier, later in pairwise(boxes):
-        (*_, lowest), (highest, *_) = _list_drawn_ids(later), _list_drawn_ids(earlier)
+        (*_, lowest), (highest, *_) = list_drawn_ids(later), list_drawn_ids(earlier)
         if lowest.endswith("-e") or highest.endswith("-e"):
             figure.edge(lowest, highest, style="invis")
 
 
-def _list_drawn_ids(box: CallBox) -> list[str]:
+def list_drawn_ids(box: CallBox) -> list[str]:
     """List the ids of the boxes in a call from the roots down, or its filler if it is empty."""
-    inside = [drawn_id for child in reversed(box.children) for drawn_id in _list_drawn_ids(child)]
+    inside = [drawn_id for child in reversed(box.children) for drawn_id in list_drawn_ids(child)]
     return [*box.box_ids, *inside] or [ids.filler_id(box.id)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.clusters import draw_calls
+from hookviz.picture.clusters import draw_calls, list_drawn_ids
 from hookviz.picture.graphviz_digraph import Rendered, tidy_svg
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.html_labels import (
@@ -15,6 +15,7 @@ from hookviz.picture.html_labels import (
     HIDDEN,
     INK,
     LEAF_FILL,
+    LIGHT_GREY,
     PURPLE,
     Style,
     format_small,
@@ -103,7 +104,10 @@ def draw_scene(figure: Canvas, scene: Scene, style: Style, *, tensors: bool = Fa
     for box_id in scene.boxes_outside_calls:
         draw_box(figure, box_id)
     for arrow in scene.all_arrows:
-        _draw_arrow(figure, arrow, style)
+        if arrow.is_forward:
+            _draw_forward_arrow(figure, arrow, scene)
+        else:
+            _draw_arrow(figure, arrow, style)
     for port in scene.ports:
         figure.node(port.id, f"<{format_small(port.label)}>", id=port.id, **{"class": "hv-port"})
     notes = []
@@ -209,6 +213,14 @@ def _draw_arrow(figure: Canvas, arrow: Arrow, style: Style) -> None:
         label["label"] = f'<<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="3"><TR>{value_cell}</TR></TABLE>>'
     attributes = {} if style.for_player else {"color": color, "style": "solid" if is_marked else "dashed"}
     figure.edge(arrow.start, arrow.end, id=arrow.id, **attributes, **label)
+
+
+def _draw_forward_arrow(figure: Canvas, arrow: Arrow, scene: Scene) -> None:
+    """Draw the arrow from a call up to a later one, from box to box: frames with arrows to them crash Graphviz."""
+    frames = {frame.id: list_drawn_ids(frame) for frame in scene.calls.values()}
+    lower, upper = frames.get(arrow.start, [arrow.start])[0], frames.get(arrow.end, [arrow.end])[-1]
+    look = {"class": "hv-edge hv-flow", "style": "dashed", "color": LIGHT_GREY, "dir": "back"}
+    figure.edge(f"{upper}:s", f"{lower}:n", id=arrow.id, **look)  # Graphviz places the first one above the second
 
 
 def count_spanned_ranks(arrows: Iterable[tuple[str, str]]) -> int:
