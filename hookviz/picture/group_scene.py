@@ -7,6 +7,7 @@ from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.module_boxes import make_call_boxes, path_of_call
 from hookviz.picture.scene import Scene, make_node_box, number_equal_boxes
+from hookviz.picture.tensor_flow import connect_groups
 
 
 def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxes, steps: Sequence[int]) -> Scene:
@@ -35,6 +36,9 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
         for arrow_id, starts in arrows.starts.items()
         if (step := _find_sending_step(activity, starts)) is not None
     }
+    scene.add_forward_arrows(
+        connect_groups(view), {call: box.steps[0] for call, box in activity.calls.items() if box.steps}
+    )
     for group in view.closed_groups:
         frame = view.find_frame(group)
         if frame is not None:

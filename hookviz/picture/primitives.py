@@ -67,7 +67,10 @@ class Box:
 
 @dataclass
 class Arrow:
-    """An arrow along which a gradient is sent: from an input of a node to the node that made that input."""
+    """An arrow along which a gradient is sent: from an input of a node to the node that made that input.
+
+    Or, if ``is_forward``, along which a tensor without a graph flows: from a module call to a later one.
+    """
 
     id: str
     start: str
@@ -76,6 +79,7 @@ class Arrow:
     """The id of the box to which it points."""
     longest_text: str = ""
     """The longest text of the value on it."""
+    is_forward: bool = False
 
 
 @dataclass

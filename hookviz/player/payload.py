@@ -152,7 +152,7 @@ class View(TypedDict):
     pins: dict[str, HookPin]
     """Pin → its hook."""
     arrows: dict[str, tuple[str, str]]
-    """Arrow → the box at which it starts, and the box to which it points."""
+    """Arrow of a gradient → the box at which it starts, and the box to which it points."""
     spans: dict[str, Spans]
     """A box that can be opened → the steps inside."""
     links: dict[str, str]

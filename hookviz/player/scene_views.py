@@ -47,7 +47,7 @@ def make_view(
         "texts": _number_texts(scene, texts),
         "related": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
         "pins": {pin.id: _hook_pin(pin, hooks, reasons) for pin in scene.list_pins()},
-        "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows},
+        "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows if not arrow.is_forward},
         "spans": {box.id: box.spans for box in scene.group_boxes},
         "links": {},
         "visible_steps": merge_consecutive(sorted(scene.marks)),
