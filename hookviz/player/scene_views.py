@@ -55,6 +55,20 @@ def make_view(
     }
 
 
+def make_pass_view(scene: Scene, name: str, svg: int, hooks: Mapping[int, int], reasons: Mapping[int, str]) -> View:
+    """Make the view ``name`` of a pass that has a single picture; the rest as in ``make_view``."""
+    view = make_view(scene, svg, hooks, reasons)
+    view["breadcrumbs"] = [(name, pass_title(scene.trace, scene.pass_id))]
+    return view
+
+
+def list_pass_entries(trace: TraceData, pass_id: int, view_name: str) -> Iterator[Entry]:
+    """Yield the search entries of a pass that has a single picture, the view ``view_name``."""
+    views = Views(trace, pass_id)
+    for entry in search_entries(trace, views, PassActivity(views.tree)):
+        yield entry._replace(view=view_name)
+
+
 def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
     """Return the texts that steps write in the picture and in its layer of tensors."""
     texts = scene.collect_texts()
@@ -156,19 +170,15 @@ class SceneViews:
             KeyError: there is no picture ``name``.
         """
         scene = self._scenes[name]
-        view = make_view(scene, self.top_views.index(name), hooks, self._reasons)
-        view["breadcrumbs"] = [(name, pass_title(self._trace, scene.pass_id))]
-        return view
+        return make_pass_view(scene, name, self.top_views.index(name), hooks, self._reasons)
 
     def views_of(self, pass_id: int) -> list[str]:
         """Return the name of the picture of one pass."""
         return [f"{pass_id}/"]
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """Yield the search entries of one pass, all with the same picture."""
-        views = Views(self._trace, pass_id)
-        for entry in search_entries(self._trace, views, PassActivity(views.tree)):
-            yield entry._replace(view=f"{pass_id}/")
+        """Yield the search entries of one pass."""
+        return list_pass_entries(self._trace, pass_id, f"{pass_id}/")
 
 
 def pass_title(trace: TraceData, pass_id: int) -> str:
