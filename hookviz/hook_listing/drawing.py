@@ -7,7 +7,7 @@ import torch
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.hook_listing.graph_hooks import capture_with_hooks
-from hookviz.picture.dot_source import Figure, build_figure
+from hookviz.picture.figure import Figure
 from hookviz.picture.scene import MAX_BOXES, Scene
 from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type
@@ -63,4 +63,4 @@ def draw(
         given.setdefault(name, tensor)
     trace = capture_with_hooks([root], given)
     scene = Scene.from_trace(trace, max_boxes=min(most, MAX_BOXES), internal=internal)
-    return build_figure(scene, None, tensors=tensors)
+    return Figure(scene, None, tensors=tensors)

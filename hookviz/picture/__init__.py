@@ -1,6 +1,6 @@
-"""Pictures of a trace: scenes of boxes and arrows, their DOT source, and Graphviz's SVG or PNG of it."""
+"""Pictures of a trace: scenes of boxes and arrows, laid out, and written as SVG."""
 
-from hookviz.picture.dot_source import Figure, build_figure
+from hookviz.picture.figure import Figure
 from hookviz.picture.graphviz_digraph import render
 from hookviz.picture.scene import Scene
 from hookviz.trace import TraceData
@@ -15,4 +15,4 @@ def build_trace_figure(trace: TraceData, step: int | None, *, tensors: bool = Fa
     """
     last = len(trace.rows) - 1 if step is None else step
     pass_id = trace.rows[last].pass_id if trace.rows else 0
-    return build_figure(Scene.from_trace(trace, pass_id, internal=internal), step, tensors=tensors)
+    return Figure(Scene.from_trace(trace, pass_id, internal=internal), step, tensors=tensors)

@@ -1,7 +1,7 @@
 """The boxes of groups and what steps write on them, and the arrows and ports of a view with such boxes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping import Group, Member, View, kind_label
@@ -16,6 +16,18 @@ MAX_PORTS = 3
 
 
 @dataclass
+class StackBar:
+    """A bar of a stack: one of its members, or several of them if they are many."""
+
+    group_id: str
+    """The id of its first member."""
+    count: int
+    steps: list[int]
+    norms: list[tuple[int, float]]
+    """(step, norm of the gradient that arrived then)."""
+
+
+@dataclass
 class GroupBox:
     """The closed box of a group, which can be entered."""
 
@@ -27,6 +39,10 @@ class GroupBox:
     """Id of a text on it → step → the text from that step on."""
     steps: list[int]
     """The steps about what is in it."""
+    full_name: str = ""
+    """Its whole name; ``name`` may be cut, or relative."""
+    stack: list[StackBar] = field(default_factory=list)
+    """Its bars, if it stands for equal siblings."""
 
     def longest_text(self, text_id: str) -> str:
         """Return the longest text that any step writes in one place; empty if none does."""

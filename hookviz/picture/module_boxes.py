@@ -52,6 +52,8 @@ class CallBox:
     """The longest text of its output."""
     longest_input: str = ""
     """The longest text of its input."""
+    full_name: str = ""
+    """Its whole name; ``name`` may be cut, or relative."""
 
     @property
     def box_ids(self) -> list[str]:

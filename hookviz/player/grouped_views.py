@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
+from hookviz.picture.figure import draw_for_player
 from hookviz.picture.group_scene import build_group_scene
 from hookviz.picture.grouped_graph import describe_group
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Views
 from hookviz.picture.grouping import View as Level
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.scene import Scene
-from hookviz.picture.shared_layouts import SharedLayouts
 from hookviz.picture.silent_pins import add_silent_pins
-from hookviz.picture.svg_templates import FilledTemplate
+from hookviz.picture.svg_writer import FilledTemplate
 from hookviz.player.payload import Packed, SharedPicture, View
 from hookviz.player.scene_views import final_picture, make_view, pass_title
 from hookviz.player.search_index import Entry, search_entries
@@ -53,7 +53,8 @@ class GroupedViews:
         self._trace, self._reasons = trace, reasons
         self._passes = trace.lookup.passes
         self._pictures_by_pass: dict[int, PassPictures] = {}
-        self._layouts = SharedLayouts()
+        self._templates: dict[tuple[str, ...], str] = {}
+        """The pieces of a picture → the name of the first picture that has them."""
 
     @property
     def top_views(self) -> list[str]:
@@ -110,7 +111,9 @@ class GroupedViews:
         """Return an initial picture as its index, and another one as a template with the texts that fill it."""
         if name in self.initial_views:
             return self.initial_views.index(name)
-        return _shared_picture(self._layouts.draw(scene, name), name)
+        picture = draw_for_player(scene)
+        first = self._templates.setdefault(picture.pieces, name)
+        return _own_picture(picture) if first == name else {"like": first, "fill": picture.fill}
 
     def _scene(self, name: str) -> Scene:
         _, pictures, group = self._locate(name)
@@ -139,11 +142,12 @@ class GroupedViews:
         return describe_group(self._trace, group)[0] if group.id else pass_title(self._trace, pass_id)
 
 
-def _shared_picture(picture: FilledTemplate, name: str) -> SharedPicture:
-    template = picture.template
-    if template.name == name:
-        return {"pieces": template.pieces, "fill": picture.fill}
-    return {"like": template.name, "fill": picture.fill}
+def _own_picture(picture: FilledTemplate) -> SharedPicture:
+    """Return a picture that others may share: its pieces, between them the indices of the fillings, and these."""
+    pieces: list[str | int] = [picture.pieces[0]]
+    for index, piece in enumerate(picture.pieces[1:]):
+        pieces += [index, piece]
+    return {"pieces": pieces, "fill": picture.fill}
 
 
 def _enclosing_groups(views: Views, group: Group) -> list[Group]:

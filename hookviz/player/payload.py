@@ -1,6 +1,6 @@
 """The types of all messages between Python and the browser.
 
-``make bundle`` writes ``browser/payload.d.ts`` from this file, and the type checker of the JavaScript uses that file.
+``make bundle`` writes ``browser/common/payload.d.ts`` from this file, and the type checker of the JavaScript uses that file.
 Sentences are sent in the language of the content; another language is another content.
 """
 

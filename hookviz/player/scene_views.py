@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.dot_source import build_figure
+from hookviz.picture.figure import draw_final, draw_for_player
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
-from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
@@ -98,7 +97,7 @@ def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> 
         if sending and sending != steps[arrow.id]:
             clicks[arrow.id] = sending
     for call in scene.calls.values():
-        plates = (ids.upper_plate_id(call.id), ids.lower_plate_id(call.id))
+        plates = (ids.header_id(call.id), ids.output_plate_id(call.id), ids.input_plate_id(call.id))
         clicks |= {plate: steps[call.id] for plate in plates if call.id in steps}
     return clicks
 
@@ -112,16 +111,15 @@ def _hook_pin(pin: Pin, hooks: Mapping[int, int], reasons: Mapping[int, str]) ->
 
 def final_picture(scene: Scene) -> str:
     """Return the SVG of ``scene`` in its final state, with room for the longest texts."""
-    return fill_texts(build_figure(scene, None, for_player=True).svg(), final_texts(step_texts(scene)))
+    return draw_final(scene, final_texts(step_texts(scene)))
 
 
 def pack_layers(scenes: Iterable[Scene]) -> Packed:
-    """Return the pictures with the pre-hook lists, then with the tensors too; packed, since they are rarely needed."""
+    """Return the pictures with the tensors; packed, since they are rarely needed."""
     drawn = list(scenes)
     if sum(scene.box_count for scene in drawn) > MAX_LAYER_BOXES:
         return ""
-    layers = [{"pre_hooks": True}, {"tensors": True}]
-    return pack([[build_figure(scene, None, for_player=True, **layer).svg() for scene in drawn] for layer in layers])
+    return pack([draw_for_player(scene, tensors=True).svg for scene in drawn])
 
 
 class SceneViews:

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
-from hookviz.picture.dot_source import build_figure
+from hookviz.picture.figure import draw_final
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
-from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
@@ -318,7 +317,7 @@ class _SharedPictures:
         drawn = []
         for index, scene in enumerate(self._drawn):
             texts = final_texts(step_texts(self._first[index])) if index in self._first else {}
-            drawn.append(fill_texts(build_figure(scene, None, for_player=True).svg(), texts))
+            drawn.append(draw_final(scene, texts))
         return drawn
 
     def layers(self) -> Packed:
