@@ -14,13 +14,24 @@ from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
-from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, View
+from hookviz.player.payload import (
+    CHUNK_SIZE,
+    Chunk,
+    Content,
+    Outline,
+    Packed,
+    RunContent,
+    SharedPicture,
+    StepWords,
+    Switch,
+    View,
+)
 from hookviz.player.question_pool import QuestionPool
-from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
+from hookviz.player.scene_views import INTERNAL, final_texts, make_view, pack_layers, pass_title, step_texts
 from hookviz.player.search_index import Entry, index_chunk, search_entries
 from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of
-from hookviz.player.trace_content import SEARCH_INDEX
+from hookviz.player.trace_content import MAX_INTERNAL_STEPS, SEARCH_INDEX
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 from hookviz.support.progress import progress
@@ -85,11 +96,19 @@ class _SeveralRuns:
             _scenes(trace, ids, variant.absent_hook_text)
             for (trace, ids), variant in zip(aligned, variants, strict=True)
         ]
-        self._pictures = _SharedPictures(self._scenes, [variant.is_shown for variant in variants], shown)
+        are_shown = [variant.is_shown for variant in variants]
+        self._pictures = _SharedPictures(self._scenes, are_shown, shown)
+        self._internal_scenes = [
+            _scenes(trace, ids, variant.absent_hook_text, scenes)
+            for (trace, ids), variant, scenes in zip(aligned, variants, self._scenes, strict=True)
+        ]
+        self._internal_pictures = _SharedPictures(self._internal_scenes, are_shown, shown)
         self._reasons = list_reasons(self._traces[0])
-        for scene in self._scenes[0].values():
+        for scene in (*self._scenes[0].values(), *self._internal_scenes[0].values()):
             # A new pin would be missing in the other runs, and the first could not share its picture with them.
             mark_silent_pins(scene, self._reasons)
+        self._first_internal_views: dict[int, str] = {}
+        """Index of an internal picture → the name of the first view that shows it."""
         self._pool, self._code = _WordPool(), CodeTexts()
         self._questions = QuestionPool()
         self._shared_questions: dict[str, list[int]] = {}
@@ -105,6 +124,7 @@ class _SeveralRuns:
             for number in range(len(self._variants)):
                 runs.append(self._run(number))
                 chunks.update(self._views(number))
+                chunks.update(self._internal_views(number))
                 tick()
         pool = self._pool.words
         for start in range(0, len(pool), CHUNK_SIZE):
@@ -117,6 +137,7 @@ class _SeveralRuns:
             "chunks": chunks,
             "svgs": self._pictures.svgs,
             "grouped": False,
+            "internal": any(self._internal_scenes),
             "layers": self._pictures.layers(),
             "about": self._describe(first),
             "hooks": [hook_text(first, row) for row in self._hooks],
@@ -229,7 +250,28 @@ class _SeveralRuns:
             view = make_view(scene, svg, self._hooks, self._reasons)
             name = _view_name(number, scene.pass_id)
             view["breadcrumbs"] = [(name, pass_title(self._traces[number], scene.pass_id))]
+            view["counterpart"] = f"{name}{INTERNAL}" if scene.pass_id in self._internal_scenes[number] else ""
             yield name, view
+
+    def _internal_views(self, number: int) -> Iterator[tuple[str, View]]:
+        """Yield (name, view) for the picture of each pass of a variant with the nodes that nobody wrote."""
+        scenes = self._internal_scenes[number]
+        for scene, index in zip(scenes.values(), self._internal_pictures.indices_of(number), strict=True):
+            counterpart = _view_name(number, scene.pass_id)
+            name = f"{counterpart}{INTERNAL}"
+            view = make_view(scene, self._share_internal_picture(name, index), self._hooks, self._reasons)
+            view["breadcrumbs"] = [(name, pass_title(self._traces[number], scene.pass_id))]
+            view["internal"], view["counterpart"] = True, counterpart
+            yield name, view
+
+    def _share_internal_picture(self, name: str, index: int) -> int | SharedPicture:
+        """Return a picture for the first view that shows it, and for others the name of that view; -1 for none."""
+        if index < 0:
+            return index
+        first = self._first_internal_views.setdefault(index, name)
+        if first != name:
+            return {"like": first, "fill": []}
+        return {"pieces": [self._internal_pictures.draw(index)], "fill": []}
 
     def _entries(self) -> Iterable[Entry]:
         """Yield the search entries of the first variant."""
@@ -260,10 +302,20 @@ def _length_note(trace: TraceData) -> Iterable[str]:
         )
 
 
-def _scenes(trace: TraceData, own_hooks: Collection[int], absent_text: str) -> dict[int, Scene]:
-    """Return pass id → scene. Hooks that only other variants have show ``absent_text``."""
-    pass_ids = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
-    scenes = {pass_id: Scene.from_trace(trace, pass_id) for pass_id in pass_ids}
+def _scenes(
+    trace: TraceData, own_hooks: Collection[int], absent_text: str, without: Mapping[int, Scene] | None = None
+) -> dict[int, Scene]:
+    """Return pass id → scene. Hooks that only other variants have show ``absent_text``.
+
+    With ``without``, the scenes in which nodes that nobody wrote are hidden, return those of the same passes with them;
+    passes that hide no node are left out.
+    """
+    if without is None:
+        pass_ids = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
+    else:
+        is_short = len(trace.rows) <= MAX_INTERNAL_STEPS
+        pass_ids = [pass_id for pass_id, scene in without.items() if is_short and scene.graph.boxes]
+    scenes = {pass_id: Scene.from_trace(trace, pass_id, internal=without is not None) for pass_id in pass_ids}
     others = {hook for hook in range(len(trace.hook_rows)) if hook not in own_hooks}
     for scene in scenes.values():
         scene.replace_silent_texts(others, absent_text)
@@ -314,11 +366,12 @@ class _SharedPictures:
     @property
     def svgs(self) -> list[str]:
         """The SVGs with the final texts of the first variant, and room for the texts of all other passes."""
-        drawn = []
-        for index, scene in enumerate(self._drawn):
-            texts = final_texts(step_texts(self._first[index])) if index in self._first else {}
-            drawn.append(draw_final(scene, texts))
-        return drawn
+        return [*map(self.draw, range(len(self._drawn)))]
+
+    def draw(self, index: int) -> str:
+        """Draw one of these pictures."""
+        texts = final_texts(step_texts(self._first[index])) if index in self._first else {}
+        return draw_final(self._drawn[index], texts)
 
     def layers(self) -> Packed:
         """The SVGs with each layer, packed."""
