@@ -67,7 +67,10 @@ class Box:
 
 @dataclass
 class Arrow:
-    """An arrow along which a gradient is sent: from an input of a node to the node that made that input."""
+    """An arrow along which a gradient is sent: from an input of a node to the node that made that input.
+
+    Or, if ``is_forward``, along which a tensor without a graph flows: from a module call to a later one.
+    """
 
     id: str
     start: str
@@ -76,6 +79,7 @@ class Arrow:
     """The id of the box to which it points."""
     longest_text: str = ""
     """The longest text of the value on it."""
+    is_forward: bool = False
 
 
 @dataclass
@@ -100,6 +104,9 @@ class Mark:
     def write_change(self, text_id: str, before: Values, after: Values) -> None:
         """Write what a hook received and what it returned, in a few characters."""
         old, new = format_values(before), format_values(after)
+        norm = _("norm {norm}").format(norm="")
+        if old.startswith(norm):
+            new = new.removeprefix(norm)
         self.write(text_id, f"{old} → {new}", old, new)
 
 
@@ -133,13 +140,27 @@ def fit_on_line(text: str, max_chars: int) -> str:
     return truncate(" ".join(text.split()), max_chars)
 
 
-def relative_name(name: str, module: str) -> str:
+def strip_module(name: str, module: str) -> str:
     """Return the name of a module or parameter relative to ``module``, if it is inside that module.
 
-    >>> relative_name("layers.0.linear1", "layers.0"), relative_name("layers.10", "layers.1")
+    A name that begins with a number says nothing: it keeps a part of the path before it.
+
+    >>> strip_module("layers.0.linear1", "layers.0"), strip_module("layers.10", "layers.1")
     ('linear1', 'layers.10')
+    >>> strip_module("net.layers.0", "net.layers"), strip_module("net.blocks.0.1", "net.blocks.0")
+    ('layers.0', 'blocks.0.1')
     """
-    return fit_on_line(name.removeprefix(f"{module}.") if module else name, MAX_NAME)
+    if not module or not name.startswith(f"{module}."):
+        return name
+    start = len(module) + 1
+    while start and name[start].isdigit():
+        start = name.rfind(".", 0, start - 1) + 1
+    return name[start:]
+
+
+def relative_name(name: str, module: str) -> str:
+    """Return the name of a module or parameter relative to ``module``, in at most ``MAX_NAME`` characters."""
+    return fit_on_line(strip_module(name, module), MAX_NAME)
 
 
 def join_variants(old: str, new: str) -> str:

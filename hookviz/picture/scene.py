@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouped_graph import GroupBox, Port
+from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.module_boxes import CallBox, make_call_boxes, mark_call
 from hookviz.picture.primitives import (
     DIGITS,
@@ -25,6 +25,7 @@ from hookviz.picture.primitives import (
     join_variants,
     relative_name,
 )
+from hookviz.picture.tensor_flow import CallArrows, connect_frames
 from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
 from hookviz.support.messages import N_, _
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
@@ -76,10 +77,10 @@ class Scene:
     """The boxes that can be entered."""
     bundles: list[Arrow] = field(default_factory=list)
     """The arrows from and to boxes that can be entered; each stands for several edges."""
-    ports: list[Port] = field(default_factory=list)
-    """The ends of arrows from and to boxes outside the view."""
+    forward_arrows: list[Arrow] = field(default_factory=list)
+    """The arrows of tensors without a graph, each from a module call to a later one."""
     bundle_steps: dict[str, int] = field(default_factory=dict)
-    """Id of a bundle → the first step at which a gradient is sent along it."""
+    """Id of a bundle or forward arrow → the first step at which a gradient is sent, or a tensor flows, along it."""
     arrow_counts: Counter[str] = field(default_factory=Counter)
     """Id of a box → how many arrows lead to it."""
     latest_gradients: dict[int, dict[int, str]] = field(default_factory=dict)
@@ -111,7 +112,23 @@ class Scene:
         total = len(graph.nodes) + len(enclosing.union(list_pass_calls(trace, pass_id)))
         scene = cls(trace, pass_id, boxes, arrows, make_call_boxes(trace, pass_id, calls, drawn_calls), graph, total)
         steps = trace.lookup.steps(pass_id)
+        flow = connect_frames(trace, scene.calls, drawn_calls)
+        if flow.arrows:
+            scene.add_forward_arrows(flow, {trace.rows[step].call: step for step in reversed(steps)})
         return scene.write_steps(steps, max(steps, default=0))
+
+    def add_forward_arrows(self, flow: CallArrows, first_steps: Mapping[int | None, int]) -> None:
+        """Add arrows between calls; ``first_steps``: call → its first step.
+
+        Where gradients flow between two boxes already, their arrow says that the boxes are connected.
+        """
+        connected = {frozenset((arrow.start, arrow.end)) for arrow in self.bundles}
+        for arrow_id, arrow in flow.arrows.items():
+            if frozenset((arrow.start, arrow.end)) not in connected:
+                self.forward_arrows.append(arrow)
+                step = first_steps.get(flow.takers[arrow_id])
+                if step is not None:
+                    self.bundle_steps[arrow_id] = step
 
     def write_steps(self, steps: Iterable[int], last_step: int) -> "Scene":
         """Add the marks of ``steps``, and return the scene. Hooks that have not fired by ``last_step`` say so there."""
@@ -160,7 +177,8 @@ class Scene:
         """The boxes, pins and arrows of the scene: two scenes with equal keys have the same ids."""
         boxes = sorted((box.id, box.op, *_list_parts(box)) for box in self.boxes.values())
         calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in self.calls.values())
-        return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in self.arrows.values()))
+        arrows = [*self.arrows.values(), *self.forward_arrows]
+        return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in arrows))
 
     @cached_property
     def appearance(self) -> tuple[Any, ...]:
@@ -222,8 +240,8 @@ class Scene:
 
     @property
     def all_arrows(self) -> list[Arrow]:
-        """The arrows of single edges and the bundles."""
-        return [*self.arrows.values(), *self.bundles]
+        """The arrows of single edges, the bundles, and the arrows of tensors without a graph."""
+        return [*self.arrows.values(), *self.bundles, *self.forward_arrows]
 
     def list_pins(self) -> Iterator[Pin]:
         """Yield every pin in the picture."""

@@ -1,19 +1,20 @@
-"""The pictures of a large trace: boxes are collapsed into groups, and each group has a picture of its inside."""
+"""The pictures of a large trace: boxes are collapsed into groups, and each has a picture in which it is opened."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
 from hookviz.picture.figure import draw_for_player
+from hookviz.picture.group_names import name_group
 from hookviz.picture.group_scene import build_group_scene
-from hookviz.picture.grouped_graph import describe_group
-from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Member, Views
+from hookviz.picture.grouped_graph import GroupBoxes
+from hookviz.picture.grouping import INTERNAL, MAX_VISIBLE_BOXES, Group, Member, Views
 from hookviz.picture.grouping import View as Level
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.player.payload import Packed, SharedPicture, View
-from hookviz.player.scene_views import INTERNAL, final_picture, make_view, own_picture, pass_title
+from hookviz.player.scene_views import final_picture, make_view, own_picture, pass_title
 from hookviz.player.search_index import Entry, search_entries
 from hookviz.trace import TraceData
 
@@ -24,6 +25,7 @@ class PassPictures:
     def __init__(self, trace: TraceData, pass_id: int, *, internal: bool) -> None:
         self.views = Views(trace, pass_id, internal=internal)
         self.activity = PassActivity(self.views.tree)
+        self._group_boxes = GroupBoxes(self.views.tree, self.activity)
 
     def scene(self, level: Level) -> Scene:
         """Return the scene of one level, with the steps of the nodes and calls that it shows."""
@@ -31,7 +33,8 @@ class PassPictures:
         calls = (
             self.activity.calls[group.call].steps for group in level.opened_calls if group.call in self.activity.calls
         )
-        return build_group_scene(level, self.activity, sorted(chain.from_iterable([*nodes, *calls])))
+        steps = sorted(chain.from_iterable([*nodes, *calls]))
+        return build_group_scene(level, self.activity, self._group_boxes, steps)
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -42,8 +45,8 @@ class PassPictures:
 class GroupedViews:
     """The named pictures of a large trace.
 
-    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the inside of its group ``m3``. ``0/+`` and ``0/m3+`` are
-    the same with the nodes that nobody wrote.
+    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the pass with its group ``m3`` opened. ``0/+`` and ``0/m3+``
+    are the same with the nodes that nobody wrote.
     """
 
     layers: Packed = ""
@@ -79,9 +82,8 @@ class GroupedViews:
         """Return the names of the pictures of one pass; with ``internal``, of those with all nodes, if that is more."""
         if internal and not self._hides_nodes(pass_id):
             return []
-        suffix = INTERNAL if internal else ""
-        levels = self._pass_pictures(pass_id, internal=internal).views.list_views()
-        return [f"{pass_id}/{level.group.id}{suffix}" for level in levels]
+        views = self._pass_pictures(pass_id, internal=internal).views
+        return [views.name_view(level.group) for level in views.list_views()]
 
     def view(self, name: str, hooks: Mapping[int, int]) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``.
@@ -92,18 +94,16 @@ class GroupedViews:
         pass_id, pictures, group = self._locate(name)
         scene = self._scene(name)
         view = make_view(scene, self._picture(name, scene), hooks, self._reasons)
-        box_names = {closed.id: pictures.views.view_name(pictures.groups[closed.id]) for closed in scene.group_boxes}
-        port_names = {port.id: pictures.views.view_name(port.member) for port in scene.ports if port.member is not None}
-        suffix = INTERNAL if name.endswith(INTERNAL) else ""
-        view["links"] = {element: f"{linked}{suffix}" for element, linked in (box_names | port_names).items()}
+        views = pictures.views
+        view["links"] = {closed.id: views.linked_view(closed) for closed in views.view_of(group).closed_groups}
         activity = pictures.activity
         view["visible_steps"] = (
             merge_consecutive(activity.merge_group(group).steps) if group.id else [(activity.first, activity.last)]
         )
         groups = _enclosing_groups(pictures.views, group)
-        view["breadcrumbs"] = [(f"{pass_id}/{at.id}{suffix}", self._title(pass_id, at)) for at in groups]
-        view["internal"] = bool(suffix)
-        view["counterpart"] = self._find_counterpart(pass_id, group, internal=not suffix)
+        view["breadcrumbs"] = [(views.name_view(at), self._title(pass_id, at)) for at in groups]
+        view["internal"] = name.endswith(INTERNAL)
+        view["counterpart"] = self._find_counterpart(pass_id, group, internal=not view["internal"])
         return view
 
     def _hides_nodes(self, pass_id: int) -> bool:
@@ -113,14 +113,14 @@ class GroupedViews:
         """Return the name of the picture that shows the members of ``group`` with or without the hidden nodes."""
         if not self._hides_nodes(pass_id):
             return ""
-        pictures = self._pass_pictures(pass_id, internal=internal)
-        tree = pictures.views.tree
+        views = self._pass_pictures(pass_id, internal=internal).views
+        tree = views.tree
         member: Member = tree.root
         if group.call is not None:
             member = tree.calls[group.call]
         elif group.id:
             member = tree.graph.boxes.get(group.nodes[0], group.nodes[0])
-        return f"{pictures.views.view_name(member)}{INTERNAL if internal else ''}"
+        return views.view_name(member)
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
         """Yield the search entries of one pass, and if there are several passes, an entry for the pass itself."""
@@ -163,7 +163,7 @@ class GroupedViews:
         return self._pictures_by_pass[key]
 
     def _title(self, pass_id: int, group: Group) -> str:
-        return describe_group(self._trace, group)[0] if group.id else pass_title(self._trace, pass_id)
+        return name_group(self._trace, group) if group.id else pass_title(self._trace, pass_id)
 
 
 def _enclosing_groups(views: Views, group: Group) -> list[Group]:

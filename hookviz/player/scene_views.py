@@ -5,7 +5,7 @@ from functools import cached_property
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.figure import draw_final, draw_for_player
-from hookviz.picture.grouping import Views
+from hookviz.picture.grouping import INTERNAL, Views
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
@@ -20,9 +20,6 @@ from hookviz.trace.sentences import format_pass_number
 
 MAX_LAYER_BOXES = 60
 """The most boxes of a picture with layers: larger pictures with layers would not fit a screen."""
-
-INTERNAL = "+"
-"""What the name of a picture ends with in which nodes that nobody wrote have boxes as well."""
 
 Texts = Mapping[str, Mapping[int, str]]
 """Id of a text element → step → its content from that step on."""
@@ -51,8 +48,8 @@ def make_view(
         "texts": _number_texts(scene, texts),
         "related": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
         "pins": {pin.id: _hook_pin(pin, hooks, reasons) for pin in scene.list_pins()},
-        "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows},
-        "spans": {box.id: merge_consecutive(box.steps) for box in scene.group_boxes},
+        "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows if not arrow.is_forward},
+        "spans": {box.id: box.spans for box in scene.group_boxes},
         "links": {},
         "visible_steps": merge_consecutive(sorted(scene.marks)),
         "breadcrumbs": [],

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.picture.figure import draw_final
-from hookviz.picture.grouping import Views
+from hookviz.picture.grouping import INTERNAL, Views
 from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
@@ -27,7 +27,7 @@ from hookviz.player.payload import (
     View,
 )
 from hookviz.player.question_pool import QuestionPool
-from hookviz.player.scene_views import INTERNAL, final_texts, make_view, pack_layers, pass_title, step_texts
+from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
 from hookviz.player.search_index import Entry, index_chunk, search_entries
 from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content, glyph_of

@@ -64,7 +64,7 @@ def is_large(trace: TraceData) -> bool:
     """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
     if len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace):
         return True
-    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in range(len(trace.roots)))
+    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in trace.lookup.passes)
 
 
 def _count_boxes(trace: TraceData, pass_id: int) -> int:

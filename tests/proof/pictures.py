@@ -15,11 +15,11 @@ from itertools import count
 from typing import Any
 
 import torch
+from hookviz.picture.dot_source import Figure, build_figure
 from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.picture import layout
-from hookviz.picture.dot_source import Figure, build_figure
 from hookviz.picture.graphviz_client import Job
 from hookviz.picture.scene import Scene
 from hookviz.player.grouped_views import PassPictures

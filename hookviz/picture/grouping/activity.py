@@ -55,6 +55,7 @@ class PassActivity:
         self.nodes: dict[int, BoxActivity] = {}
         self.calls: dict[int, BoxActivity] = {}
         steps = trace.lookup.steps(tree.pass_id)
+        self._merged: dict[Group, BoxActivity] = {}
         self.first, self.last = (steps[0], steps[-1]) if steps else (-1, -1)
         """The first and the last step of the pass."""
         for index in steps:
@@ -85,7 +86,9 @@ class PassActivity:
 
     def merge_group(self, group: Group) -> BoxActivity:
         """Merge the activity of all nodes and calls in ``group``, at any depth."""
-        return merge_activities(self._list_group_activity(group))
+        if group not in self._merged:
+            self._merged[group] = merge_activities(self._list_group_activity(group))
+        return self._merged[group]
 
     def _list_group_activity(self, group: Group) -> Iterator[BoxActivity]:
         for node in group.nodes:

@@ -21,7 +21,8 @@ class Group:
     id: str
     """``m3`` for a call, ``g5`` for other groups; empty for the root."""
     kind: str
-    """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), or ``part``."""
+    """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), ``part`` (one of equal length),
+    ``stack`` (equal calls), or ``rest`` (the boxes of a level that are far from the opened one)."""
     members: "list[Member]"
     """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
@@ -97,6 +98,15 @@ class BoxTree:
         """Node → the innermost group around it."""
         self._nest_calls()
         self.groups = [self.root, *self.calls.values()]
+        self.group_count = 0
+        """How many groups were made that are not calls; their ids are counted."""
+
+    def make_group(self, kind: str, members: "list[Member]") -> Group:
+        """Make a group of a kind (``run``, ``fan``, ``part``, ``stack``) with the given members."""
+        group = Group(ids.group_id(self.group_count), kind, members)
+        self.group_count += 1
+        self.groups.append(group)
+        return group
 
     def _nest_calls(self) -> None:
         """Put each node into the call that created it, and each call into the call in which it was made."""
@@ -146,6 +156,33 @@ class BoxTree:
                     self.innermost_groups[member] = group
                 else:
                     member.parent = group
+
+    @cached_property
+    def edges_leaving(self) -> dict[Group, list[tuple[int, int, int]]]:
+        """Group → (node, input, node) for each edge that starts in it and ends outside, once parents are linked."""
+        leaving: dict[Group, list[tuple[int, int, int]]] = {group: [] for group in self.groups}
+        for start in self.nodes:
+            inner = self.innermost_groups[start]
+            for slot, end in self.edges_out.get(start, ()):
+                if self.innermost_groups[end] is inner:
+                    continue
+                around_end = set(self.innermost_groups[end].chain_outwards())
+                for group in inner.chain_outwards():
+                    if group in around_end:
+                        break
+                    leaving[group].append((start, slot, end))
+        return leaving
+
+    def find_parent(self, member: "Member") -> Group | None:
+        """Return the group directly around a node or a group."""
+        return self.innermost_groups[member] if isinstance(member, int) else member.parent
+
+    def find_call_around(self, member: "Member") -> Group | None:
+        """Return the innermost module call around a node or a group, or None."""
+        group = self.find_parent(member)
+        while group is not None and group.call is None:
+            group = group.parent
+        return group
 
 
 def _first_arrival(member: Member, arrival_order: dict[int, int], group_order: dict[str, float]) -> float:

@@ -116,7 +116,7 @@ export interface View {
   related: { [key: string]: string[] };
   /** Pin → its hook. */
   pins: { [key: string]: HookPin };
-  /** Arrow → the box at which it starts, and the box to which it points. */
+  /** Arrow of a gradient → the box at which it starts, and the box to which it points. */
   arrows: { [key: string]: [string, string] };
   /** A box that can be opened → the steps inside. */
   spans: { [key: string]: [number, number][] };
