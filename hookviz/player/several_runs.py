@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
+from hookviz.picture.element_ids import data_id, tensor_value_id
 from hookviz.picture.figure import draw_final
 from hookviz.picture.grouping import INTERNAL, Views
 from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
+from hookviz.picture.primitives import SPACE, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
@@ -379,13 +381,28 @@ class _SharedPictures:
 
 
 def _write_differing_values(scenes: Sequence[Scene]) -> None:
-    """Make each variant write the tensor values that differ between the variants."""
-    held = [(scene, scene.list_tensor_values()) for scene in scenes]
+    """Make each variant write the tensor values that differ between the variants, unless its steps write there."""
+    held = [(scene, _list_tensor_values(scene)) for scene in scenes]
     variants: dict[tuple[int, str], set[str]] = {}
     for scene, texts in held:
         for spot, text in texts.items():
             variants.setdefault((scene.pass_id, spot), set()).add(text)
     for scene, texts in held:
-        scene.write_on_first_step(
-            {spot: text for spot, text in texts.items() if len(variants[scene.pass_id, spot]) > 1}
-        )
+        differing = {spot: text for spot, text in texts.items() if len(variants[scene.pass_id, spot]) > 1}
+        if scene.marks:
+            first = scene.marks[min(scene.marks)]
+            first.texts = {**differing, **first.texts}
+
+
+def _list_tensor_values(scene: Scene) -> dict[str, str]:
+    """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
+    after_names = {
+        tensor_value_id(box.id, index): value
+        for box in scene.boxes.values()
+        for index, (_ignored, value) in enumerate(box.names)
+    }
+    after_names |= {tensor_value_id(row.id, 0): row.value for row in scene.parameters.values()}
+    rows = [(box.id, row) for box in scene.boxes.values() for row in box.tensors if row.name]
+    return after_names | {
+        data_id(box, row.output): format_values(scene.trace.value(row.data)) + SPACE for box, row in rows
+    }
