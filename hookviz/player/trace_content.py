@@ -54,6 +54,8 @@ MAX_UNSPLIT_STEPS = 400
 OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 """The number of step chunks, and of pictures, in the output of a notebook cell of a large trace; up to
 ``MAX_VISIBLE_BOXES`` passes have a picture each."""
+MAX_INTERNAL_STEPS = 1_000
+"""A page of a longer trace does not hold the pictures with the nodes that nobody wrote: they would double its size."""
 MAX_FIRINGS = 1_000
 """The most rows of the table of firings."""
 SEARCH_INDEX = "index"
@@ -92,8 +94,11 @@ class Pictures(Protocol):
     def layers(self) -> Packed:
         """The SVGs with each layer, packed; empty if there are no layers."""
 
-    def views_of(self, pass_id: int) -> list[str]:
-        """Return the names of the pictures of one pass, that of the whole pass first."""
+    def views_of(self, pass_id: int, *, internal: bool = False) -> list[str]:
+        """Return the names of the pictures of one pass, that of the whole pass first.
+
+        With ``internal``, these are the pictures with all nodes; there are none if no node is hidden without them.
+        """
 
     def view(self, name: str, hooks: Mapping[int, int]) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
@@ -147,12 +152,18 @@ class TraceContent:
                 self._add_chunk(content, name)
                 tick()
             for pass_id in passes:
-                for name in self._pictures.views_of(pass_id):
+                for name in (*self._pictures.views_of(pass_id), *self._internal_views_of(pass_id)):
                     self._add_chunk(content, name)
                 entries += self._pictures.entries(pass_id)
                 tick()
         content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries))
+        content["internal"] &= len(self.trace.rows) <= MAX_INTERNAL_STEPS
         return content
+
+    def _internal_views_of(self, pass_id: int) -> list[str]:
+        """Return the names of the pictures of a pass with all its nodes that a page holds."""
+        fits = len(self.trace.rows) <= MAX_INTERNAL_STEPS
+        return self._pictures.views_of(pass_id, internal=True) if fits else []
 
     @gc_paused()
     def brief_content(self) -> Content:
@@ -160,6 +171,7 @@ class TraceContent:
         if not self.is_large:
             return self.content()
         content, steps = self.content(), list(self._step_chunk_names())
+        content["internal"] = False
         most = max(OUTPUT_BOXES, min(MAX_VISIBLE_BOXES, len(self._pictures.top_views)))
         boxes = list(islice(self._view_names(), most + 1))
         for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
@@ -224,6 +236,7 @@ class TraceContent:
         yield from self._pictures.top_views
         for pass_id in self.trace.lookup.passes:
             yield from self._pictures.views_of(pass_id)[1:]
+            yield from self._internal_views_of(pass_id)
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
@@ -240,13 +253,15 @@ class TraceContent:
             "firings": firing_rows(shown_firings),
             "picture": len(self._pictures.svgs) - 1,
         }
-        if len(self.trace.lookup.passes) > 1 or self.trace.lacks_passes:
-            run["last_pass"] = pass_title(self.trace, self.trace.lookup.passes[-1])
+        passes = self.trace.lookup.passes
+        if len(passes) > 1 or self.trace.lacks_passes:
+            run["last_pass"] = pass_title(self.trace, passes[-1])
         content: Content = {
             **empty_content(screen_labels()),
             "runs": [run],
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
+            "internal": any(map(self._hides_nodes, passes)),
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
@@ -261,6 +276,10 @@ class TraceContent:
         for name in names:
             self._add_chunk(content, name)
         return content
+
+    def _hides_nodes(self, pass_id: int) -> bool:
+        """Whether some nodes of a pass are hidden until they are asked for."""
+        return bool(make_visible_graph(self.trace, pass_id, list_pictured_nodes(self.trace, pass_id)).boxes)
 
     def _outline(self, pool: QuestionPool) -> Outline:
         texts = self._step_texts
