@@ -220,6 +220,9 @@ def _find_strays(plan: PicturePlan, scene: Scene) -> Iterator[str]:
 def _list_ends(plan: PicturePlan, frames: Mapping[str, CallBox], box: str) -> Iterator[Area]:
     """Yield the outlines at which an arrow of a box may end: the box, or the frame that holds nothing else."""
     yield plan.areas[box]
+    tensors = [area for name, area in plan.areas.items() if name.startswith(f"{box}-k")]  # they stand above their node
+    lefts, tops, rights, bottoms = zip(plan.areas[box], *tensors, strict=True)
+    yield Area(min(lefts), min(tops), max(rights), max(bottoms))
     frame = frames.get(box)
     if frame is not None and len(frame.box_ids) == 1 and not frame.children:
         yield plan.areas[frame.id]

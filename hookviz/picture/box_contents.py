@@ -6,9 +6,9 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, Words
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.grouping import has_many_passes
-from hookviz.picture.letters import LARGE, text_width
+from hookviz.picture.letters import LARGE, SMALL, text_width
 from hookviz.picture.module_boxes import CallBox
-from hookviz.picture.primitives import Box, Pin
+from hookviz.picture.primitives import Box, Parameter, Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import (
     BOX_FILL,
@@ -68,23 +68,32 @@ class BoxContents:
 
         The gradient is on the first line if it fits there, else on the last.
         """
-        lines = [Line(self._title(box, index)) for index in range(len(box.names))]
+        titles = [
+            Line(self._named_value(name, value, ids.tensor_value_id(box.id, index), LARGE))
+            for index, (name, value) in enumerate(box.names)
+        ]
         op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
-        lines.append(Line([Words(op, "hv-op", color=GREY)]))
+        first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
         gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
-        pins = [self.pin(pin) for pin in box.pins]
+        rows = [*map(self.pin, box.pins), *map(self._parameter, box.parameters)]
         if gradient is None:
-            return [*lines, *pins]
-        shared = Line(lines[0].left, gradient)
-        if shared.width <= max(MAX_SHARED_LINE, *(pin.width for pin in pins), 0):
-            return [shared, *lines[1:], *pins]
-        return [*lines, *pins, Line([gradient])]
+            return [first, *others, *rows]
+        shared = Line(first.left, gradient)
+        if shared.width <= max(MAX_SHARED_LINE, *(row.width for row in rows), 0):
+            return [shared, *others, *rows]
+        return [first, *others, *rows, Line([gradient])]
 
-    def _title(self, box: Box, index: int) -> Sequence[Words]:
+    def _parameter(self, row: Parameter) -> Part:
+        """Make the row of a parameter: its name, its value, its gradient, and its hooks."""
+        gradient = self._written(ids.gradient_id(row.id), "hv-grad", row.longest_text, PURPLE, bold=True)
+        name = self._named_value(row.name, row.value, ids.tensor_value_id(row.id, 0), SMALL)
+        outline = Outline("hv-box", LEAF_FILL, self.style.outline_color(row.id), 1)
+        lines: list[Part] = [Line(name, gradient), *map(self.pin, row.pins)]
+        return Framed(Column(lines), row.id, "hv-node hv-parameter", outline, padding=(7, 3))
+
+    def _named_value(self, name: str, value: str, value_id: str, size: int) -> Sequence[Words]:
         """Make the name of a tensor and its value."""
-        name, value = box.names[index]
-        value_id = ids.tensor_value_id(box.id, index)
-        words = [Words(name, "hv-name", size=LARGE, bold=True)]
+        words = [Words(name, "hv-name", size=size, bold=True)]
         if value:
             longest = self.scene.reserved_texts.get(value_id, "")
             words.append(Words(self.style.texts.get(value_id, value), "hv-data", longest, id=value_id))

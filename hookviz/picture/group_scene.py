@@ -2,42 +2,47 @@
 
 from collections.abc import Sequence
 
-from hookviz.picture.grouped_graph import connect_view, make_group_box
+from hookviz.picture.grouped_graph import GroupBoxes, connect_view
 from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
-from hookviz.picture.module_boxes import make_call_boxes
-from hookviz.picture.scene import Scene, make_node_box
+from hookviz.picture.module_boxes import make_call_boxes, path_of_call
+from hookviz.picture.scene import Scene, make_node_box, number_equal_boxes
+from hookviz.picture.tensor_flow import connect_groups
 
 
-def build_group_scene(view: View, activity: PassActivity, steps: Sequence[int]) -> Scene:
+def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxes, steps: Sequence[int]) -> Scene:
     """Build the scene of one view of a pass; ``steps`` are the steps that mark something in it."""
     tree, arrows = view.tree, connect_view(view)
-    boxes = {node: make_node_box(tree.trace, tree.pass_id, node, view.module) for node in view.nodes}
-    enclosing_calls = {node: tree.innermost_groups[node].call for node in view.nodes}
-    calls_of_nodes = {
-        node: call
-        for node, call in enclosing_calls.items()
-        if call is not None and tree.calls[call] in view.opened_calls
+    trace, pass_id = tree.trace, tree.pass_id
+    frames = {node: view.find_frame(node) for node in view.nodes}
+    boxes = {
+        node: make_node_box(trace, pass_id, node, tree.graph, path_of_call(trace, frames[node])) for node in view.nodes
     }
+    calls_of_nodes = {node: call for node, call in frames.items() if call is not None}
+    number_equal_boxes(trace, boxes, calls_of_nodes)
     calls = make_call_boxes(
-        tree.trace,
-        tree.pass_id,
+        trace,
+        pass_id,
         [group.call for group in view.opened_calls if group.call is not None],
         calls_of_nodes,
-        view.module,
+        has_relative_names=True,
     )
     box_count = len(boxes) + len(calls) + len(view.closed_groups)
-    scene = Scene(tree.trace, tree.pass_id, boxes, arrows.single, calls, box_count)
-    scene.group_boxes = [make_group_box(tree.trace, group, activity, view.module) for group in view.closed_groups]
-    scene.bundles, scene.ports = [*arrows.bundles.values()], arrows.ports
+    scene = Scene(trace, pass_id, boxes, arrows.single, calls, tree.graph, box_count)
+    scene.group_boxes = [group_boxes.find(group) for group in view.closed_groups]
+    scene.bundles = [*arrows.bundles.values()]
     scene.bundle_steps = {
         arrow_id: step
         for arrow_id, starts in arrows.starts.items()
         if (step := _find_sending_step(activity, starts)) is not None
     }
+    scene.add_forward_arrows(
+        connect_groups(view), {call: box.steps[0] for call, box in activity.calls.items() if box.steps}
+    )
     for group in view.closed_groups:
-        if group.parent is not None and group.parent.call in calls:
-            calls[group.parent.call].group_ids.append(group.id)
+        frame = view.find_frame(group)
+        if frame is not None:
+            calls[frame].group_ids.append(group.id)
     return scene.write_steps(steps, activity.last)
 
 

@@ -73,6 +73,8 @@ def place_boxes(boxes: Boxes) -> Placement:
     >>> placement.centres[0][0] > placement.centres[1][0]
     True
     """
+    if not boxes.sizes:
+        return Placement(Size(0, 0), (), (), ())
     order = _order_of_chain(len(boxes.sizes), boxes.edges)
     if order is not None:
         return _place_layers(boxes, [[index] for index in order])

@@ -1,6 +1,6 @@
 """Module calls in a picture: a box around the nodes that a call created, with its hooks at its output and inputs."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hookviz.picture import element_ids as ids
@@ -36,6 +36,8 @@ class CallBox:
     call: int
     """The call's number in the trace."""
     name: str
+    """Its name, which may be relative to the call around it, and cut."""
+    full_name: str
     kind: str
     """The module's class."""
     parent: int | None
@@ -52,8 +54,6 @@ class CallBox:
     """The longest text of its output."""
     longest_input: str = ""
     """The longest text of its input."""
-    full_name: str = ""
-    """Its whole name; ``name`` may be cut, or relative."""
 
     @property
     def box_ids(self) -> list[str]:
@@ -74,13 +74,23 @@ def _kind_of(trace: TraceData, pin: Pin) -> str:
 
 
 def make_call_boxes(
-    trace: TraceData, pass_id: int, calls: Iterable[int], calls_of_nodes: Mapping[int, int], module: str = ""
+    trace: TraceData,
+    pass_id: int,
+    calls: Collection[int],
+    calls_of_nodes: Mapping[int, int],
+    *,
+    has_relative_names: bool = False,
 ) -> dict[int, CallBox]:
     """Make the boxes of ``calls``, each with its nodes (``calls_of_nodes``: node → call) and its hooks.
 
-    Names of modules inside ``module`` are relative to it.
+    Args:
+        trace: the trace.
+        pass_id: the pass.
+        calls: the calls that are drawn.
+        calls_of_nodes: node → the innermost of ``calls`` around it.
+        has_relative_names: whether the name of a call inside another is relative to that one.
     """
-    boxes = {call: _make_call_box(trace, call, module) for call in sorted(calls)}
+    boxes = {call: _make_call_box(trace, call, calls if has_relative_names else ()) for call in sorted(calls)}
     for box in boxes.values():
         if box.parent in boxes:
             boxes[box.parent].children.append(box)
@@ -93,12 +103,20 @@ def make_call_boxes(
     return boxes
 
 
-def _make_call_box(trace: TraceData, call: int, module: str) -> CallBox:
+def _make_call_box(trace: TraceData, call: int, frames: Collection[int]) -> CallBox:
+    """Make the box of a call; if it is inside one of ``frames``, its name is relative to that."""
     row = trace.calls[call]
-    kind = trace.modules[row.module].kind
-    return CallBox(
-        ids.call_id(call), call, relative_name(trace.call(call), module), fit_on_line(kind, MAX_NAME), row.parent
-    )
+    kind, full_name = trace.modules[row.module].kind, trace.call(call)
+    name = relative_name(full_name, path_of_call(trace, row.parent) if row.parent in frames else "")
+    return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), row.parent)
+
+
+def path_of_call(trace: TraceData, call: int | None) -> str:
+    """Return the path in its model by which a module was called; an empty text without a call."""
+    if call is None:
+        return ""
+    row = trace.calls[call]
+    return row.path or trace.module(row.module)
 
 
 def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
@@ -124,8 +142,17 @@ def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
     return Pin(ids.pin_id(ids.call_id(call), index), label, hook.name, index)
 
 
-def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
-    """Make the mark of a step about a module call."""
+def mark_call(
+    box: CallBox, step: Step, elements: Iterable[str], list_arrows_along: Callable[[int, int], list[Arrow]]
+) -> Mark:
+    """Make the mark of a step about a module call.
+
+    Args:
+        box: the box of the call.
+        step: the step.
+        elements: the ids of the elements that stand for the node of the step, if it has one.
+        list_arrows_along: node, input → the arrows that pass along that edge.
+    """
     mark = Mark([box.id])
     pin = ids.pin_id(box.id, step.row.hook)
     if step.hook is not None:
@@ -134,10 +161,9 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
             mark.write(ids.value_id(pin), _("raised"))
         else:
             mark.write_change(ids.value_id(pin), step.before, step.after)
-    if step.node is not None and step.node in drawn_nodes:
-        mark.elements.append(ids.node_id(step.node))
-        if step.effect == "replaced":
-            _write_replaced_gradients(mark, step, arrows)
+    mark.elements += elements
+    if step.node is not None and step.effect == "replaced":
+        _write_replaced_gradients(mark, step, list_arrows_along)
     value = format_values(step.after)
     if step.kind in ("call", "forward_pre_hook"):
         mark.write(ids.input_id(box.id), _("input {value}").format(value=value), value)
@@ -148,7 +174,7 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
     return mark
 
 
-def _write_replaced_gradients(mark: Mark, step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> None:
+def _write_replaced_gradients(mark: Mark, step: Step, list_arrows_along: Callable[[int, int], list[Arrow]]) -> None:
     """Write on the arrows of the node through which torch calls a full hook which gradients the hook replaced.
 
     That node passes on as many gradients as the module has tensors there.
@@ -157,6 +183,6 @@ def _write_replaced_gradients(mark: Mark, step: Step, arrows: Mapping[tuple[int,
     slots = [slot for slot, _ignored in step.trace.lookup.next_nodes.get(step.row.own_node, ())]
     if len(slots) == len(before) == len(after):
         for slot, old, new in zip(sorted(slots), before, after, strict=True):
-            arrow = arrows.get((step.row.own_node, slot))
-            if arrow is not None and old != new:
-                mark.write_change(ids.value_id(arrow.id), old, new)
+            arrows = list_arrows_along(step.row.own_node, slot)
+            if len(arrows) == 1 and old != new:  # several arrows carry gradients that are added up before the hook
+                mark.write_change(ids.value_id(arrows[0].id), old, new)

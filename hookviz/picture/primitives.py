@@ -31,6 +31,23 @@ class Pin:
 
 
 @dataclass
+class Parameter:
+    """A parameter of a module in the box of the op that uses it; it stands for the parameter's AccumulateGrad."""
+
+    id: str
+    """The id that the box of the AccumulateGrad would have."""
+    node: int
+    """The AccumulateGrad."""
+    name: str
+    """The name, relative to the module."""
+    value: str
+    """The text behind the name, as in ``Box.names``."""
+    pins: list[Pin] = field(default_factory=list)
+    longest_text: str = ""
+    """The longest text of its gradient."""
+
+
+@dataclass
 class Box:
     """The box of an autograd node, with the names of the tensors whose gradients arrive there."""
 
@@ -44,11 +61,16 @@ class Box:
     pins: list[Pin] = field(default_factory=list)
     longest_text: str = ""
     """The longest text of its line with the gradient."""
+    parameters: list[Parameter] = field(default_factory=list)
+    """The parameters that only this op uses."""
 
 
 @dataclass
 class Arrow:
-    """An arrow along which a gradient is sent: from an input of a node to the node that made that input."""
+    """An arrow along which a gradient is sent: from an input of a node to the node that made that input.
+
+    Or, if ``is_forward``, along which a tensor without a graph flows: from a module call to a later one.
+    """
 
     id: str
     start: str
@@ -57,6 +79,7 @@ class Arrow:
     """The id of the box to which it points."""
     longest_text: str = ""
     """The longest text of the value on it."""
+    is_forward: bool = False
 
 
 @dataclass
@@ -114,13 +137,27 @@ def fit_on_line(text: str, max_chars: int) -> str:
     return truncate(" ".join(text.split()), max_chars)
 
 
-def relative_name(name: str, module: str) -> str:
+def strip_module(name: str, module: str) -> str:
     """Return the name of a module or parameter relative to ``module``, if it is inside that module.
 
-    >>> relative_name("layers.0.linear1", "layers.0"), relative_name("layers.10", "layers.1")
+    A name that begins with a number says nothing: it keeps a part of the path before it.
+
+    >>> strip_module("layers.0.linear1", "layers.0"), strip_module("layers.10", "layers.1")
     ('linear1', 'layers.10')
+    >>> strip_module("net.layers.0", "net.layers"), strip_module("net.blocks.0.1", "net.blocks.0")
+    ('layers.0', 'blocks.0.1')
     """
-    return fit_on_line(name.removeprefix(f"{module}.") if module else name, MAX_NAME)
+    if not module or not name.startswith(f"{module}."):
+        return name
+    start = len(module) + 1
+    while start and name[start].isdigit():
+        start = name.rfind(".", 0, start - 1) + 1
+    return name[start:]
+
+
+def relative_name(name: str, module: str) -> str:
+    """Return the name of a module or parameter relative to ``module``, in at most ``MAX_NAME`` characters."""
+    return fit_on_line(strip_module(name, module), MAX_NAME)
 
 
 def join_variants(old: str, new: str) -> str:

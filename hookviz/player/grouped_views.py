@@ -1,12 +1,13 @@
-"""The pictures of a large trace: boxes are collapsed into groups, and each group has a picture of its inside."""
+"""The pictures of a large trace: boxes are collapsed into groups, and each has a picture in which it is opened."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
 from hookviz.picture.figure import draw_for_player
+from hookviz.picture.group_names import name_group
 from hookviz.picture.group_scene import build_group_scene
-from hookviz.picture.grouped_graph import describe_group
+from hookviz.picture.grouped_graph import GroupBoxes
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Views
 from hookviz.picture.grouping import View as Level
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
@@ -25,14 +26,16 @@ class PassPictures:
     def __init__(self, trace: TraceData, pass_id: int) -> None:
         self.views = Views(trace, pass_id)
         self.activity = PassActivity(self.views.tree)
+        self._group_boxes = GroupBoxes(self.views.tree, self.activity)
 
     def scene(self, level: Level) -> Scene:
         """Return the scene of one level, with the steps of the nodes and calls that it shows."""
-        nodes = (self.activity.nodes[node].steps for node in level.nodes if node in self.activity.nodes)
+        nodes = (activity.steps for node in level.nodes for activity in self.activity.list_node_activity(node))
         calls = (
             self.activity.calls[group.call].steps for group in level.opened_calls if group.call in self.activity.calls
         )
-        return build_group_scene(level, self.activity, sorted(chain.from_iterable([*nodes, *calls])))
+        steps = sorted(chain.from_iterable([*nodes, *calls]))
+        return build_group_scene(level, self.activity, self._group_boxes, steps)
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -43,7 +46,7 @@ class PassPictures:
 class GroupedViews:
     """The named pictures of a large trace.
 
-    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the inside of its group ``m3``.
+    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the pass with its group ``m3`` opened.
     """
 
     layers: Packed = ""
@@ -88,9 +91,8 @@ class GroupedViews:
         pass_id, pictures, group = self._locate(name)
         scene = self._scene(name)
         view = make_view(scene, self._picture(name, scene), hooks, self._reasons)
-        box_names = {closed.id: pictures.views.view_name(pictures.groups[closed.id]) for closed in scene.group_boxes}
-        port_names = {port.id: pictures.views.view_name(port.member) for port in scene.ports if port.member is not None}
-        view["links"] = box_names | port_names
+        views = pictures.views
+        view["links"] = {closed.id: views.linked_view(closed) for closed in views.view_of(group).closed_groups}
         activity = pictures.activity
         view["visible_steps"] = (
             merge_consecutive(activity.merge_group(group).steps) if group.id else [(activity.first, activity.last)]
@@ -139,7 +141,7 @@ class GroupedViews:
         return self._pictures_by_pass[pass_id]
 
     def _title(self, pass_id: int, group: Group) -> str:
-        return describe_group(self._trace, group)[0] if group.id else pass_title(self._trace, pass_id)
+        return name_group(self._trace, group) if group.id else pass_title(self._trace, pass_id)
 
 
 def _own_picture(picture: FilledTemplate) -> SharedPicture:

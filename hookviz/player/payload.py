@@ -1,6 +1,6 @@
 """The types of all messages between Python and the browser.
 
-``make bundle`` writes ``browser/payload.d.ts`` from this file, and the type checker of the JavaScript uses that file.
+``make bundle`` writes ``browser/common/payload.d.ts`` from this file, for the type checker of the JavaScript.
 Sentences are sent in the language of the content; another language is another content.
 """
 
@@ -152,7 +152,7 @@ class View(TypedDict):
     pins: dict[str, HookPin]
     """Pin → its hook."""
     arrows: dict[str, tuple[str, str]]
-    """Arrow → the box at which it starts, and the box to which it points."""
+    """Arrow of a gradient → the box at which it starts, and the box to which it points."""
     spans: dict[str, Spans]
     """A box that can be opened → the steps inside."""
     links: dict[str, str]

@@ -13,6 +13,7 @@ from hookviz.analysis.findings import Finding, describe_no_findings, describe_pa
 from hookviz.analysis.findings.finding import name_of_severity
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
 from hookviz.picture.grouping.activity import collect_pass_activity
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
@@ -41,7 +42,6 @@ from hookviz.support.progress import progress
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import (
     MAX_UNREACHED_NODES,
-    assign_nodes_to_calls,
     iter_enclosing_calls,
     leads_outside,
     list_pass_calls,
@@ -62,14 +62,14 @@ def is_large(trace: TraceData) -> bool:
     """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
     if len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace):
         return True
-    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in range(len(trace.roots)))
+    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in trace.lookup.passes)
 
 
 def _count_boxes(trace: TraceData, pass_id: int) -> int:
     """Return the number of nodes and module calls in the picture of a pass."""
-    nodes = list_pictured_nodes(trace, pass_id)
-    calls = {*assign_nodes_to_calls(trace, nodes).values(), *list_pass_calls(trace, pass_id)}
-    return len(nodes) + len({outer for call in calls for outer in iter_enclosing_calls(trace, call)})
+    graph = make_visible_graph(trace, pass_id, list_pictured_nodes(trace, pass_id))
+    calls = {*graph.calls.values(), *list_pass_calls(trace, pass_id)}
+    return len(graph.nodes) + len({outer for call in calls for outer in iter_enclosing_calls(trace, call)})
 
 
 class Pictures(Protocol):

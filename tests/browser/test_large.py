@@ -137,7 +137,6 @@ def test_click_opens_a_box_and_the_breadcrumb_closes_it(player: Locator) -> None
     expect(boxes(player).first).to_contain_text(re.compile(r"(Linear|Tanh) · \d nodes?"))
     press(player.page, "z")  # the whole picture, with all its boxes
     boxes(player).nth(2).click()
-    expect(player.locator(".hv-port").first).to_contain_text(re.compile("from|to"))
     expect(player.locator(".hv-trail button")).to_have_count(2)
     player.locator(".hv-trail button").first.click()
     expect(current_location(player)).to_have_text("the whole pass")
@@ -311,16 +310,6 @@ def test_escape_closes_the_search_and_restores_the_focus(player: Locator) -> Non
     press(player.page, "Escape")
     expect(button).to_be_focused()
     expect(player.locator(".hv-count")).to_have_text(count)
-
-
-def test_port_opens_the_neighbouring_box(player: Locator) -> None:
-    boxes(player).nth(2).focus()
-    press(player.page, "Enter")
-    port = player.locator(".hv-port.hv-door").first
-    neighbour = (port.locator("text").text_content() or "").partition(" ")[2]
-    port.focus()
-    press(player.page, "Enter")
-    expect(current_location(player)).to_have_text(neighbour)
 
 
 @pytest.mark.parametrize(("width", "theme", "keys"), [(1280, "light", "/ w e i g h t"), (390, "dark", "End e")])

@@ -12,13 +12,13 @@ import graphviz
 import pytest
 import torch
 import torchviz
+from hookviz.picture.html_labels import AMBER
 from PIL import Image
 from scenes import Scene, accumulator, c_hook, chain, hook_everything, leaf, recorded, scene, silent
 from shown import shown_steps
 
 import hookviz as hv
 from hookviz.picture import rasterizer
-from hookviz.picture.html_labels import AMBER
 from hookviz.picture.layout import FORMATS
 from hookviz.picture.rasterizer import render_png
 

@@ -55,6 +55,7 @@ class PassActivity:
         self.nodes: dict[int, BoxActivity] = {}
         self.calls: dict[int, BoxActivity] = {}
         steps = trace.lookup.steps(tree.pass_id)
+        self._merged: dict[Group, BoxActivity] = {}
         self.first, self.last = (steps[0], steps[-1]) if steps else (-1, -1)
         """The first and the last step of the pass."""
         for index in steps:
@@ -78,12 +79,20 @@ class PassActivity:
         for call in self._tree.calls if hooks.by_module else ():
             self.calls.setdefault(call, BoxActivity()).hooks.update(hooks.by_module.get(trace.calls[call].module, ()))
 
+    def list_node_activity(self, node: int) -> Iterator[BoxActivity]:
+        """Yield the activity of a node with a box, and of the nodes for which that box stands."""
+        nodes = (node, *self._tree.graph.represented.get(node, ()))
+        yield from (self.nodes[member] for member in nodes if member in self.nodes)
+
     def merge_group(self, group: Group) -> BoxActivity:
         """Merge the activity of all nodes and calls in ``group``, at any depth."""
-        return merge_activities(self._list_group_activity(group))
+        if group not in self._merged:
+            self._merged[group] = merge_activities(self._list_group_activity(group))
+        return self._merged[group]
 
     def _list_group_activity(self, group: Group) -> Iterator[BoxActivity]:
-        yield from (self.nodes[node] for node in group.nodes if node in self.nodes)
+        for node in group.nodes:
+            yield from self.list_node_activity(node)
         yield from (self.calls[call] for call in group.calls if call in self.calls)
 
 

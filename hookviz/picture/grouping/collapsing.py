@@ -1,11 +1,9 @@
 """Grouping a level with too many boxes: first into fans, then into runs, then the rest into parts of equal length."""
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from math import ceil, sqrt
 from typing import Any
 
-from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, index_nodes, kind_label
 
 MIN_GROUP_SIZE = 3
@@ -17,16 +15,9 @@ MakeGroup = Callable[[str, list[Member]], Group]
 
 def collapse(tree: BoxTree) -> None:
     """Group each level of ``tree`` until it has at most ``MAX_VISIBLE_BOXES`` boxes."""
-    numbers = count()
-
-    def make_group(kind: str, members: list[Member]) -> Group:
-        group = Group(ids.group_id(next(numbers)), kind, members)
-        tree.groups.append(group)
-        return group
-
     for group in list(tree.groups):
         if len(group.members) > MAX_VISIBLE_BOXES:
-            group.members = _collapse_members(tree, group.members, make_group)
+            group.members = _collapse_members(tree, group.members, tree.make_group)
     tree.link_parents()
 
 

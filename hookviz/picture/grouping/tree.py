@@ -6,14 +6,9 @@ from functools import cached_property
 from math import inf
 
 from hookviz.picture import element_ids as ids
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.trace import TraceData
-from hookviz.trace.traversal import (
-    assign_nodes_to_calls,
-    iter_enclosing_calls,
-    leads_outside,
-    list_pass_calls,
-    list_pictured_nodes,
-)
+from hookviz.trace.traversal import iter_enclosing_calls, list_pass_calls, list_pictured_nodes
 
 MAX_VISIBLE_BOXES = 40
 """The maximum number of boxes that a person can take in at once; a level with more of them is grouped."""
@@ -26,7 +21,8 @@ class Group:
     id: str
     """``m3`` for a call, ``g5`` for other groups; empty for the root."""
     kind: str
-    """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), or ``part``."""
+    """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), ``part`` (one of equal length),
+    ``stack`` (equal calls), or ``rest`` (the boxes of a level that are far from the opened one)."""
     members: "list[Member]"
     """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
@@ -83,21 +79,18 @@ Member = int | Group
 class BoxTree:
     """One pass of a trace as a tree of groups and nodes."""
 
-    def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
+    def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
+        """Arrange the nodes of a pass; with ``internal``, also those that nobody wrote."""
         self.trace, self.pass_id = trace, pass_id
-        self.nodes = list_pictured_nodes(trace, pass_id)
-        self.calls_of_nodes = assign_nodes_to_calls(trace, self.nodes)
-        edges = trace.lookup.out_edges(self.nodes)
-        self.edges_out = trace.lookup.next_nodes
-        """Node → (its input, the node there) for each edge of the picture that starts at it."""
-        if leads_outside(edges, self.nodes):
-            self.edges_out = {node: [] for node in self.nodes}
-            for start, slot, end in edges:
-                if end in self.edges_out:
-                    self.edges_out[start].append((slot, end))
+        self.graph = make_visible_graph(trace, pass_id, list_pictured_nodes(trace, pass_id), internal=internal)
+        self.nodes = self.graph.nodes
+        self.calls_of_nodes = {node: self.graph.calls[node] for node in self.nodes if node in self.graph.calls}
+        self.edges_out: dict[int, list[tuple[int, int]]] = {node: [] for node in self.nodes}
+        """Node → (its input, the node there) for each arrow that starts at it."""
         self.edges_in: dict[int, list[tuple[int, int]]] = {}
-        """Node → (a node of this pass, its input) for each edge that ends at it."""
-        for start, slot, end in edges:
+        """Node → (a node of this pass, its input) for each arrow that ends at it."""
+        for start, slot, end in self.graph.edges:
+            self.edges_out[start].append((slot, end))
             self.edges_in.setdefault(end, []).append((start, slot))
         self.root = Group("", "pass", [])
         self.calls: dict[int, Group] = {}
@@ -105,6 +98,15 @@ class BoxTree:
         """Node → the innermost group around it."""
         self._nest_calls()
         self.groups = [self.root, *self.calls.values()]
+        self.group_count = 0
+        """How many groups were made that are not calls; their ids are counted."""
+
+    def make_group(self, kind: str, members: "list[Member]") -> Group:
+        """Make a group of a kind (``run``, ``fan``, ``part``, ``stack``) with the given members."""
+        group = Group(ids.group_id(self.group_count), kind, members)
+        self.group_count += 1
+        self.groups.append(group)
+        return group
 
     def _nest_calls(self) -> None:
         """Put each node into the call that created it, and each call into the call in which it was made."""
@@ -112,7 +114,7 @@ class BoxTree:
         calls_in_pass = list_pass_calls(self.trace, self.pass_id)
         call_numbers = {
             parent
-            for call in {*self.calls_of_nodes.values(), *calls_in_pass}
+            for call in {*self.graph.calls.values(), *calls_in_pass}
             for parent in iter_enclosing_calls(self.trace, call)
         }
         for call in sorted(call_numbers):
@@ -154,6 +156,33 @@ class BoxTree:
                     self.innermost_groups[member] = group
                 else:
                     member.parent = group
+
+    @cached_property
+    def edges_leaving(self) -> dict[Group, list[tuple[int, int, int]]]:
+        """Group → (node, input, node) for each edge that starts in it and ends outside, once parents are linked."""
+        leaving: dict[Group, list[tuple[int, int, int]]] = {group: [] for group in self.groups}
+        for start in self.nodes:
+            inner = self.innermost_groups[start]
+            for slot, end in self.edges_out.get(start, ()):
+                if self.innermost_groups[end] is inner:
+                    continue
+                around_end = set(self.innermost_groups[end].chain_outwards())
+                for group in inner.chain_outwards():
+                    if group in around_end:
+                        break
+                    leaving[group].append((start, slot, end))
+        return leaving
+
+    def find_parent(self, member: "Member") -> Group | None:
+        """Return the group directly around a node or a group."""
+        return self.innermost_groups[member] if isinstance(member, int) else member.parent
+
+    def find_call_around(self, member: "Member") -> Group | None:
+        """Return the innermost module call around a node or a group, or None."""
+        group = self.find_parent(member)
+        while group is not None and group.call is None:
+            group = group.parent
+        return group
 
 
 def _first_arrival(member: Member, arrival_order: dict[int, int], group_order: dict[str, float]) -> float:

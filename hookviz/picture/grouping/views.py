@@ -1,8 +1,9 @@
-"""The views of a pass: on entering a group, module calls in it may be opened at once; other groups stay closed."""
+"""The views of a pass: the whole pass with one group opened in place; calls in the group may be opened at once."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from hookviz.picture.grouping.around import Surroundings
 from hookviz.picture.grouping.collapsing import collapse
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.trace import TraceData
@@ -13,27 +14,47 @@ MAX_BOXES_BESIDE_MODEL = 6
 
 @dataclass(eq=False)
 class View:
-    """The inside of a group as one picture shows it."""
+    """The whole pass as one picture shows it, with ``group`` opened."""
 
     tree: BoxTree
     group: Group
+    surroundings: Surroundings
     nodes: list[int] = field(default_factory=list)
+    """The nodes that have a box of their own."""
     opened_calls: list[Group] = field(default_factory=list)
-    """The calls that are drawn as frames around their members, the outermost first; with the group if it is a call."""
+    """The calls that are drawn as frames around their members, the outermost first."""
     closed_groups: list[Group] = field(default_factory=list)
-    """The groups that are drawn as closed boxes, which can be entered."""
+    """The groups that are drawn as closed boxes."""
+    doors: list[Group] = field(default_factory=list)
+    """The closed groups that are inside the opened one."""
+    _boxes: dict[Member, Member] = field(default_factory=dict)
+    """Each node or group that is a box, or that is in a joined group → that box."""
 
     def __post_init__(self) -> None:
-        if self.group.call is not None:
-            self.opened_calls.append(self.group)
+        around = self.surroundings.find(self.group)
+        self.opened_calls += around.frames
+        self.closed_groups += self._add_boxes(around.boxes)
+        self._open_inside()
+        self.closed_groups += self.doors
+        self._boxes |= {box: box for box in self.boxes}
+        for group in self.closed_groups:
+            if group.kind in ("rest", "stack"):  # it may have some members only of the group around them
+                self._boxes |= dict.fromkeys(group.members, group)
+
+    def _add_boxes(self, members: list[Member]) -> list[Group]:
+        """Add boxes for ``members``, and return the groups among them that were not added: those with members."""
+        self.nodes += [member for member in members if isinstance(member, int)]
+        groups = [member for member in members if not isinstance(member, int)]
+        # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to enter it.
+        self.opened_calls += [group for group in groups if not group.members]
+        return [group for group in groups if group.members]
+
+    def _open_inside(self) -> None:
+        """Add the boxes inside the group, and open the calls there, level by level, as far as they fit."""
         level: list[Member] = list(self.group.members)
-        box_count = len(level) + len(self.opened_calls)
+        box_count = len(level) + (self.group.call is not None)
         while level:
-            self.nodes += [member for member in level if isinstance(member, int)]
-            groups = [member for member in level if not isinstance(member, int)]
-            # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to enter it.
-            self.opened_calls += [group for group in groups if not group.members]
-            groups = [group for group in groups if group.members]
+            groups = self._add_boxes(level)
             calls = [group for group in groups if group.call is not None]
             members_of_calls = [member for call in calls for member in call.members]
             # Either all calls of a level are opened or none, so that calls of one kind look alike. A model with hardly
@@ -43,41 +64,61 @@ class View:
                 if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
                 else MAX_VISIBLE_BOXES
             )
-            self.closed_groups += [group for group in groups if not (fits and group.call is not None)]
+            self.doors += [group for group in groups if not (fits and group.call is not None)]
             self.opened_calls += calls if fits else []
             level, box_count = (members_of_calls, box_count + len(members_of_calls)) if fits else ([], box_count)
 
     @property
-    def module(self) -> str:
-        """The innermost module around the whole view; empty if there is none."""
-        call = next((group.call for group in self.group.chain_outwards() if group.call is not None), None)
-        return "" if call is None else self.tree.trace.call(call)
+    def boxes(self) -> list[Member]:
+        """All its boxes: each node of the pass is one of them, or is inside one."""
+        return [*self.nodes, *self.closed_groups]
 
-    @cached_property
-    def members_by_node(self) -> dict[int, Member]:
-        """Each node in the group at any depth → itself, or the closed group that contains it."""
-        return {node: node for node in self.nodes} | {
-            node: group for group in self.closed_groups for node in group.nodes
-        }
+    def find_box(self, node: int) -> Member:
+        """Return the node itself if it has a box, or the closed group that contains it."""
+        member: Member = node
+        while member not in self._boxes:
+            parent = self.tree.find_parent(member)
+            assert parent is not None  # each node of the pass is in a box
+            member = parent
+        return self._boxes[member]
+
+    def list_edges(self, box: Member) -> Iterator[tuple[int, int, int]]:
+        """Yield (node, input, node) for each edge that starts in ``box``; it may end in the box if that is joined."""
+        if isinstance(box, int):
+            yield from ((box, slot, end) for slot, end in self.tree.edges_out.get(box, ()))
+        elif box in self.tree.edges_leaving:
+            yield from self.tree.edges_leaving[box]
+        else:
+            for member in box.members:
+                yield from self.list_edges(member)
+
+    def find_frame(self, member: Member) -> int | None:
+        """Return the innermost call that is drawn around a node or a closed group, or None."""
+        group = self.tree.find_call_around(member)
+        return group.call if group is not None and group in self.opened_calls else None
 
 
 class Views:
     """All views of one pass; each is made when it is first needed."""
 
-    def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
-        self.tree = BoxTree(trace, pass_id)
+    def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
+        self.tree = BoxTree(trace, pass_id, internal=internal)
         collapse(self.tree)
+        self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
         self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
 
     def view_of(self, group: Group) -> View:
-        """Return the view on entering ``group``."""
+        """Return the view in which ``group`` is opened."""
         if group not in self._views:
-            self._views[group] = View(self.tree, group)
+            self._views[group] = View(self.tree, group, self._surroundings)
         return self._views[group]
 
     def find_view_group(self, group: Group) -> Group:
-        """Return the group to enter to see the members of ``group``: itself, or one in whose view it is opened."""
+        """Return the group to open to see the members of ``group``: itself, or one in whose view it is opened.
+
+        A stack is opened at one of its members: it is seen in the view of the group around it.
+        """
         pending: list[Group] = []
         for outer in group.chain_outwards():
             if outer in self._view_groups:
@@ -86,9 +127,8 @@ class Views:
         for outer in reversed(pending):  # the outermost first
             assert outer.parent is not None  # the root is in ``_view_groups`` from the start
             outer_view_group = self._view_groups[outer.parent]
-            self._view_groups[outer] = (
-                outer_view_group if outer in self.view_of(outer_view_group).opened_calls else outer
-            )
+            is_drawn_there = outer.kind == "stack" or outer in self.view_of(outer_view_group).opened_calls
+            self._view_groups[outer] = outer_view_group if is_drawn_there else outer
         return self._view_groups[group]
 
     def view_name(self, member: Member) -> str:
@@ -96,9 +136,18 @@ class Views:
         group = self.tree.innermost_groups[member] if isinstance(member, int) else member
         return f"{self.tree.pass_id}/{self.find_view_group(group).id}"
 
+    def linked_view(self, group: Group) -> str:
+        """Return the name of the picture that opens a closed box: of a stack, that of its first member."""
+        if group.kind == "rest":  # its boxes have boxes of their own where the level around them is opened
+            assert group.parent is not None
+            return self.view_name(group.parent)
+        return self.view_name(group.members[0] if group.kind == "stack" else group)
+
     def list_views(self) -> list[View]:
-        """List every view that can be entered, the outermost first."""
+        """List every view, the outermost first."""
         views = [self.view_of(self.tree.root)]
         for view in views:  # grows while it is read
-            views.extend(self.view_of(group) for group in view.closed_groups)
+            for door in view.doors:
+                opened = door.members if door.kind == "stack" else [door]
+                views.extend(self.view_of(group) for group in opened if isinstance(group, Group))
         return views
