@@ -89,7 +89,7 @@ class PicturePlan:
         self.holders: dict[str, str] = {}
         """Id of a pin, tensor or fact → the id of the element around it."""
         self.arrows: dict[str, list[Point]] = {}
-        """Id of an arrow → the points of its line and, at the end, its tip."""
+        """Id of an arrow → points on its line and, at the end, its tip."""
         self.words: list[Words] = []
         self._shift: Point = (0.0, 0.0)
         self._read(root, "")
@@ -119,7 +119,7 @@ class PicturePlan:
             self.areas[group_id] = Area(left, top, left + width, top + height)
         elif lines:
             line, head = (_read_points(path.get("d", ""), self._shift) for path in lines)
-            self.arrows[group_id] = [*line, head[1]]
+            self.arrows[group_id] = [*_sample(line), head[1]]
         return group_id if outline is not None or lines else holder
 
     def _read_text(self, text: ET.Element, holder: str) -> None:
@@ -184,6 +184,16 @@ def _read_points(data: str, shift: Point) -> list[Point]:
     return [(x + shift[0], y + shift[1]) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
+def _sample(curve: list[Point]) -> Iterator[Point]:
+    """Yield points on a Bézier curve, from its start to its end."""
+    yield curve[0]
+    for index in range(0, len(curve) - 1, 3):
+        for part in (0.25, 0.5, 0.75, 1):
+            weights = ((1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3)
+            pairs = [*zip(weights, curve[index : index + 4], strict=True)]
+            yield sum(weight * x for weight, (x, _) in pairs), sum(weight * y for weight, (_, y) in pairs)
+
+
 def find_faults(svg: str, scene: Scene) -> list[str]:
     """Return what is wrong with the picture of ``scene``."""
     plan = PicturePlan(svg)
@@ -200,7 +210,7 @@ def _list_elements(scene: Scene) -> Iterator[str]:
     """Yield the ids of all boxes, pins, arrows and texts of a scene."""
     for boxes in (scene.boxes.values(), scene.calls.values(), scene.group_boxes, scene.list_pins(), scene.all_arrows):
         yield from (box.id for box in boxes)
-    yield from (text_id for box in scene.group_boxes for text_id in box.texts)
+    yield from (text_id for box in scene.group_boxes for text_id in box.texts if box.longest_text(text_id))
 
 
 def _find_strays(plan: PicturePlan, scene: Scene) -> Iterator[str]:

@@ -81,7 +81,7 @@ def _cut(placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[floa
         top = min((middle - high / 2 for middle, high in boxes), default=0)
         bottom = max((middle + high / 2 for middle, high in boxes), default=0)
         top, bottom = _include_curves(placement, start, end, top, bottom)
-        left = min((left for left, _ in spans if start <= left), default=start)
+        left = min((left for left, right in spans if start <= (left + right) / 2), default=start)
         rows.append(_Row(start, end, top, bottom, -left, y - top))
         y += bottom - top + ROW_GAP
     return rows
