@@ -5,8 +5,8 @@ from typing import Any
 
 import graphviz
 
-from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.graphviz_drawing import NoPictureError, draw_source, make_sentence_svg
+from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.rasterizer import render_png
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import _

@@ -49,9 +49,7 @@ def draw_source(source: str, format: str, engine: str = "dot") -> bytes:
             raise NoPictureError(str(error)) from None
         except WorkerDiedError:
             continue
-    raise NoPictureError(
-        _("There is no picture: Graphviz crashed on this graph, ran out of memory or took too long.")
-    )
+    raise NoPictureError(_("There is no picture: Graphviz crashed on this graph, ran out of memory or took too long."))
 
 
 def _read_answer(job: Job, answer: Answer) -> bytes:

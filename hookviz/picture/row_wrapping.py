@@ -64,15 +64,13 @@ def _list_spans(placement: Placement, sizes: Sequence[Size]) -> list[tuple[float
 
 
 def _cut(placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[float, float]], count: int) -> list[_Row]:
-    """Cut the picture into about ``count`` rows, each no longer than its share if its boxes allow it."""
+    """Cut the picture into ``count`` rows of about equal length, or into fewer if its boxes do not allow that."""
     width = placement.size.width
     cuts = [(before[1] + after[0]) / 2 for before, after in pairwise(spans)]
-    borders = [0.0]
-    for cut, following in pairwise([*cuts, width]):
-        if following - borders[-1] > width / count:
-            borders.append(cut)
+    aims = (width * number / count for number in range(1, count))
+    borders = sorted({min(cuts, key=lambda cut: abs(cut - aim)) for aim in aims} if cuts else ())
     rows, y = [], 0.0
-    for start, end in pairwise([*borders, width]):
+    for start, end in pairwise([0.0, *borders, width]):
         boxes = [
             (middle, size.height)
             for (x, middle), size in zip(placement.centres, sizes, strict=True)
@@ -81,7 +79,7 @@ def _cut(placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[floa
         top = min((middle - high / 2 for middle, high in boxes), default=0)
         bottom = max((middle + high / 2 for middle, high in boxes), default=0)
         top, bottom = _include_curves(placement, start, end, top, bottom)
-        left = min((left for left, right in spans if start <= (left + right) / 2), default=start)
+        left = min((left for left, _ in spans if start <= left + 1), default=start)
         rows.append(_Row(start, end, top, bottom, -left, y - top))
         y += bottom - top + ROW_GAP
     return rows
