@@ -134,9 +134,9 @@ class Drawing:
 
 
 def _make_link(arrow: Arrow, value: Words | None) -> Link:
-    return Link(
-        arrow.id, arrow.start, arrow.end, Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL])
-    )
+    """Return an arrow as the layout needs it: from the box at the right to the one at the left."""
+    ends = (arrow.end, arrow.start) if arrow.is_forward else (arrow.start, arrow.end)
+    return Link(arrow.id, *ends, Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL]))
 
 
 def _write_frame(svg: SvgWriter, placed: PlacedFrame) -> None:
