@@ -103,7 +103,7 @@ def _ask_graphviz(boxes: Boxes) -> bytes | None:
 def _order_of_chain(count: int, edges: Sequence[Edge]) -> list[int] | None:
     """Return the boxes from the first to the last if each edge leads from one to the next; None if not."""
     after = {edge.start: edge.end for edge in edges}
-    if len(edges) != count - 1 or len(after) != len(edges) or len({edge.end for edge in edges}) != len(edges):
+    if len(edges) != max(count - 1, 0) or len(after) != len(edges) or len({edge.end for edge in edges}) != len(edges):
         return None
     order = [index for index in range(count) if index not in after.values()][:1]
     while order and order[-1] in after:

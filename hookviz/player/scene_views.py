@@ -58,6 +58,22 @@ def make_view(
     }
 
 
+def make_pass_view(
+    scene: Scene, name: str, svg: int | SharedPicture, hooks: Mapping[int, int], reasons: Mapping[int, str]
+) -> View:
+    """Make the view ``name`` of a pass that has a single picture; the rest as in ``make_view``."""
+    view = make_view(scene, svg, hooks, reasons)
+    view["breadcrumbs"] = [(name, pass_title(scene.trace, scene.pass_id))]
+    return view
+
+
+def list_pass_entries(trace: TraceData, pass_id: int, view_name: str) -> Iterator[Entry]:
+    """Yield the search entries of a pass that has a single picture, the view ``view_name``."""
+    views = Views(trace, pass_id)
+    for entry in search_entries(trace, views, PassActivity(views.tree)):
+        yield entry._replace(view=view_name)
+
+
 def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
     """Return the texts that steps write in the picture and in its layer of tensors."""
     texts = scene.collect_texts()
@@ -180,8 +196,7 @@ class SceneViews:
         is_internal = name in self._internal_scenes
         scene = self._internal_scenes[name] if is_internal else self._scenes[name]
         svg = own_picture(draw_for_player(scene)) if is_internal else self.top_views.index(name)
-        view = make_view(scene, svg, hooks, self._reasons)
-        view["breadcrumbs"] = [(name, pass_title(self._trace, scene.pass_id))]
+        view = make_pass_view(scene, name, svg, hooks, self._reasons)
         view["internal"] = is_internal
         view["counterpart"] = name.removesuffix(INTERNAL) if is_internal else self._find_internal(scene.pass_id)
         return view
@@ -196,10 +211,8 @@ class SceneViews:
         return name if name in self._internal_scenes else ""
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """Yield the search entries of one pass, all with the same picture."""
-        views = Views(self._trace, pass_id)
-        for entry in search_entries(self._trace, views, PassActivity(views.tree)):
-            yield entry._replace(view=f"{pass_id}/")
+        """Yield the search entries of one pass."""
+        return list_pass_entries(self._trace, pass_id, f"{pass_id}/")
 
 
 def pass_title(trace: TraceData, pass_id: int) -> str:

@@ -8,14 +8,14 @@ from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.picture.element_ids import data_id, tensor_value_id
 from hookviz.picture.figure import draw_final
-from hookviz.picture.grouping import INTERNAL, Views
-from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
+from hookviz.picture.grouping import INTERNAL
 from hookviz.picture.primitives import SPACE, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
+from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
@@ -27,15 +27,22 @@ from hookviz.player.payload import (
     StepWords,
     Switch,
     View,
+    empty_content,
 )
 from hookviz.player.question_pool import QuestionPool
-from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
-from hookviz.player.search_index import Entry, index_chunk, search_entries
+from hookviz.player.scene_views import (
+    final_texts,
+    list_pass_entries,
+    make_pass_view,
+    pack_layers,
+    pass_title,
+    step_texts,
+)
+from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
-from hookviz.player.step_words import StepTexts, describe_content, glyph_of
+from hookviz.player.step_words import StepTexts, describe_content
 from hookviz.player.trace_content import MAX_INTERNAL_STEPS, SEARCH_INDEX
 from hookviz.support.messages import _
-from hookviz.support.messages.languages import current_language
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.sentences import make_title
@@ -134,11 +141,10 @@ class _SeveralRuns:
         chunks[SEARCH_INDEX] = index_chunk(self._entries())
         first = self._traces[0]
         return {
+            **empty_content(screen_labels()),
             "runs": runs,
-            "chunk_size": CHUNK_SIZE,
             "chunks": chunks,
             "svgs": self._pictures.svgs,
-            "grouped": False,
             "internal": any(self._internal_scenes),
             "layers": self._pictures.layers(),
             "about": self._describe(first),
@@ -146,17 +152,11 @@ class _SeveralRuns:
             "questions": self._questions.questions,
             "sources": self._code.texts(),
             "switches": [self._switch(hook_id, hook) for hook_id, hook in self._switches.items()],
-            "combinations": {},
-            "first_difference": -1,
-            "findings": [],
             "no_finding": _(
                 "This player compares several recordings: open the player of one of them to see what is "
                 "wrong with its gradients."
             ),
             "notes": list(_length_note(first)),
-            "labels": screen_labels(),
-            "language": current_language(),
-            "others": {},
             "initial_state": {"shown": self._shown},
         }
 
@@ -229,29 +229,18 @@ class _SeveralRuns:
         return asked
 
     def _outline(self, number: int, questions: dict[str, list[int]]) -> Outline:
-        steps, trace = self._steps[number], self._traces[number]
-        picture_indices = {pass_id: index for index, pass_id in enumerate(self._scenes[number])}
-        arrivals = (
-            arrival for pass_id in picture_indices for arrival in collect_pass_activity(trace, pass_id).arrivals
-        )
-        norms = {arrival.step: arrival.display_norm for arrival in arrivals}
-        return {
-            "kind": [step.kind for step in steps],
-            "glyph": [glyph_of(self._elsewhere(step).kind) for step in steps],
-            "picture": [picture_indices[step.pass_id] for step in steps],
-            "hook": [-1 if step.row.hook is None else self._hooks[step.row.hook] for step in steps],
-            "norm": [norms.get(step.index) for step in steps],
-            "questions": questions,
-            "views": [_view_name(number, pass_id) for pass_id in picture_indices],
-        }
+        steps = self._steps[number]
+        views = {pass_id: _view_name(number, pass_id) for pass_id in self._scenes[number]}
+        kinds = [self._elsewhere(step).kind for step in steps]
+        rows = [step.row for step in steps]
+        return make_outline(self._traces[number], rows, views, self._hooks, questions, kinds)
 
     def _views(self, number: int) -> Iterator[tuple[str, View]]:
         """Yield (name, view) for the picture of each pass of a variant."""
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
-            view = make_view(scene, svg, self._hooks, self._reasons)
             name = _view_name(number, scene.pass_id)
-            view["breadcrumbs"] = [(name, pass_title(self._traces[number], scene.pass_id))]
+            view = make_pass_view(scene, name, svg, self._hooks, self._reasons)
             view["counterpart"] = f"{name}{INTERNAL}" if scene.pass_id in self._internal_scenes[number] else ""
             yield name, view
 
@@ -261,8 +250,8 @@ class _SeveralRuns:
         for scene, index in zip(scenes.values(), self._internal_pictures.indices_of(number), strict=True):
             counterpart = _view_name(number, scene.pass_id)
             name = f"{counterpart}{INTERNAL}"
-            view = make_view(scene, self._share_internal_picture(name, index), self._hooks, self._reasons)
-            view["breadcrumbs"] = [(name, pass_title(self._traces[number], scene.pass_id))]
+            picture = self._share_internal_picture(name, index)
+            view = make_pass_view(scene, name, picture, self._hooks, self._reasons)
             view["internal"], view["counterpart"] = True, counterpart
             yield name, view
 
@@ -278,9 +267,7 @@ class _SeveralRuns:
     def _entries(self) -> Iterable[Entry]:
         """Yield the search entries of the first variant."""
         for pass_id in self._scenes[0]:
-            views = Views(self._traces[0], pass_id)
-            for entry in search_entries(self._traces[0], views, PassActivity(views.tree)):
-                yield entry._replace(view=_view_name(0, pass_id))
+            yield from list_pass_entries(self._traces[0], pass_id, _view_name(0, pass_id))
 
     def _switch(self, hook_id: Hashable, hook: Hook) -> Switch:
         rows = {row for _ignored, ids in self._aligned for row, other in ids.items() if other == hook_id}

@@ -12,13 +12,13 @@ from typing import Protocol
 from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
 from hookviz.analysis.findings.finding import name_of_severity
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
-from hookviz.picture.grouping.activity import collect_pass_activity
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
+from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
@@ -29,12 +29,13 @@ from hookviz.player.payload import (
     RunContent,
     StepsChunk,
     View,
+    empty_content,
 )
 from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
-from hookviz.player.step_words import StepTexts, describe_content, glyph_of
+from hookviz.player.step_words import StepTexts, describe_content
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
@@ -256,9 +257,8 @@ class TraceContent:
         if len(passes) > 1 or self.trace.lacks_passes:
             run["last_pass"] = pass_title(self.trace, passes[-1])
         content: Content = {
+            **empty_content(screen_labels()),
             "runs": [run],
-            "chunk_size": CHUNK_SIZE,
-            "chunks": {},
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
             "internal": any(map(self._hides_nodes, passes)),
@@ -267,15 +267,10 @@ class TraceContent:
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
             "questions": pool.questions,
             "sources": self._code.texts(),
-            "switches": [],
-            "combinations": {},
-            "first_difference": -1,
             "findings": [_finding_text(self.trace, finding) for finding in find_findings(self.trace)],
             "no_finding": self._no_finding,
             "notes": [*self.trace.notes, *self._limit_notes(len(shown_firings))],
-            "labels": screen_labels(),
             "language": self._language,
-            "others": {},
             "initial_state": {"norms": self.is_large},
         }
         for name in names:
@@ -287,22 +282,10 @@ class TraceContent:
         return bool(make_visible_graph(self.trace, pass_id, list_pictured_nodes(self.trace, pass_id)).boxes)
 
     def _outline(self, pool: QuestionPool) -> Outline:
-        rows, passes = self.trace.rows, self.trace.lookup.passes
         texts = self._step_texts
-        picture_indices = {pass_id: index for index, pass_id in enumerate(passes)}
-        norms: list[float | str | None] = [None] * len(rows)
-        for pass_id in passes:
-            for arrival in collect_pass_activity(self.trace, pass_id).arrivals:
-                norms[arrival.step] = arrival.display_norm
-        return {
-            "kind": [row.kind for row in rows],
-            "glyph": [glyph_of(row.kind) for row in rows],
-            "picture": [picture_indices[row.pass_id] for row in rows],
-            "hook": [-1 if row.hook is None else self._hooks[row.hook] for row in rows],
-            "norm": norms,
-            "questions": pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks)),
-            "views": self._pictures.top_views,
-        }
+        questions = pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks))
+        views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
+        return make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
 
     def _limit_notes(self, firing_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""
