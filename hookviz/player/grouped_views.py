@@ -23,7 +23,7 @@ from hookviz.trace import TraceData
 class PassPictures:
     """The groups of one pass, and the activity in each; with ``internal``, all its nodes have boxes."""
 
-    def __init__(self, trace: TraceData, pass_id: int, *, internal: bool) -> None:
+    def __init__(self, trace: TraceData, pass_id: int, *, internal: bool = False) -> None:
         self.views = Views(trace, pass_id, internal=internal)
         self.activity = PassActivity(self.views.tree)
         self._group_boxes = GroupBoxes(self.views.tree, self.activity)

@@ -158,8 +158,11 @@ def test_each_view_has_few_boxes_and_each_node_has_a_box_in_one_of_them(
     large = TraceContent(make()._data)
     boxes = [BOX.findall(picture(large, name)) for name in views_of(large)]
     assert len(boxes) > 1 and max(map(len, boxes)) <= MAX_BOXES
-    nodes = {int(spot[1:]) for spots in boxes for spot in spots if spot[0] == "n"}
-    assert nodes == set(make_visible_graph(large.trace, 0, list_pass_nodes(large.trace, 0)).nodes)
+    all_nodes = list_pass_nodes(large.trace, 0)
+    for internal in {name.endswith("+") for name in views_of(large)}:
+        names = [name for name in views_of(large) if name.endswith("+") == internal]
+        nodes = {int(spot[1:]) for name in names for spot in BOX.findall(picture(large, name)) if spot[0] == "n"}
+        assert nodes == set(make_visible_graph(large.trace, 0, all_nodes, internal=internal).nodes)
     texts = re.findall(">([^<>]+)<", picture(large, "0/"))
     assert [label for label in labels if label not in texts] == []
 
@@ -254,7 +257,7 @@ def picture(large: TraceContent, name: str) -> str:
     return "".join(svg["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
 
 
-BOX = re.compile(r'<g id="(\w+)"[^>]* class="hv-(?:node|fold|module)')
+BOX = re.compile(r'<g id="(\w+)"[^>]* class="hv-(?:node(?! hv-parameter)|fold|module)')
 """The ids of the boxes of a picture; the rows of parameters in them are no boxes."""
 
 
