@@ -51,7 +51,13 @@ class BoxContents:
         rows = [Line([Words(_("node {op}").format(op=box.op), "hv-op", color=GREY)])]
         rows.append(make_pre_hooks_line(self.scene, box))
         pins = [self.pin(pin) for pin in box.pins if pin.id not in tensors.pin_ids]
-        return Column([*tensors.parts, self._node_frame(box, [*rows, *pins])], spacing=2)
+        leaves = [self.node(self._leaf_of(row)) for row in box.parameters]
+        return Column([*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves])], spacing=2)
+
+    def _leaf_of(self, row: Parameter) -> Box:
+        """Return the box of a parameter's AccumulateGrad, which has a row only if tensors are not shown."""
+        tensors = self.scene.trace.lookup.tensors(self.scene.pass_id, row.node)
+        return Box(row.id, row.node, self.scene.trace.ops[row.node], True, tensors, [], row.pins)
 
     def _node_frame(self, box: Box, lines: list[Part]) -> Part:
         """Make the outline of a node around its lines: one line, or two for a leaf."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import graphviz
 
+from hookviz.picture.graphviz_drawing import NoPictureError, draw_source, make_sentence_svg
 from hookviz.picture.inline_svg import prepare_for_notebook
-from hookviz.picture.layout import NoPictureError, draw_source, make_sentence_svg
 from hookviz.picture.rasterizer import render_png
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import _
@@ -21,7 +21,7 @@ class Rendered(graphviz.Digraph):
 
         Raises:
             ValueError: the format does not exist, or Graphviz cannot read the graph.
-            NoPictureError: Graphviz crashed on the graph with every method, or cannot run here.
+            NoPictureError: Graphviz died of the graph, or cannot run here.
             ImportError: a PNG needs resvg, which is not installed.
         """
         chosen = format or self.format
@@ -56,7 +56,7 @@ class Rendered(graphviz.Digraph):
         Raises:
             OSError: the file cannot be written; the message says why.
             ValueError: the format does not exist, Graphviz cannot read the graph, or the name has a null character.
-            NoPictureError: Graphviz crashed on the graph with every method, or cannot run here.
+            NoPictureError: Graphviz died of the graph, or cannot run here.
             ImportError: a PNG needs resvg, which is not installed.
         """
         name = to_path(outfile or filename or self.name or "hookviz")

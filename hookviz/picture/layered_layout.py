@@ -103,7 +103,7 @@ def _ask_graphviz(boxes: Boxes) -> bytes | None:
 def _order_of_chain(count: int, edges: Sequence[Edge]) -> list[int] | None:
     """Return the boxes from the first to the last if each edge leads from one to the next; None if not."""
     after = {edge.start: edge.end for edge in edges}
-    if len(edges) != count - 1 or len(after) != len(edges) or len({edge.end for edge in edges}) != len(edges):
+    if len(edges) != max(count - 1, 0) or len(after) != len(edges) or len({edge.end for edge in edges}) != len(edges):
         return None
     order = [index for index in range(count) if index not in after.values()][:1]
     while order and order[-1] in after:
@@ -143,29 +143,30 @@ def _place_layers(boxes: Boxes, layers: Sequence[Sequence[int]]) -> Placement:
     """Place the boxes of each layer beside each other, and the layers after each other; edges may cross boxes."""
     sizes, edges, direction = boxes.sizes, boxes.edges, boxes.direction
     turned = [size if direction == "down" else Size(size.height, size.width) for size in sizes]
-    label = max((edge.label.height if direction == "down" else edge.label.width for edge in edges), default=0)
-    gap = max(RANK_GAP, label + 24)
     breadths = [sum(turned[index].width for index in layer) + BOX_GAP * (len(layer) - 1) for layer in layers]
     breadth = max(breadths, default=0)
     places: list[Point] = [(0, 0)] * len(sizes)
-    depth = 0.0
+    depth = gap = 0.0
     for layer, own in zip(layers, breadths, strict=True):
+        depth += gap
         thickness = max(turned[index].height for index in layer)
         across = (breadth - own) / 2
         for index in layer:
             places[index] = (across + turned[index].width / 2, depth + thickness / 2)
             across += turned[index].width + BOX_GAP
-        depth += thickness + gap
-    size = Size(breadth, max(depth - gap, 0))
+        depth += thickness
+        labels = [edge.label for edge in edges if edge.start in layer]
+        gap = max([RANK_GAP, *((one.height if direction == "down" else one.width) + 24 for one in labels)])
+    size = Size(breadth, depth)
     if direction == "left":
         places = [(size.height - down, across) for across, down in places]
         size = Size(size.height, size.width)
     curves = [_straight(places, sizes, edge, direction) for edge in edges]
-    labels = [
+    middles = [
         _beside((curve[0][0] + curve[-1][0]) / 2, (curve[0][1] + curve[-1][1]) / 2, edge.label, direction)
         for curve, edge in zip(curves, edges, strict=True)
     ]
-    return Placement(size, places, curves, labels)
+    return Placement(size, places, curves, middles)
 
 
 def _straight(places: Sequence[Point], sizes: Sequence[Size], edge: Edge, direction: Direction) -> Curve:

@@ -104,6 +104,9 @@ class Mark:
     def write_change(self, text_id: str, before: Values, after: Values) -> None:
         """Write what a hook received and what it returned, in a few characters."""
         old, new = format_values(before), format_values(after)
+        norm = _("norm {norm}").format(norm="")
+        if old.startswith(norm):
+            new = new.removeprefix(norm)
         self.write(text_id, f"{old} → {new}", old, new)
 
 

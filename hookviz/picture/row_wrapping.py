@@ -15,6 +15,8 @@ BEST_RATIO = 16 / 9
 MAX_ROWS = 12
 ROW_GAP = 40.0
 """Points between two rows, where arrows pass."""
+CHANNEL = 14.0
+"""Points between these arrows and the row below them; there is room for values above them."""
 TURN = 16.0
 """Points between a box and the place where an arrow to another row turns."""
 CORNER = 8.0
@@ -43,8 +45,7 @@ def wrap_rows(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]
     if width < LONG or width < WIDE * height:
         return placement
     spans = _list_spans(placement, sizes)
-    cuts = [(before[1] + after[0]) / 2 for before, after in pairwise(spans)]
-    best = min((_cut(placement, sizes, cuts, count) for count in range(1, MAX_ROWS + 1)), key=_misfit)
+    best = min((_cut(placement, sizes, spans, count) for count in range(1, MAX_ROWS + 1)), key=_misfit)
     return placement if len(best) == 1 else _move(placement, sizes, edges, best)
 
 
@@ -62,15 +63,14 @@ def _list_spans(placement: Placement, sizes: Sequence[Size]) -> list[tuple[float
     return spans
 
 
-def _cut(placement: Placement, sizes: Sequence[Size], cuts: Sequence[float], count: int) -> list[_Row]:
-    """Cut the picture into about ``count`` rows, each no longer than its share if its boxes allow it."""
+def _cut(placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[float, float]], count: int) -> list[_Row]:
+    """Cut the picture into ``count`` rows of about equal length, or into fewer if its boxes do not allow that."""
     width = placement.size.width
-    borders = [0.0]
-    for cut, following in pairwise([*cuts, width]):
-        if following - borders[-1] > width / count:
-            borders.append(cut)
+    cuts = [(before[1] + after[0]) / 2 for before, after in pairwise(spans)]
+    aims = (width * number / count for number in range(1, count))
+    borders = sorted({min(cuts, key=lambda cut: abs(cut - aim)) for aim in aims} if cuts else ())
     rows, y = [], 0.0
-    for start, end in pairwise([*borders, width]):
+    for start, end in pairwise([0.0, *borders, width]):
         boxes = [
             (middle, size.height)
             for (x, middle), size in zip(placement.centres, sizes, strict=True)
@@ -79,7 +79,8 @@ def _cut(placement: Placement, sizes: Sequence[Size], cuts: Sequence[float], cou
         top = min((middle - high / 2 for middle, high in boxes), default=0)
         bottom = max((middle + high / 2 for middle, high in boxes), default=0)
         top, bottom = _include_curves(placement, start, end, top, bottom)
-        rows.append(_Row(start, end, top, bottom, -start, y - top))
+        left = min((left for left, _ in spans if start <= left + 1), default=start)
+        rows.append(_Row(start, end, top, bottom, -left, y - top))
         y += bottom - top + ROW_GAP
     return rows
 
@@ -119,12 +120,13 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
             to = rows[end_row]
             end = (curve[-1][0] + to.shift_x, curve[-1][1] + to.shift_y)
             curve = _turn(start, end, start_row, end_row, rows)
-            label = (start[0] - TURN - edge.label.width / 2, start[1] - edge.label.height / 2 - 4)
+            label = (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)
         curves.append(curve)
         labels.append(label)
     values = zip(labels, edges, strict=True)
     across = [x for curve in curves for x, _ in curve] + [x - edge.label.width / 2 for (x, _), edge in values]
-    left, right = -min([0.0, *across]), max([row.end - row.start for row in rows] + across)
+    across += [x + size.width / 2 for (x, _), size in zip(centres, sizes, strict=True)]
+    left, right = -min([0.0, *across]), max(across)
     return Placement(
         Size(right + left, rows[-1].bottom + rows[-1].shift_y),
         [(x + left, y) for x, y in centres],
@@ -137,10 +139,15 @@ def _find_row(x: float, rows: Sequence[_Row]) -> int:
     return next((number for number, row in enumerate(rows) if x < row.end), len(rows) - 1)
 
 
+def _channel_above(row: _Row) -> float:
+    """Return how far down the arrows pass that leave a row upwards."""
+    return row.top + row.shift_y - CHANNEL
+
+
 def _turn(start: Point, end: Point, start_row: int, end_row: int, rows: Sequence[_Row]) -> Curve:
     """Return the curve of an arrow that leaves a row, passes between rows, and enters another one from the right."""
-    below_end = rows[end_row].bottom + rows[end_row].shift_y + ROW_GAP / 2
-    above_start = rows[start_row].top + rows[start_row].shift_y - ROW_GAP / 2
+    above_start = _channel_above(rows[start_row])
+    below_end = rows[end_row].bottom + rows[end_row].shift_y + ROW_GAP - CHANNEL
     out, into = start[0] - TURN, end[0] + TURN
     points = [start, (out, start[1]), (out, above_start)]
     if start_row > end_row + 1:
