@@ -183,7 +183,7 @@ def count_deaths() -> Iterator[Counter[str]]:
 
 
 def main(picture_count: int) -> int:
-    """Draw ``picture_count`` different pictures, print what is wrong with them, and return how many faults there are."""
+    """Draw ``picture_count`` different pictures, print what is wrong with them, and return the number of faults."""
     torch.set_num_threads(1)
     hashes: set[int] = set()
     faults: Counter[str] = Counter()
