@@ -63,7 +63,7 @@ def test_internal_shows_every_node() -> None:
     scene = scene_of(trace, internal=True)
     assert sorted(scene.boxes) == list(range(len(trace._data.ops)))
     assert not any(box.parameters for box in scene.boxes.values())
-    assert "TBackward0" in trace.figure(internal=True).source and "TBackward0" not in trace.figure().source
+    assert "TBackward0" in trace.figure(internal=True).svg() and "TBackward0" not in trace.figure().svg()
 
 
 def test_an_arrow_over_hidden_nodes_keeps_its_start_and_leads_to_the_next_box() -> None:
@@ -91,8 +91,8 @@ def test_draw_hides_internal_nodes_if_parameters_have_their_names() -> None:
     net = make_network()
     output = net(torch.ones(5, 3))
     names = dict(net.named_parameters())
-    assert "TBackward0" not in hv.draw(output, names=names).source
-    assert "TBackward0" in hv.draw(output, names=names, internal=True).source
+    assert "TBackward0" not in hv.draw(output, names=names).svg()
+    assert "TBackward0" in hv.draw(output, names=names, internal=True).svg()
 
 
 @pytest.mark.parametrize(
