@@ -1,6 +1,7 @@
 """Make TypeScript types from the types of messages in ``hookviz/player/payload.py``.
 
-``python -m tools.payload_types`` writes ``hookviz/player/browser/common/payload.d.ts``; a test checks that it is up to date.
+``python -m tools.payload_types`` writes ``hookviz/player/browser/common/payload.d.ts``; a test checks that it is
+up to date.
 """
 
 import ast

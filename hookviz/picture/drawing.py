@@ -121,7 +121,7 @@ class Drawing:
         color = self.style.outline_color(arrow.id)
         is_passed = self.style.for_player or arrow.id in self.style.marked_elements
         curve = layout.arrows[arrow.id][:: -1 if arrow.is_forward else 1]
-        begin_group(svg, arrow.id, "hv-edge hv-forward-edge" if arrow.is_forward else "hv-edge", {})
+        begin_group(svg, arrow.id, "hv-edge hv-flow" if arrow.is_forward else "hv-edge", {})
         tip, back = curve[-1], _shorten(curve)
         dashes = "" if is_passed else "5 4"
         path = {"d": _write_path((*curve[:-1], back)), "fill": "none", "stroke": color, "stroke_width": "2.2"}

@@ -13,7 +13,6 @@ from hookviz.picture.primitives import (
     DIGITS,
     MAX_LABEL,
     MAX_VALUE,
-    SPACE,
     Arrow,
     Box,
     Mark,
@@ -149,10 +148,11 @@ class Scene:
 
     def find_holder(self, node: int | None) -> Box | Parameter | None:
         """Return the box of a node, or the row of a parameter's leaf; None if the node is hidden."""
-        return None if node is None else self.boxes.get(node) or self._parameters.get(node)
+        return None if node is None else self.boxes.get(node) or self.parameters.get(node)
 
     @cached_property
-    def _parameters(self) -> dict[int, Parameter]:
+    def parameters(self) -> dict[int, Parameter]:
+        """Leaf → its row, for parameters that are rows in the box of an op."""
         return {parameter.node: parameter for box in self.boxes.values() for parameter in box.parameters}
 
     def list_elements(self, node: int | None) -> list[str]:
@@ -199,25 +199,6 @@ class Scene:
             else:
                 self.reserved_texts[text_id] = reserved
 
-    def list_tensor_values(self) -> dict[str, str]:
-        """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
-        after_names = {
-            ids.tensor_value_id(box.id, index): value
-            for box in self.boxes.values()
-            for index, (_ignored, value) in enumerate(box.names)
-        }
-        after_names |= {ids.tensor_value_id(row.id, 0): row.value for row in self._parameters.values()}
-        rows = [(box.id, row) for box in self.boxes.values() for row in box.tensors if row.name]
-        return after_names | {
-            ids.data_id(box, row.output): format_values(self.trace.value(row.data)) + SPACE for box, row in rows
-        }
-
-    def write_on_first_step(self, texts: Mapping[str, str]) -> None:
-        """Let the first step write ``texts`` as well; its own texts win."""
-        if self.marks:
-            first = min(self.marks)
-            self.marks[first].texts = {**texts, **self.marks[first].texts}
-
     def collect_texts(self) -> dict[str, dict[int, str]]:
         """Collect the texts of all steps: id of a text → step's index → text."""
         texts: dict[str, dict[int, str]] = {}
@@ -250,7 +231,7 @@ class Scene:
 
     def _list_pin_holders(self) -> "Iterator[Box | Parameter | CallBox]":
         yield from self.boxes.values()
-        yield from self._parameters.values()
+        yield from self.parameters.values()
         yield from self.calls.values()
 
     def _list_text_owners(self) -> Iterator[TextOwner]:

@@ -161,6 +161,10 @@ class View(TypedDict):
     """The steps that are shown in this picture or inside its boxes."""
     breadcrumbs: list[tuple[str, str]]
     """(name, title) of each picture on the path from the top-level picture to this one."""
+    internal: bool
+    """Whether nodes that nobody wrote have boxes in this picture."""
+    counterpart: str
+    """The name of the picture of the same with those nodes, or without them; empty if none is hidden."""
 
 
 class IndexChunk(TypedDict):
@@ -265,6 +269,8 @@ class Content(TypedDict):
     svgs: list[str]
     grouped: bool
     """Whether boxes are collapsed into groups, which can be opened."""
+    internal: bool
+    """Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot."""
     layers: Packed
     """The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none."""
     about: str
@@ -370,6 +376,7 @@ def empty_content(labels: dict[str, str]) -> Content:
         "chunks": {},
         "svgs": [],
         "grouped": False,
+        "internal": False,
         "layers": "",
         "about": "",
         "hooks": [],

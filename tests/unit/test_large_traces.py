@@ -156,7 +156,7 @@ def test_each_view_has_few_boxes_and_each_node_has_a_box_in_one_of_them(
     make: Callable[[], hv.Trace], labels: list[str]
 ) -> None:
     large = TraceContent(make()._data)
-    boxes = [[spot for spot in element_ids(large, name) if re.fullmatch(r"[nmg]\d+", spot)] for name in views_of(large)]
+    boxes = [BOX.findall(picture(large, name)) for name in views_of(large)]
     assert len(boxes) > 1 and max(map(len, boxes)) <= MAX_BOXES
     nodes = {int(spot[1:]) for spots in boxes for spot in spots if spot[0] == "n"}
     assert nodes == set(make_visible_graph(large.trace, 0, list_pass_nodes(large.trace, 0)).nodes)
@@ -240,6 +240,10 @@ def picture(large: TraceContent, name: str) -> str:
         return svg
     pieces = svg["pieces"] if "pieces" in svg else large.chunk(svg["like"])["svg"]["pieces"]
     return "".join(svg["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
+
+
+BOX = re.compile(r'<g id="(\w+)"[^>]* class="hv-(?:node|fold|module)')
+"""The ids of the boxes of a picture; the rows of parameters in them are no boxes."""
 
 
 def element_ids(large: TraceContent, name: str) -> set[str]:

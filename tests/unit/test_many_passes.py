@@ -203,7 +203,8 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
         root = ET.fromstring(picture(large, f"{pass_id}/"))
         ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
         own_steps = [step for step in trace.steps if step.pass_id == pass_id]
-        nodes = make_visible_graph(trace._data, pass_id, list_pass_nodes(trace._data, pass_id)).nodes
+        graph = make_visible_graph(trace._data, pass_id, list_pass_nodes(trace._data, pass_id))
+        nodes = {*graph.nodes, *(row for rows in graph.parameters.values() for row in rows)}
         assert {spot for spot in ids if re.fullmatch(r"n\d+", spot)} == {f"n{node}" for node in nodes}
         assert {spot for spot in ids if re.fullmatch(r"m\d+", spot)} == {f"m{s.row.call}" for s in own_steps} - {
             "mNone"
@@ -213,7 +214,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
         number = f" (call {pass_id + 1})" if pass_id else ""
         calls = [f"{name}{number}" for name in ("net", "net.0", "net.1", "net.2", '<n1>&"')]
         assert [call for call in calls if call not in texts] == []
-        ops = {trace._data.ops[node] for node in nodes}
+        ops = {trace._data.ops[node] for node in graph.nodes}
         assert [op for op in ops if not any(text.startswith(op) for text in texts)] == []
 
 

@@ -11,6 +11,9 @@ from hookviz.trace import TraceData
 MAX_BOXES_BESIDE_MODEL = 6
 """A model is opened even if its boxes alone fill the picture, unless it has more boxes than this around it."""
 
+INTERNAL = "+"
+"""What the name of a picture ends with in which the nodes that nobody wrote have boxes as well."""
+
 
 @dataclass(eq=False)
 class View:
@@ -102,7 +105,7 @@ class Views:
     """All views of one pass; each is made when it is first needed."""
 
     def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
-        self.tree = BoxTree(trace, pass_id, internal=internal)
+        self.tree, self._suffix = BoxTree(trace, pass_id, internal=internal), INTERNAL if internal else ""
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
@@ -132,9 +135,13 @@ class Views:
         return self._view_groups[group]
 
     def view_name(self, member: Member) -> str:
-        """Return the name of the picture that shows a node itself, or the members of a group: ``0/m3``."""
+        """Return the name of the picture that shows a node itself, or the members of a group."""
         group = self.tree.innermost_groups[member] if isinstance(member, int) else member
-        return f"{self.tree.pass_id}/{self.find_view_group(group).id}"
+        return self.name_view(self.find_view_group(group))
+
+    def name_view(self, group: Group) -> str:
+        """Return the name of the picture in which ``group`` is opened: ``0/m3``."""
+        return f"{self.tree.pass_id}/{group.id}{self._suffix}"
 
     def linked_view(self, group: Group) -> str:
         """Return the name of the picture that opens a closed box: of a stack, that of its first member."""

@@ -126,6 +126,10 @@ export interface View {
   visible_steps: [number, number][];
   /** (name, title) of each picture on the path from the top-level picture to this one. */
   breadcrumbs: [string, string][];
+  /** Whether nodes that nobody wrote have boxes in this picture. */
+  internal: boolean;
+  /** The name of the picture of the same with those nodes, or without them; empty if none is hidden. */
+  counterpart: string;
 }
 
 /** The search index: a column for each field of ``search_index.Entry``. */
@@ -219,6 +223,8 @@ export interface Content {
   svgs: string[];
   /** Whether boxes are collapsed into groups, which can be opened. */
   grouped: boolean;
+  /** Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot. */
+  internal: boolean;
   /** The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none. */
   layers: string;
   /** What the player shows, as a phrase: the name of the player for screen readers. */
