@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
+from math import inf, isfinite, log10
 
 from hookviz.picture.figure import draw_for_player
 from hookviz.picture.group_names import name_group
@@ -13,7 +14,7 @@ from hookviz.picture.grouping import View as Level
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
-from hookviz.player.payload import Packed, SharedPicture, View
+from hookviz.player.payload import Packed, SharedPicture, StackBar, View
 from hookviz.player.scene_views import final_picture, make_view, own_picture, pass_title
 from hookviz.player.search_index import Entry, search_entries
 from hookviz.trace import TraceData
@@ -22,10 +23,11 @@ from hookviz.trace import TraceData
 class PassPictures:
     """The groups of one pass, and the activity in each; with ``internal``, all its nodes have boxes."""
 
-    def __init__(self, trace: TraceData, pass_id: int, *, internal: bool) -> None:
+    def __init__(self, trace: TraceData, pass_id: int, *, internal: bool = False) -> None:
         self.views = Views(trace, pass_id, internal=internal)
         self.activity = PassActivity(self.views.tree)
         self._group_boxes = GroupBoxes(self.views.tree, self.activity)
+        self._bars: dict[Group, list[StackBar]] = {}
 
     def scene(self, level: Level) -> Scene:
         """Return the scene of one level, with the steps of the nodes and calls that it shows."""
@@ -35,6 +37,23 @@ class PassPictures:
         )
         steps = sorted(chain.from_iterable([*nodes, *calls]))
         return build_group_scene(level, self.activity, self._group_boxes, steps)
+
+    def list_bars(self, stack: Group) -> list[StackBar]:
+        """List the bars of a stack; those before and after an opened call have heights on one scale."""
+        if stack not in self._bars:
+            *_, whole = takewhile(lambda group: group.kind == "stack", stack.chain_outwards())
+            norms = [norm for bar in self._group_boxes.find(whole).stack for _, norm in bar.norms]
+            scale = [log10(norm) for norm in norms if 0 < norm < inf]
+            self._bars[stack] = [
+                {
+                    "count": bar.count,
+                    "view": self.views.view_name(self.groups[bar.group_id]),
+                    "spans": bar.spans,
+                    "heights": [(step, _find_height(norm, scale)) for step, norm in bar.norms],
+                }
+                for bar in self._group_boxes.find(stack).stack
+            ]
+        return self._bars[stack]
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -96,6 +115,11 @@ class GroupedViews:
         view = make_view(scene, self._picture(name, scene), hooks, self._reasons)
         views = pictures.views
         view["links"] = {closed.id: views.linked_view(closed) for closed in views.view_of(group).closed_groups}
+        view["stacks"] = {
+            closed.id: pictures.list_bars(closed)
+            for closed in views.view_of(group).closed_groups
+            if closed.kind == "stack"
+        }
         activity = pictures.activity
         view["visible_steps"] = (
             merge_consecutive(activity.merge_group(group).steps) if group.id else [(activity.first, activity.last)]
@@ -164,6 +188,21 @@ class GroupedViews:
 
     def _title(self, pass_id: int, group: Group) -> str:
         return name_group(self._trace, group) if group.id else pass_title(self._trace, pass_id)
+
+
+def _find_height(norm: float, scale: list[float]) -> float:
+    """Return the height of a bar from 0 to 1, or -1 if its norm is not finite.
+
+    ``scale`` has the logarithms of all norms: the largest is as high as it can be, and the smallest a tenth of that; or
+    higher if it is less than ten times smaller, so that nearly equal norms look so.
+    """
+    if not isfinite(norm):
+        return -1
+    if not norm:
+        return 0
+    highest = max(scale)
+    decades = max(highest - min(scale), 1)
+    return round(1 - 0.9 * (highest - log10(norm)) / decades, 3)
 
 
 def _enclosing_groups(views: Views, group: Group) -> list[Group]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hookviz.picture.grouping.around import Surroundings
 from hookviz.picture.grouping.collapsing import collapse
+from hookviz.picture.grouping.stacking import stack_equal_calls
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.trace import TraceData
 
@@ -106,6 +107,7 @@ class Views:
 
     def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
         self.tree, self._suffix = BoxTree(trace, pass_id, internal=internal), INTERNAL if internal else ""
+        stack_equal_calls(self.tree)
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
@@ -148,13 +150,11 @@ class Views:
         if group.kind == "rest":  # its boxes have boxes of their own where the level around them is opened
             assert group.parent is not None
             return self.view_name(group.parent)
-        return self.view_name(group.members[0] if group.kind == "stack" else group)
+        return self.view_name(group.stacked_calls[0])
 
     def list_views(self) -> list[View]:
         """List every view, the outermost first."""
         views = [self.view_of(self.tree.root)]
         for view in views:  # grows while it is read
-            for door in view.doors:
-                opened = door.members if door.kind == "stack" else [door]
-                views.extend(self.view_of(group) for group in opened if isinstance(group, Group))
+            views.extend(self.view_of(group) for door in view.doors for group in door.stacked_calls)
         return views

@@ -31,6 +31,8 @@ import { makeViewMenu } from "./panel/view_menu.js";
 
 /** Up to this width, in pixels, the style sheet puts all parts below each other. */
 const PHONE_WIDTH = 700;
+/** A window in which the style sheet puts what explains the timeline below the buttons. */
+const LOW_WINDOW = "(max-height: 480px)";
 /** The space below the buttons, in pixels. */
 const BAR_PADDING = 10;
 /** Traits whose change rebuilds the player. */
@@ -243,12 +245,13 @@ function layOut(pictures, panel, firings, below, signal) {
 }
 
 /**
- * Returns the height of the bar; without the legends if they are below the buttons, as on a phone, which may scroll to them.
+ * Returns the height of the bar; without the legends if they are below the buttons, as on a phone and in a low window,
+ * which may scroll to them.
  * @param {HTMLElement} bar
  */
 function essentialHeight(bar) {
   const parts = [.../** @type {NodeListOf<HTMLElement>} */ (bar.querySelectorAll(".hv-controls > :not(.hv-legend)"))];
   const bottom = Math.max(...parts.map((part) => part.offsetTop + part.offsetHeight));
-  const isPhone = bar.offsetWidth <= PHONE_WIDTH;
-  return isPhone && findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
+  const isSmall = bar.offsetWidth <= PHONE_WIDTH || matchMedia(LOW_WINDOW).matches;
+  return isSmall && findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
 }

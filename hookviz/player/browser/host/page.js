@@ -61,6 +61,17 @@ function isKeyboardFree() {
 /** Returns whether the page is to be shown inside another one, without title, hint and foot: its address ends in `?embed`. */
 const isEmbedded = () => new URLSearchParams(location.search).has("embed");
 
+/** A window with room for the player alone, such as that of a phone on its side. */
+const LOW_WINDOW = "(max-height: 480px)";
+
+/** Shows the player alone, without title, hint and foot, inside another page and in a low window. */
+function showAlone() {
+  const low = matchMedia(LOW_WINDOW);
+  const follow = () => document.documentElement.classList.toggle("hv-embed", isEmbedded() || low.matches);
+  low.addEventListener("change", follow);
+  follow();
+}
+
 /**
  * Resolves when the player shows its first picture, which may have to be unpacked first; rejects if the player fails.
  * @param {Element} live
@@ -145,6 +156,6 @@ function showPageTexts(language) {
   if (texts.length) document.documentElement.lang = tagOf(language);
 }
 
-if (document.querySelector("main.hv-page") && isEmbedded()) document.documentElement.classList.add("hv-embed");
+if (document.querySelector("main.hv-page")) showAlone();
 // Not through document.currentScript: some notebooks move the scripts of an output and run them elsewhere.
 document.querySelectorAll(":not(.hv-starts) > .hv-still:has(~ .hv-state)").forEach(replaceStaticPicture);

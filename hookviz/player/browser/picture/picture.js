@@ -45,9 +45,6 @@ export class Picture {
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
     svg.querySelectorAll(".hv-pin-label").forEach((label) => setAttributes(label, { "data-hv": "hook-name" }));
     svg.querySelectorAll(".hv-pin-value").forEach((value) => setAttributes(value, { "data-hv": "hook-value" }));
-    svg.querySelectorAll(".hv-module, .hv-fold").forEach((box) => {
-      setAttributes(box, { "data-hv": "module", "data-name": box.querySelector("text")?.textContent ?? "" });
-    });
     this.#markPins(options);
     this.#paint = makePainter(this, options);
   }

@@ -7,10 +7,12 @@ import { indexAmong } from "./timeline_window.js";
 /** @import { Column } from "./timeline_window.js" */
 /** @import { Band, Scale } from "../common/types" */
 
-const [BARS_HEIGHT, BARS_FLOOR, LANE_HEIGHT] = [44, 34, 17];
+const [BARS_HEIGHT, BARS_FLOOR] = [44, 34];
+/** The height of a row, as a multiple of its letters. */
+const LANE_RATIO = 1.35;
 const COLOUR_NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", "strong-line", "small-tone", "middle-tone", "large-tone"];
 
-/** @typedef {{ pen: CanvasRenderingContext2D, width: number, colours: { [name: string]: string } }} Canvas */
+/** @typedef {{ pen: CanvasRenderingContext2D, width: number, lane: number, colours: { [name: string]: string } }} Canvas */
 
 /**
  * Prepares a canvas with room for `lanes` rows below the bars, and reads the colours of the theme.
@@ -21,14 +23,16 @@ const COLOUR_NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", 
  * @returns {Canvas}
  */
 export function openCanvas(canvas, root, width, lanes) {
-  const [ratio, height, style] = [globalThis.devicePixelRatio || 1, BARS_HEIGHT + lanes * LANE_HEIGHT, getComputedStyle(root)];
+  const [ratio, style, { fontSize }] = [globalThis.devicePixelRatio || 1, getComputedStyle(root), getComputedStyle(canvas)];
+  const lane = Math.round(parseFloat(fontSize) * LANE_RATIO);
+  const height = BARS_HEIGHT + lanes * lane;
   Object.assign(canvas, { width: width * ratio, height: height * ratio });
   canvas.style.height = `${height}px`;
   const pen = canvas.getContext("2d");
   if (!pen) throw new Error("The browser draws on no canvas.");
   pen.scale(ratio, ratio);
-  Object.assign(pen, { font: `12px ${style.fontFamily}`, textBaseline: "middle" });
-  return { pen, width, colours: Object.fromEntries(COLOUR_NAMES.map((name) => [name, style.getPropertyValue(`--hv-${name}`)])) };
+  Object.assign(pen, { font: `${fontSize} ${style.fontFamily}`, textBaseline: "middle" });
+  return { pen, width, lane, colours: Object.fromEntries(COLOUR_NAMES.map((name) => [name, style.getPropertyValue(`--hv-${name}`)])) };
 }
 
 /**
@@ -99,19 +103,19 @@ const resolveVariables = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g
  * @param {string[]} kinds
  * @param {Say} say
  */
-export function drawKinds({ pen, width, colours }, columns, kinds, say) {
+export function drawKinds({ pen, width, lane, colours }, columns, kinds, say) {
   const step = width / columns.length;
   kinds.forEach((kind, k) => {
-    const top = BARS_HEIGHT + k * LANE_HEIGHT;
+    const top = BARS_HEIGHT + k * lane;
     pen.fillStyle = colours.sunk;
-    pen.fillRect(0, top + 1, width, LANE_HEIGHT - 1);
+    pen.fillRect(0, top + 1, width, lane - 1);
     pen.fillStyle = kind === "hook" ? colours.hook : kind === "exception" ? colours.red : colours["strong-line"];
-    columns.forEach(({ kinds: there }, i) => there.has(kind) && pen.fillRect(i * step, top + 4, barWidth(step), LANE_HEIGHT - 8));
+    columns.forEach(({ kinds: there }, i) => there.has(kind) && pen.fillRect(i * step, top + 4, barWidth(step), lane - 8));
     const name = say(`legend_${kind}`);
     pen.fillStyle = colours.paper;
-    pen.fillRect(0, top + 1, pen.measureText(name).width + 8, LANE_HEIGHT - 2);
+    pen.fillRect(0, top + 1, pen.measureText(name).width + 8, lane - 2);
     pen.fillStyle = colours.ink;
-    pen.fillText(name, 4, top + LANE_HEIGHT / 2);
+    pen.fillText(name, 4, top + lane / 2);
   });
 }
 
@@ -121,7 +125,7 @@ export function drawKinds({ pen, width, colours }, columns, kinds, say) {
  * @param {Band[]} bands
  * @param {number[]} chosen
  */
-export function drawBands({ pen, width, colours }, bands, chosen) {
+export function drawBands({ pen, width, lane, colours }, bands, chosen) {
   const end = chosen.at(-1) ?? -1;
   /** @param {number} step */
   const xOf = (step) => (indexAmong(chosen, step) / chosen.length) * width;
@@ -129,11 +133,11 @@ export function drawBands({ pen, width, colours }, bands, chosen) {
     for (const [first, last] of spans.filter(([from, to]) => to >= chosen[0] && from <= end)) {
       const [left, right] = [xOf(Math.max(first, chosen[0])), last >= end ? width : xOf(last + 1)];
       pen.fillStyle = colours.sunk;
-      pen.fillRect(left, BARS_HEIGHT + 1, Math.max(1, right - left), LANE_HEIGHT - 1);
+      pen.fillRect(left, BARS_HEIGHT + 1, Math.max(1, right - left), lane - 1);
       pen.fillStyle = colours["strong-line"];
-      pen.fillRect(left, BARS_HEIGHT + 1, 1, LANE_HEIGHT - 1);
+      pen.fillRect(left, BARS_HEIGHT + 1, 1, lane - 1);
       pen.fillStyle = colours.ink;
-      if (pen.measureText(title).width + 8 < right - left) pen.fillText(title, left + 4, BARS_HEIGHT + LANE_HEIGHT / 2 + 1);
+      if (pen.measureText(title).width + 8 < right - left) pen.fillText(title, left + 4, BARS_HEIGHT + lane / 2 + 1);
     }
   }
 }
