@@ -97,8 +97,8 @@ def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
 def test_the_hooks_of_a_module_with_modules_stand_where_gradients_enter_and_leave() -> None:
     plan = PicturePlan(record_backward(with_all_hooks(Net())).figure().svg())
     frame, output, inputs = (plan.areas[name] for name in ("m0", "m0-q", "m0-f"))
-    assert 0 < frame.right - output.right < 20 and 0 < inputs.left - frame.left < 20
-    assert inputs.right < plan.frames["m1"].left < plan.frames["m2"].right < output.left
+    assert 0 < frame.right - output.right < 40 and 0 < inputs.left - frame.left < 40
+    assert inputs.right < plan.frames["m1"].left and inputs.right < output.left
 
 
 def test_a_global_hook_has_a_pin_on_every_module_it_ran_for() -> None:

@@ -103,7 +103,7 @@ def test_a_picture_joins_the_calls_where_they_lie_beside_each_other() -> None:
 
 
 def test_a_view_of_a_large_trace_joins_its_closed_boxes_once() -> None:
-    net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(50)))
+    net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), (nn.ReLU, nn.Tanh)[i % 2]()) for i in range(50)))
     with torch.no_grad(), hv.record(net) as trace:
         net(torch.ones(2))
     views = Views(trace._data)
@@ -111,7 +111,7 @@ def test_a_view_of_a_large_trace_joins_its_closed_boxes_once() -> None:
     activity = PassActivity(views.tree)
     scene = build_group_scene(view, activity, GroupBoxes(views.tree, activity), [])
     closed = [box.id for box in reversed(scene.group_boxes)]
-    assert len(closed) > 3
+    assert len(closed) > 2
     assert [(arrow.start, arrow.end) for arrow in scene.forward_arrows] == list(pairwise(closed))
 
 
