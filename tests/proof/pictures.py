@@ -13,7 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, product
 from typing import Any, NamedTuple
 
 import torch
@@ -150,12 +150,12 @@ class Drawn(NamedTuple):
 
 def draw_pictures(trace: hv.Trace, max_views: int = 12) -> Iterator[Drawn]:
     """Yield the pictures of ``trace``: whole, with the layer of tensors, and of its collapsed boxes."""
-    for pass_id in sorted({row.pass_id for row in trace._data.rows}):
-        pictures = PassPictures(trace._data, pass_id)
+    for pass_id, internal in product(sorted({row.pass_id for row in trace._data.rows}), (False, True)):
+        pictures = PassPictures(trace._data, pass_id, internal=internal)
         for view in pictures.views.list_views()[:max_views]:
             scene = pictures.scene(view)
             yield Drawn(draw_for_player(scene).svg, scene)
-        scene = Scene.from_trace(trace._data, pass_id)
+        scene = Scene.from_trace(trace._data, pass_id, internal=internal)
         if scene.box_count <= 60:
             yield Drawn(draw_for_player(scene).svg, scene)
             yield Drawn(draw_for_player(scene, tensors=True).svg, scene)
