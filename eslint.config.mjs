@@ -19,7 +19,7 @@ export default [
       "prefer-const": "error",
     },
   },
-  { files: ["hookviz/player/browser/*.js"], languageOptions: { globals: globals.browser } },
+  { files: ["hookviz/player/browser/**/*.js"], languageOptions: { globals: globals.browser } },
   {
     // Each is one function that Playwright runs in a page.
     files: ["tests/browser/*.js", "benchmarks/*.js"],

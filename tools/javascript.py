@@ -19,12 +19,12 @@ NEEDED_NODE = (20, 19)
 NODE = ("node", "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON")
 ENTRIES = {
     # anywidget loads a module; a page has a plain script, which works where a notebook runs the scripts of an output.
-    "player.js": ("anywidget.js", "--format=esm"),
-    "page.js": ("page.js", "--format=iife"),
-    "loader.js": ("loader.js", "--format=iife"),
-    "player.css": ("index.css",),
-    "page.css": ("page.css",),
-    "static_picture.css": ("static_picture.css",),
+    "player.js": ("host/anywidget.js", "--format=esm"),
+    "page.js": ("host/page.js", "--format=iife"),
+    "loader.js": ("host/loader.js", "--format=iife"),
+    "player.css": ("styles/index.css",),
+    "page.css": ("styles/page.css",),
+    "static_picture.css": ("styles/static_picture.css",),
 }
 """Bundle → its entry point, and further options of esbuild."""
 

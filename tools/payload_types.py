@@ -1,6 +1,7 @@
 """Make TypeScript types from the types of messages in ``hookviz/player/payload.py``.
 
-``python -m tools.payload_types`` writes ``hookviz/player/browser/payload.d.ts``; a test checks that it is up to date.
+``python -m tools.payload_types`` writes ``hookviz/player/browser/common/payload.d.ts``; a test checks that it is
+up to date.
 """
 
 import ast
@@ -13,7 +14,7 @@ from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_t
 from hookviz.player import payload
 
 SOURCE = Path(payload.__file__)
-TARGET = SOURCE.parent / "browser" / "payload.d.ts"
+TARGET = SOURCE.parent / "browser" / "common" / "payload.d.ts"
 HEAD = """// Made from hookviz/player/payload.py by `make bundle`: change that file, not this one.
 """
 ALIASES = ("Norm", "PictureText", "Chunk")

@@ -33,15 +33,21 @@ class Trace(TracePasses, TraceAnalyses, TraceListings, Displayable):
     (5, 'λ grad * 10 on x replaced the gradient: 6 → 60.')
     """
 
-    def figure(self, step: int | None = None, *, tensors: bool = False) -> "Figure":
+    def figure(self, step: int | None = None, *, tensors: bool = False, internal: bool = False) -> "Figure":
         """Draw the picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
+
+        Args:
+            step: the step to show.
+            tensors: draw also the Python tensor of each node, with its data, grad, grad_fn and hooks.
+            internal: draw also the nodes that torch makes on its own, such as ``TBackward0``.
 
         Raises:
             IndexError: the trace has no such step.
         """
         from hookviz.picture import build_trace_figure
 
-        return build_trace_figure(self._data, None if step is None else self._data.at(step), tensors=tensors)
+        at = None if step is None else self._data.at(step)
+        return build_trace_figure(self._data, at, tensors=tensors, internal=internal)
 
     def diff(self, other: "Trace") -> "Comparison":
         """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.

@@ -56,6 +56,11 @@ def is_opaque(tensor: torch.Tensor) -> bool:
     return why_opaque(tensor) is not None
 
 
+def has_own_storage(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has its storage itself: that of a subclass may be a stand-in."""
+    return type(tensor) in _ORDINARY
+
+
 def has_few_numbers(tensor: torch.Tensor) -> bool:
     """Return whether all numbers of a tensor are kept."""
     return not is_opaque(tensor) and tensor.numel() <= MAX_KEPT_NUMBERS

@@ -371,6 +371,8 @@ _attribute(
 )  # fmt: skip
 START_PROFILER = _attribute("torch.autograd.profiler", "_enable_profiler", "2.0", "values")
 """Starts a profiler; torch calls it by this name."""
+StorageWeakRef = _class("torch.multiprocessing.reductions.StorageWeakRef", "2.0", "calls")
+"""Recognises a storage whose tensor may be gone, without keeping its numbers."""
 is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")
 """Whether a tensor wraps another for ``vmap`` or ``torch.func.grad``: it has no numbers to read."""
 functorch_level = _function("torch._C._functorch.peek_interpreter_stack", "2.0", "values")

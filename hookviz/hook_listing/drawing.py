@@ -7,7 +7,7 @@ import torch
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.hook_listing.graph_hooks import capture_with_hooks
-from hookviz.picture.dot_source import Figure, build_figure
+from hookviz.picture.figure import Figure
 from hookviz.picture.scene import MAX_BOXES, Scene
 from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type
@@ -15,7 +15,9 @@ from hookviz.support.printable import describe_type
 _WRONG_MOST = N_("most is how many nodes to draw at most, a whole number from 1 to 300, not {most}.")
 
 
-def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, names: Any = None) -> Figure:
+def draw(
+    root: torch.Tensor, *, tensors: bool = False, internal: bool = False, most: int = MAX_BOXES, names: Any = None
+) -> Figure:
     """Draw the autograd graph below ``root`` with every registered hook on it, before anything runs.
 
     If many arrows are long, as in an unrolled recurrent net, all are drawn straight, and the picture says so.
@@ -23,6 +25,8 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, na
     Args:
         root: a tensor that was computed from leaves, such as a loss.
         tensors: draw also the Python tensor of each node, with its data, grad, grad_fn and hooks.
+        internal: draw also the nodes that torch makes on its own, such as ``TBackward0``. Without names of a module's
+            parameters, as from ``names=dict(net.named_parameters())``, all nodes are drawn in any case.
         most: draw at most this many nodes, the nearest to the root; 300 at the most.
         names: name → tensor; these names override the names of the caller's variables.
 
@@ -58,4 +62,5 @@ def draw(root: torch.Tensor, *, tensors: bool = False, most: int = MAX_BOXES, na
     for name, tensor in variable_names.tensor_variables(variable_names.caller_frame()).items():
         given.setdefault(name, tensor)
     trace = capture_with_hooks([root], given)
-    return build_figure(Scene.from_trace(trace, max_boxes=min(most, MAX_BOXES)), None, tensors=tensors)
+    scene = Scene.from_trace(trace, max_boxes=min(most, MAX_BOXES), internal=internal)
+    return Figure(scene, None, tensors=tensors)

@@ -1,15 +1,16 @@
-"""Pictures of a trace: scenes of boxes and arrows, their DOT source, and Graphviz's SVG or PNG of it."""
+"""Pictures of a trace: scenes of boxes and arrows, laid out, and written as SVG."""
 
-from hookviz.picture.dot_source import Figure, build_figure
+from hookviz.picture.figure import Figure
 from hookviz.picture.graphviz_digraph import render
-from hookviz.picture.scene import Scene
+from hookviz.picture.pass_pictures import make_scene
 from hookviz.trace import TraceData
 
 __all__ = ["Figure", "build_trace_figure", "render"]
 
 
-def build_trace_figure(trace: TraceData, step: int | None, *, tensors: bool = False) -> Figure:
-    """Build the picture of ``trace`` at ``step``, or at the end of its last pass if ``step`` is None."""
-    if step is None:
-        return build_figure(Scene.from_trace(trace, trace.rows[-1].pass_id if trace.rows else 0), None, tensors=tensors)
-    return build_figure(Scene.from_trace(trace, trace.rows[step].pass_id), step, tensors=tensors)
+def build_trace_figure(trace: TraceData, step: int | None, *, tensors: bool = False, internal: bool = False) -> Figure:
+    """Build the picture of ``trace`` at ``step``, or at the end of its last pass if ``step`` is None.
+
+    ``tensors`` adds the layer of tensors, ``internal`` the nodes that nobody wrote.
+    """
+    return Figure(make_scene(trace, step, internal=internal), step, tensors=tensors)

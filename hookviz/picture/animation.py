@@ -5,12 +5,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hookviz.picture.dot_source import build_figure
-from hookviz.picture.graphviz_digraph import FONT
-from hookviz.picture.html_labels import GREY, INK, text_width
+from hookviz.picture.figure import Figure
 from hookviz.picture.inline_svg import DARK_FILTER, escape_text
+from hookviz.picture.letters import text_width
 from hookviz.picture.rasterizer import load_module, render_png, view_box
 from hookviz.picture.scene import Scene
+from hookviz.picture.styles import FONT, GREY, INK
 from hookviz.support.atomic_files import to_path
 from hookviz.support.columns import wrap
 from hookviz.support.messages import _
@@ -109,7 +109,7 @@ def draw_frames(film: Film) -> list[str]:
     """Draw the frames as SVG, all of the same size: the picture at the top, its step and sentence below the tallest."""
     passes = [film.trace.rows[step].pass_id for step in film.steps]
     scenes = {pass_id: Scene.from_trace(film.trace, pass_id) for pass_id in passes}
-    pictures = [build_figure(scenes[pass_id], step).svg() for pass_id, step in zip(passes, film.steps, strict=True)]
+    pictures = [Figure(scenes[pass_id], step).svg() for pass_id, step in zip(passes, film.steps, strict=True)]
     captions = [_write_caption(film, step) for step in film.steps]
     widths, heights = zip(*map(view_box, pictures), strict=True)
     scale = min(FRAME_WIDTH / max(widths), MAX_SCALE)
@@ -128,7 +128,7 @@ def _write_caption(film: Film, step: int) -> list[str]:
     """Return "Step 3 of 16", and the sentence of the step on lines that fit the frame."""
     head = _("Step {step} of {steps}").format(step=step + 1, steps=len(film.trace.rows))
     room = round(FRAME_WIDTH) - 2 * MARGIN
-    return [head, *wrap(film.trace.steps[step].sentence, room, lambda text: text_width(text, SENTENCE_SIZE))]
+    return [head, *wrap(film.trace.steps[step].sentence, room, lambda text: round(text_width(text, SENTENCE_SIZE)))]
 
 
 def _place(picture: str, scale: float, height: float) -> str:

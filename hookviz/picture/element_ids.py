@@ -6,9 +6,6 @@ hyphen, a letter for the kind of element, and a number if a box can have several
 ``en12-m3``.
 """
 
-import re
-from typing import NamedTuple
-
 
 def node_id(number: int) -> str:
     """Return the id of a node's box."""
@@ -110,82 +107,34 @@ def grad_id(owner: str, output: int) -> str:
     return f"{owner}-f{output}"
 
 
-def upper_plate_id(owner: str) -> str:
-    """Return the id of the plate above a module call: its name and the hooks at its output."""
+def header_id(owner: str) -> str:
+    """Return the id of the head of a module call: its name, its class and its output."""
     return f"{owner}-h"
 
 
-def lower_plate_id(owner: str) -> str:
-    """Return the id of the plate below a module call: the hooks at its inputs."""
+def output_plate_id(owner: str) -> str:
+    """Return the id of the plate with the hooks at a module's output."""
+    return f"{owner}-q"
+
+
+def input_plate_id(owner: str) -> str:
+    """Return the id of the plate with the hooks at a module's inputs."""
     return f"{owner}-f"
 
 
-def filler_id(owner: str) -> str:
-    """Return the id of the invisible node that gives an empty module call its size."""
-    return f"{owner}-e"
+def tensor_box_id(owner: str, output: int) -> str:
+    """Return the id of a tensor's box in the layer of tensors."""
+    return f"{owner}-k{output}"
+
+
+def bar_id(owner: str, index: int) -> str:
+    """Return the id of a bar of a stack."""
+    return f"{owner}-s{index}"
 
 
 # -- reading an id
-
-ARROW_ID = re.compile(r"e\d+-\d+-\d+|e[nmg]\d+-[nmg]\d+")
-BOX_ID = re.compile(r"[nmg]\d+")
-PLATE_ID = re.compile(r"m\d+-[hf]")
-PIN_ID = re.compile(r"[nm]\d+-[pru]\d+")
-_ON_BOX = re.compile(r"[nmge].*-(?P<letter>[a-z])\d*")
-
-
-class TextKind(NamedTuple):
-    """A kind of text in a picture."""
-
-    css_class: str
-    has_id: bool = False
-    """Whether the text keeps its id in the SVG, because steps write it."""
-
-
-_TEXT_KINDS = {
-    "t": TextKind("hv-name"),
-    "o": TextKind("hv-op"),
-    "g": TextKind("hv-grad", has_id=True),
-    "v": TextKind("hv-pin-value", has_id=True),
-    "l": TextKind("hv-pin-label"),
-    "x": TextKind("hv-text"),
-    "a": TextKind("hv-activation", has_id=True),
-    "i": TextKind("hv-activation", has_id=True),
-    "c": TextKind("hv-hooked", has_id=True),
-}
-_ARROW_TEXT = TextKind("hv-edge-value", has_id=True)
-
-
-def text_kind(element_id: str) -> TextKind | None:
-    """Return the kind of the text with the id ``element_id``, or None if it is not the id of a text.
-
-    >>> text_kind("n12-p0-v"), text_kind("e12-0-15-v").css_class, text_kind("n12-f0")
-    (TextKind(css_class='hv-pin-value', has_id=True), 'hv-edge-value', None)
-    """
-    match = _ON_BOX.fullmatch(element_id)
-    kind = _TEXT_KINDS.get(match["letter"]) if match else None
-    return _ARROW_TEXT if kind is not None and element_id.startswith("e") else kind
-
-
-def tensor_value_id_beside(name_element_id: str) -> str:
-    """Return the id of the tensor's value behind the name with the id ``name_element_id``.
-
-    >>> tensor_value_id_beside(name_id("n12", 1)) == tensor_value_id("n12", 1)
-    True
-    """
-    owner, _, part = name_element_id.rpartition("-")
-    return tensor_value_id(owner, int(part[1:]))
 
 
 def is_retain_pin(element_id: str) -> bool:
     """Whether a pin stands for ``retain_grad``."""
     return element_id.rpartition("-")[2].startswith("r")
-
-
-def is_tensor_fact(element_id: str) -> bool:
-    """Whether an id belongs to a fact in the layer of tensors; the last text of that element is the fact's value.
-
-    >>> [*map(is_tensor_fact, (data_id("n1", 0), grad_id("n1", 0), lower_plate_id("m1"), gradient_id("n1")))]
-    [True, True, False, False]
-    """
-    return re.fullmatch(r"n\d+-[bf]\d+", element_id) is not None

@@ -36,7 +36,6 @@ class Job:
     engine: str
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Attributes of the whole graph that overrule those in ``source``."""
-    drop_invisible_edges: bool = False
 
 
 class Answer(NamedTuple):

@@ -9,7 +9,6 @@ import marshal
 import os
 import struct
 import sys
-from collections.abc import Callable
 from typing import Any
 
 MEMORY_BYTES = 2 * 1024**3
@@ -120,8 +119,6 @@ def draw_job(job: dict[str, Any], library: Any) -> tuple[str, bytes]:
         graph = _read_graph(job["source"].encode(), library)
     except ValueError:
         return "read", b"its DOT is not valid"
-    if job["drop_invisible_edges"]:
-        _drop_invisible_edges(graph, library)
     for name, value in job["attributes"].items():
         _set_attribute(graph, library, name, value.encode())
     context = library.gvContextWithBuiltins()
@@ -150,28 +147,6 @@ def _open_file() -> Any:
 def _set_attribute(graph: Any, library: Any, name: str, value: bytes) -> None:
     """Set an attribute of the graph only, so that its clusters do not inherit it."""
     library.agsafeset_label(graph, graph, name.encode(), value, b"")
-
-
-def _drop_invisible_edges(graph: Any, library: Any) -> None:
-    edges = []
-    for node in _collect_items(lambda: library.agfstnode(graph), lambda last: library.agnxtnode(graph, last)):
-        edges += _collect_items(lambda: library.agfstout(graph, node), lambda last: library.agnxtout(graph, last))  # noqa: B023
-    for edge in edges:
-        if library.agget(edge, b"style") == b"invis":
-            library.agdeledge(graph, edge)
-
-
-def _collect_items(first_item: Callable[[], Any], next_item: Callable[[Any], Any]) -> list[Any]:
-    """Collect the items that the library returns one by one."""
-    items = []
-    try:
-        item = first_item()
-        while item is not None:
-            items.append(item)
-            item = next_item(item)
-    except StopIteration:
-        pass
-    return items
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from hookviz.picture.grouped_graph import GroupBoxes, connect_view
 from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.module_boxes import make_call_boxes
-from hookviz.picture.scene import Scene, make_node_box
+from hookviz.picture.scene import Scene, make_node_box, number_equal_boxes
+from hookviz.picture.tensor_flow import connect_groups
 
 
 def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxes, steps: Sequence[int]) -> Scene:
@@ -15,18 +16,20 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
     trace, pass_id = tree.trace, tree.pass_id
     frames = {node: view.find_frame(node) for node in view.nodes}
     boxes = {
-        node: make_node_box(trace, pass_id, node, "" if call is None else trace.call_path(call))
+        node: make_node_box(trace, pass_id, node, tree.graph, "" if call is None else trace.call_path(call))
         for node, call in frames.items()
     }
+    calls_of_nodes = {node: call for node, call in frames.items() if call is not None}
+    number_equal_boxes(trace, boxes, calls_of_nodes)
     calls = make_call_boxes(
         trace,
         pass_id,
         [group.call for group in view.opened_calls if group.call is not None],
-        {node: call for node, call in frames.items() if call is not None},
+        calls_of_nodes,
         has_relative_names=True,
     )
     box_count = len(boxes) + len(calls) + len(view.closed_groups)
-    scene = Scene(trace, pass_id, boxes, arrows.single, calls, box_count)
+    scene = Scene(trace, pass_id, boxes, arrows.single, calls, tree.graph, box_count)
     scene.group_boxes = [group_boxes.find(group) for group in view.closed_groups]
     scene.bundles = [*arrows.bundles.values()]
     scene.bundle_steps = {
@@ -34,6 +37,9 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
         for arrow_id, starts in arrows.starts.items()
         if (step := _find_sending_step(activity, starts)) is not None
     }
+    scene.add_forward_arrows(
+        connect_groups(view), {call: box.steps[0] for call, box in activity.calls.items() if box.steps}
+    )
     for group in view.closed_groups:
         frame = view.find_frame(group)
         if frame is not None:

@@ -4,7 +4,6 @@ A picture is shown whole if its type stays large enough to read; otherwise it is
 """
 
 import re
-from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -56,19 +55,6 @@ def _size_attributes(width: float, height: float, smallest: float) -> str:
         return 'width="100%"'
     zoom = PIXELS_PER_POINT if width * PIXELS_PER_POINT <= OUTPUT_WIDTH else MIN_FONT_SIZE / smallest
     return f'width="{width * zoom:.0f}px" height="{height * zoom:.0f}px"'
-
-
-def fill_texts(svg: str, texts: Mapping[str, str]) -> str:
-    """Write ``texts`` (id → text) into a picture made for the player.
-
-    >>> fill_texts('<text id="n1-g">gradient 10</text>', {"n1-g": "gradient 8"})
-    '<text id="n1-g">gradient 8</text>'
-    """
-    return re.sub(
-        r'(<text\b[^>]*\sid="([^"]*)"[^>]*>)([^<]*)',
-        lambda match: match[1] + (escape_text(texts[match[2]]) if match[2] in texts else match[3]),
-        svg,
-    )
 
 
 def escape_text(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Module calls in a picture: a box around the nodes that a call created, with its hooks at its output and inputs."""
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hookviz.picture import element_ids as ids
@@ -135,8 +135,17 @@ def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
     return Pin(ids.pin_id(ids.call_id(call), index), label, hook.name, index)
 
 
-def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Mapping[tuple[int, int], Arrow]) -> Mark:
-    """Make the mark of a step about a module call."""
+def mark_call(
+    box: CallBox, step: Step, elements: Iterable[str], list_arrows_along: Callable[[int, int], list[Arrow]]
+) -> Mark:
+    """Make the mark of a step about a module call.
+
+    Args:
+        box: the box of the call.
+        step: the step.
+        elements: the ids of the elements that stand for the node of the step, if it has one.
+        list_arrows_along: node, input → the arrows that pass along that edge.
+    """
     mark = Mark([box.id])
     pin = ids.pin_id(box.id, step.row.hook)
     if step.hook is not None:
@@ -145,10 +154,9 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
             mark.write(ids.value_id(pin), _("raised"))
         else:
             mark.write_change(ids.value_id(pin), step.before, step.after)
-    if step.node is not None and step.node in drawn_nodes:
-        mark.elements.append(ids.node_id(step.node))
-        if step.effect == "replaced":
-            _write_replaced_gradients(mark, step, arrows)
+    mark.elements += elements
+    if step.node is not None and step.effect == "replaced":
+        _write_replaced_gradients(mark, step, list_arrows_along)
     value = format_values(step.after)
     if step.kind in ("call", "forward_pre_hook"):
         mark.write(ids.input_id(box.id), _("input {value}").format(value=value), value)
@@ -159,7 +167,7 @@ def mark_call(box: CallBox, step: Step, drawn_nodes: Container[int], arrows: Map
     return mark
 
 
-def _write_replaced_gradients(mark: Mark, step: Step, arrows: Mapping[tuple[int, int], Arrow]) -> None:
+def _write_replaced_gradients(mark: Mark, step: Step, list_arrows_along: Callable[[int, int], list[Arrow]]) -> None:
     """Write on the arrows of the node through which torch calls a full hook which gradients the hook replaced.
 
     That node passes on as many gradients as the module has tensors there.
@@ -168,6 +176,6 @@ def _write_replaced_gradients(mark: Mark, step: Step, arrows: Mapping[tuple[int,
     slots = [slot for slot, _ignored in step.trace.lookup.next_nodes.get(step.row.own_node, ())]
     if len(slots) == len(before) == len(after):
         for slot, old, new in zip(sorted(slots), before, after, strict=True):
-            arrow = arrows.get((step.row.own_node, slot))
-            if arrow is not None and old != new:
-                mark.write_change(ids.value_id(arrow.id), old, new)
+            arrows = list_arrows_along(step.row.own_node, slot)
+            if len(arrows) == 1 and old != new:  # several arrows carry gradients that are added up before the hook
+                mark.write_change(ids.value_id(arrows[0].id), old, new)

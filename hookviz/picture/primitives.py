@@ -31,6 +31,23 @@ class Pin:
 
 
 @dataclass
+class Parameter:
+    """A parameter of a module in the box of the op that uses it; it stands for the parameter's AccumulateGrad."""
+
+    id: str
+    """The id that the box of the AccumulateGrad would have."""
+    node: int
+    """The AccumulateGrad."""
+    name: str
+    """The name, relative to the module."""
+    value: str
+    """The text behind the name, as in ``Box.names``."""
+    pins: list[Pin] = field(default_factory=list)
+    longest_text: str = ""
+    """The longest text of its gradient."""
+
+
+@dataclass
 class Box:
     """The box of an autograd node, with the names of the tensors whose gradients arrive there."""
 
@@ -44,11 +61,16 @@ class Box:
     pins: list[Pin] = field(default_factory=list)
     longest_text: str = ""
     """The longest text of its line with the gradient."""
+    parameters: list[Parameter] = field(default_factory=list)
+    """The parameters that only this op uses."""
 
 
 @dataclass
 class Arrow:
-    """An arrow along which a gradient is sent: from an input of a node to the node that made that input."""
+    """An arrow along which a gradient is sent: from an input of a node to the node that made that input.
+
+    Or, if ``is_forward``, along which a tensor without a graph flows: from a module call to a later one.
+    """
 
     id: str
     start: str
@@ -57,6 +79,7 @@ class Arrow:
     """The id of the box to which it points."""
     longest_text: str = ""
     """The longest text of the value on it."""
+    is_forward: bool = False
 
 
 @dataclass
@@ -81,6 +104,9 @@ class Mark:
     def write_change(self, text_id: str, before: Values, after: Values) -> None:
         """Write what a hook received and what it returned, in a few characters."""
         old, new = format_values(before), format_values(after)
+        norm = _("norm {norm}").format(norm="")
+        if old.startswith(norm):
+            new = new.removeprefix(norm)
         self.write(text_id, f"{old} → {new}", old, new)
 
 

@@ -13,10 +13,10 @@ from hookviz.picture.primitives import (
     DIGITS,
     MAX_LABEL,
     MAX_VALUE,
-    SPACE,
     Arrow,
     Box,
     Mark,
+    Parameter,
     Pin,
     fit_on_line,
     format_tensor_value,
@@ -24,11 +24,13 @@ from hookviz.picture.primitives import (
     join_variants,
     relative_name,
 )
+from hookviz.picture.tensor_flow import CallArrows, connect_frames
+from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
 from hookviz.support.messages import N_, _
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS, ON_TENSOR_KINDS
 from hookviz.trace.sentences import MAX_LISTED, format_hook_position
-from hookviz.trace.traversal import assign_nodes_to_calls, iter_enclosing_calls, list_pass_calls, list_pass_nodes
+from hookviz.trace.traversal import iter_enclosing_calls, list_pass_calls, list_pass_nodes
 from hookviz.trace.values import Value
 
 SILENT = N_("did not fire")
@@ -48,6 +50,10 @@ NODE_PIN_KINDS = (*_ON_BOXES[:_FIRST_OF_NODE], "retain_grad", *_ON_BOXES[_FIRST_
 """The kinds of hooks that have a pin on the box of a node, in the order in which they fire."""
 
 
+TextOwner = Pin | Box | Parameter | Arrow | CallBox
+"""An element on which steps write."""
+
+
 @dataclass
 class Scene:
     """The boxes and arrows of one pass, and a mark for each of its steps."""
@@ -57,9 +63,11 @@ class Scene:
     boxes: dict[int, Box]
     """Node → its box."""
     arrows: dict[tuple[int, int], Arrow]
-    """(node, input) → the arrow of that edge."""
+    """(node, input) → the arrow that starts there."""
     calls: dict[int, CallBox]
     """Module call → its box."""
+    graph: VisibleGraph
+    """The graph of the pass, with what stands for its hidden nodes."""
     total_boxes: int
     """How many boxes the picture would have without ``MAX_BOXES``."""
     marks: dict[int, Mark] = field(default_factory=dict)
@@ -68,35 +76,60 @@ class Scene:
     """The boxes that can be entered."""
     bundles: list[Arrow] = field(default_factory=list)
     """The arrows from and to boxes that can be entered; each stands for several edges."""
+    forward_arrows: list[Arrow] = field(default_factory=list)
+    """The arrows of tensors without a graph, each from a module call to a later one."""
     bundle_steps: dict[str, int] = field(default_factory=dict)
-    """Id of a bundle → the first step at which a gradient is sent along it."""
+    """Id of a bundle or forward arrow → the first step at which a gradient is sent, or a tensor flows, along it."""
     arrow_counts: Counter[str] = field(default_factory=Counter)
     """Id of a box → how many arrows lead to it."""
     latest_gradients: dict[int, dict[int, str]] = field(default_factory=dict)
     """Node → output → the gradient that arrived there last, as text."""
+    last_step: int = 0
+    """The last step that it shows."""
     reserved_texts: dict[str, str] = field(default_factory=dict)
     """Id of a text in the layer of tensors, or of one that differs between variants → the text to reserve room for."""
-    _text_owners: dict[str, Pin | Box | Arrow | CallBox] = field(default_factory=dict)
+    _text_owners: dict[str, TextOwner] = field(default_factory=dict)
     """Id of a text → the element on which it stands."""
 
     @classmethod
-    def from_trace(cls, trace: TraceData, pass_id: int = 0, max_boxes: int = MAX_BOXES) -> "Scene":
-        """Build the scene of one pass of ``trace``, with the ``max_boxes`` boxes that are nearest to the roots."""
-        below_roots = list_pass_nodes(trace, pass_id)
-        calls_of_nodes = assign_nodes_to_calls(trace, below_roots)
-        nodes, calls = _select_boxes(trace, below_roots, list_pass_calls(trace, pass_id), calls_of_nodes, max_boxes)
-        boxes = {node: make_node_box(trace, pass_id, node) for node in nodes}
+    def from_trace(
+        cls, trace: TraceData, pass_id: int = 0, max_boxes: int = MAX_BOXES, *, internal: bool = False
+    ) -> "Scene":
+        """Build the scene of one pass of ``trace``, with the ``max_boxes`` boxes that are nearest to the roots.
+
+        With ``internal``, nodes that nobody wrote have boxes as well.
+        """
+        graph = make_visible_graph(trace, pass_id, list_pass_nodes(trace, pass_id), internal=internal)
+        nodes, calls = _select_boxes(trace, graph.nodes, list_pass_calls(trace, pass_id), graph.calls, max_boxes)
+        boxes = {node: make_node_box(trace, pass_id, node, graph) for node in nodes}
+        drawn_calls = {node: graph.calls[node] for node in nodes if node in graph.calls}
+        number_equal_boxes(trace, boxes, drawn_calls)
         arrows = {
             (start, slot): Arrow(ids.edge_id(start, slot, end), ids.node_id(start), ids.node_id(end))
-            for start, slot, end in trace.lookup.out_edges(boxes)
-            if end in boxes
+            for start, slot, end in graph.edges
+            if start in boxes and end in boxes
         }
-        drawn_calls = {node: calls_of_nodes[node] for node in nodes if node in calls_of_nodes}
-        enclosing = {outer for call in calls_of_nodes.values() for outer in iter_enclosing_calls(trace, call)}
-        total = len(below_roots) + len(enclosing.union(list_pass_calls(trace, pass_id)))
-        scene = cls(trace, pass_id, boxes, arrows, make_call_boxes(trace, pass_id, calls, drawn_calls), total)
+        enclosing = {outer for call in graph.calls.values() for outer in iter_enclosing_calls(trace, call)}
+        total = len(graph.nodes) + len(enclosing.union(list_pass_calls(trace, pass_id)))
+        scene = cls(trace, pass_id, boxes, arrows, make_call_boxes(trace, pass_id, calls, drawn_calls), graph, total)
         steps = trace.lookup.steps(pass_id)
+        flow = connect_frames(trace, scene.calls, drawn_calls)
+        if flow.arrows:
+            scene.add_forward_arrows(flow, {trace.rows[step].call: step for step in reversed(steps)})
         return scene.write_steps(steps, max(steps, default=0))
+
+    def add_forward_arrows(self, flow: CallArrows, first_steps: Mapping[int | None, int]) -> None:
+        """Add arrows between calls; ``first_steps``: call → its first step.
+
+        Where gradients flow between two boxes already, their arrow says that the boxes are connected.
+        """
+        connected = {frozenset((arrow.start, arrow.end)) for arrow in self.bundles}
+        for arrow_id, arrow in flow.arrows.items():
+            if frozenset((arrow.start, arrow.end)) not in connected:
+                self.forward_arrows.append(arrow)
+                step = first_steps.get(flow.takers[arrow_id])
+                if step is not None:
+                    self.bundle_steps[arrow_id] = step
 
     def write_steps(self, steps: Iterable[int], last_step: int) -> "Scene":
         """Add the marks of ``steps``, and return the scene. Hooks that have not fired by ``last_step`` say so there."""
@@ -106,29 +139,55 @@ class Scene:
         for index in steps:
             self._add_mark(index, self._mark_step(self.trace.steps[index]))
         self._write_silent_hooks(last_step)
+        self.last_step = last_step
         return self
 
     def _mark_step(self, step: Step) -> Mark:
         call = None if step.row.call is None else self.calls.get(step.row.call)
-        node = None if step.node is None else self.boxes.get(step.node)
         if call is not None:
-            return mark_call(call, step, self.boxes, self.arrows)
-        return Mark() if node is None else _mark_node(self, node, step)
+            return mark_call(call, step, self.list_elements(step.node), self.list_arrows_along)
+        holder = self.find_holder(step.node)
+        return _mark_hidden(self, step) if holder is None else _mark_node(self, holder, step)
+
+    def find_holder(self, node: int | None) -> Box | Parameter | None:
+        """Return the box of a node, or the row of a parameter's leaf; None if the node is hidden."""
+        return None if node is None else self.boxes.get(node) or self.parameters.get(node)
+
+    @cached_property
+    def parameters(self) -> dict[int, Parameter]:
+        """Leaf → its row, for parameters that are rows in the box of an op."""
+        return {parameter.node: parameter for box in self.boxes.values() for parameter in box.parameters}
+
+    def list_elements(self, node: int | None) -> list[str]:
+        """List the ids of the elements that stand for a node.
+
+        Of a hidden one these are the arrows over it, or else a box or row next to it.
+        """
+        if node is None or self.find_holder(node) is not None:
+            return [] if node is None else [ids.node_id(node)]
+        slots = (slot for slot, _end in self.trace.lookup.next_nodes.get(node, ()))
+        arrows = dict.fromkeys(arrow.id for slot in slots for arrow in self.list_arrows_along(node, slot))
+        nearby = (self.find_holder(nodes.get(node)) for nodes in (self.graph.ends, self.graph.boxes))
+        return [*arrows] or [holder.id for holder in nearby if holder is not None][:1]
+
+    def list_arrows_along(self, node: int, slot: int) -> list[Arrow]:
+        """List the arrows that pass along the edge from an input of a node."""
+        starts = self.graph.passages.get((node, slot), [(node, slot)])
+        return [self.arrows[start] for start in starts if start in self.arrows]
 
     @cached_property
     def layout_key(self) -> tuple[Any, ...]:
         """The boxes, pins and arrows of the scene: two scenes with equal keys have the same ids."""
-        boxes = sorted((box.id, box.op, *(pin.id for pin in box.pins)) for box in self.boxes.values())
+        boxes = sorted((box.id, box.op, *_list_parts(box)) for box in self.boxes.values())
         calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in self.calls.values())
-        return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in self.arrows.values()))
+        arrows = [*self.arrows.values(), *self.forward_arrows]
+        return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in arrows))
 
     @cached_property
     def appearance(self) -> tuple[Any, ...]:
         """The layout key and all names: two scenes of equal appearance can share one picture."""
-        return (
-            *self.layout_key,
-            tuple((node, *(name for name, _ignored in box.names)) for node, box in sorted(self.boxes.items())),
-        )
+        names = ((node, *_list_names(box)) for node, box in sorted(self.boxes.items()))
+        return *self.layout_key, tuple(names)
 
     def reserve_room(self, scenes: "Sequence[Scene]") -> None:
         """Reserve room for the texts of ``scenes``, the variants of this pass, and for two of them side by side."""
@@ -142,24 +201,6 @@ class Scene:
                 self._reserve_text(text_id, self._text_owners[text_id], reserved)
             else:
                 self.reserved_texts[text_id] = reserved
-
-    def list_tensor_values(self) -> dict[str, str]:
-        """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
-        after_names = {
-            ids.tensor_value_id(box.id, index): value
-            for box in self.boxes.values()
-            for index, (_ignored, value) in enumerate(box.names)
-        }
-        rows = [(box.id, row) for box in self.boxes.values() for row in box.tensors if row.name]
-        return after_names | {
-            ids.data_id(box, row.output): format_values(self.trace.value(row.data)) + SPACE for box, row in rows
-        }
-
-    def write_on_first_step(self, texts: Mapping[str, str]) -> None:
-        """Let the first step write ``texts`` as well; its own texts win."""
-        if self.marks:
-            first = min(self.marks)
-            self.marks[first].texts = {**texts, **self.marks[first].texts}
 
     def collect_texts(self) -> dict[str, dict[int, str]]:
         """Collect the texts of all steps: id of a text → step's index → text."""
@@ -183,19 +224,22 @@ class Scene:
 
     @property
     def all_arrows(self) -> list[Arrow]:
-        """The arrows of single edges and the bundles."""
-        return [*self.arrows.values(), *self.bundles]
+        """The arrows of single edges, the bundles, and the arrows of tensors without a graph."""
+        return [*self.arrows.values(), *self.bundles, *self.forward_arrows]
 
     def list_pins(self) -> Iterator[Pin]:
         """Yield every pin in the picture."""
-        holders: list[Box | CallBox] = [*self.boxes.values(), *self.calls.values()]
-        for holder in holders:
+        for holder in self._list_pin_holders():
             yield from holder.pins
 
-    def _list_text_owners(self) -> Iterator[Pin | Box | Arrow | CallBox]:
-        yield from self.arrows.values()
+    def _list_pin_holders(self) -> "Iterator[Box | Parameter | CallBox]":
         yield from self.boxes.values()
+        yield from self.parameters.values()
         yield from self.calls.values()
+
+    def _list_text_owners(self) -> Iterator[TextOwner]:
+        yield from self.arrows.values()
+        yield from self._list_pin_holders()
         yield from self.list_pins()
 
     def replace_silent_texts(self, hooks: Collection[int], text: str) -> None:
@@ -218,7 +262,7 @@ class Scene:
             elif len(text) > len(self.reserved_texts.get(text_id, "")):
                 self.reserved_texts[text_id] = text
 
-    def _reserve_text(self, text_id: str, owner: Pin | Box | Arrow | CallBox, text: str) -> None:
+    def _reserve_text(self, text_id: str, owner: TextOwner, text: str) -> None:
         """Reserve room for a text on the element ``owner``."""
         field_name = "longest_input" if text_id == ids.input_id(owner.id) else "longest_text"
         if len(text) > len(getattr(owner, field_name)):
@@ -255,15 +299,49 @@ def _select_boxes(
     return nodes, list(calls)
 
 
-def make_node_box(trace: TraceData, pass_id: int, node: int, module: str = "") -> Box:
-    """Make the box of a node; names of tensors inside ``module`` are relative to it."""
+def _list_parts(box: Box) -> Iterator[str]:
+    """Yield the ids of the pins and parameters of a box."""
+    holders: list[Box | Parameter] = [box, *box.parameters]
+    for holder in holders:
+        yield from (holder.id, *(pin.id for pin in holder.pins))
+
+
+def _list_names(box: Box) -> Iterator[str]:
+    """Yield the names of the tensors and parameters of a box."""
+    yield from (name for name, _value in box.names)
+    yield from (parameter.name for parameter in box.parameters)
+
+
+def make_node_box(trace: TraceData, pass_id: int, node: int, graph: VisibleGraph, module: str = "") -> Box:
+    """Make the box of a node, with a row for each of its parameters; names inside ``module`` are relative to it."""
     tensors = trace.lookup.tensors(pass_id, node)
     names = [
         (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
     ]
-    leaf = trace.ops[node] == "AccumulateGrad"
-    op = trace.ops[node] if names or leaf else trace.name(node)  # the name has a number if several nodes have this op
-    return Box(ids.node_id(node), node, op, leaf, tensors, names, list(_make_node_pins(trace, pass_id, node, tensors)))
+    op, leaf = trace.ops[node], trace.ops[node] == "AccumulateGrad"
+    pins = [*_make_node_pins(trace, pass_id, node, tensors)]
+    rows = [
+        _make_parameter(trace, pass_id, row, graph.calls.get(row), module) for row in graph.parameters.get(node, ())
+    ]
+    return Box(ids.node_id(node), node, op, leaf, tensors, names, pins, parameters=rows)
+
+
+def _make_parameter(trace: TraceData, pass_id: int, node: int, call: int | None, module: str) -> Parameter:
+    """Make the row of a parameter; its name is relative to the module of ``call``, or else to ``module``."""
+    tensors = trace.lookup.tensors(pass_id, node)
+    owner = module if call is None else trace.plain_call(call)
+    value = format_tensor_value(_format_data(trace, tensors[0])) if tensors else ""
+    pins = [*_make_node_pins(trace, pass_id, node, tensors)]
+    return Parameter(ids.node_id(node), node, relative_name(trace.lookup.leaf_names[node], owner), value, pins)
+
+
+def number_equal_boxes(trace: TraceData, boxes: Mapping[int, Box], calls_of_nodes: Mapping[int, int]) -> None:
+    """Add their numbers to the ops of boxes that would read the same as another one in the same frame."""
+    plain = {node: (calls_of_nodes.get(node), box.op) for node, box in boxes.items() if not (box.names or box.leaf)}
+    counts = Counter(plain.values())
+    for node, label in plain.items():
+        if counts[label] > 1 or node in trace.outside:
+            boxes[node].op = trace.name(node)
 
 
 def _format_data(trace: TraceData, row: TensorRow) -> str:
@@ -296,8 +374,16 @@ def label_of_hook(kind: str, name: str) -> str:
     return f"{_(HOOK_FACTS[kind].prefix)} {name}" if kind in HOOK_FACTS and HOOK_FACTS[kind].prefix else name
 
 
-def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
-    """Make the mark of a step about a node."""
+def _mark_hidden(scene: Scene, step: Step) -> Mark:
+    """Make the mark of a step about a node without a box, on the arrows that pass over it, or about no node."""
+    mark = Mark(scene.list_elements(step.node))
+    if step.kind == "compute":
+        _mark_sent_gradients(scene, step, mark)
+    return mark
+
+
+def _mark_node(scene: Scene, box: Box | Parameter, step: Step) -> Mark:
+    """Make the mark of a step about a node with a box, or about a parameter."""
     mark = Mark([box.id])
     if step.kind in HOOK_KINDS:
         _mark_hook(scene, box, step, mark)
@@ -320,7 +406,7 @@ def _mark_node(scene: Scene, box: Box, step: Step) -> Mark:
     return mark
 
 
-def _mark_hook(scene: Scene, box: Box, step: Step, mark: Mark) -> None:
+def _mark_hook(scene: Scene, box: Box | Parameter, step: Step, mark: Mark) -> None:
     """Highlight the pin of a hook, and write what the hook changed on it and on the box."""
     pin = ids.pin_id(box.id, step.row.hook)
     mark.elements.append(pin)
@@ -333,12 +419,12 @@ def _mark_hook(scene: Scene, box: Box, step: Step, mark: Mark) -> None:
         _write_grad(mark, box, ids.gradient_id(box.id), step)
 
 
-def _write_gradient(mark: Mark, box: Box, value: str) -> None:
+def _write_gradient(mark: Mark, box: Box | Parameter, value: str) -> None:
     """Write the gradient of a node on its box."""
     mark.write(ids.gradient_id(box.id), _("gradient {value}").format(value=value), value)
 
 
-def _write_grad(mark: Mark, box: Box, text_id: str, step: Step) -> None:
+def _write_grad(mark: Mark, box: Box | Parameter, text_id: str, step: Step) -> None:
     """Write the ``.grad`` of a tensor on its box or pin, and at the tensor itself in the layer of tensors."""
     value = format_values(step.after)
     mark.write(text_id, f".grad = {value}", value)
@@ -362,12 +448,12 @@ def _format_gradient(scene: Scene, step: Step) -> str:
 def _mark_changed_arrow(scene: Scene, step: Step, mark: Mark) -> None:
     """Write a gradient that changed between two nodes on its arrow, and highlight the hook that changed it."""
     end = (step.node, step.output)
-    for (start, slot), arrow in scene.arrows.items():
-        if scene.trace.edges[start, slot] == end:
+    for start, arrow in scene.arrows.items():
+        if scene.graph.targets[start] == end:
             mark.elements.append(arrow.id)
             mark.write_change(ids.value_id(arrow.id), step.before, step.after)
     cause = None if step.row.cause is None else scene.trace.rows[step.row.cause]
-    if cause is not None and cause.node in scene.boxes:
+    if cause is not None and cause.node is not None and scene.find_holder(cause.node) is not None:
         mark.elements.append(ids.pin_id(ids.node_id(cause.node), cause.hook))
 
 
@@ -375,9 +461,8 @@ def _mark_sent_gradients(scene: Scene, step: Step, mark: Mark) -> None:
     """Write the gradients that a node sends on its arrows."""
     sent = step.after if isinstance(step.after, tuple) else (step.after,)
     for slot, value in enumerate(sent):
-        arrow = scene.arrows.get((step.row.own_node, slot))
-        if arrow is None or value is None:
-            continue
-        mark.elements.append(arrow.id)
-        if scene.box_count <= FEW_BOXES or scene.arrow_counts[arrow.end] > 1:
-            mark.write(ids.value_id(arrow.id), format_values(value))
+        arrows = [] if value is None else scene.list_arrows_along(step.row.own_node, slot)
+        mark.elements += [arrow.id for arrow in arrows if arrow.id not in mark.elements]
+        # Where a hidden node adds up gradients, each arrow keeps its own; their sum is in the box to which they lead.
+        if len(arrows) == 1 and (scene.box_count <= FEW_BOXES or scene.arrow_counts[arrows[0].end] > 1):
+            mark.write(ids.value_id(arrows[0].id), format_values(value))

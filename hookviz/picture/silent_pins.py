@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.module_boxes import MAX_CALL_LABEL, CallBox
-from hookviz.picture.primitives import MAX_LABEL, Box, Pin, fit_on_line
+from hookviz.picture.primitives import MAX_LABEL, Box, Parameter, Pin, fit_on_line
 from hookviz.picture.scene import NODE_PIN_KINDS, SILENT, Scene, label_of_hook
 from hookviz.support.messages import _
 from hookviz.trace import MODULE_HOOK_KINDS, TraceData, UnfiredRow
@@ -44,15 +44,16 @@ def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
     scene.marks[last_step].texts |= texts
 
 
-def _find_boxes(scene: Scene, row: UnfiredRow) -> Iterator[Box | CallBox]:
+def _find_boxes(scene: Scene, row: UnfiredRow) -> Iterator[Box | Parameter | CallBox]:
     """Yield the boxes on which a hook stands."""
-    if row.kind in NODE_PIN_KINDS and row.node in scene.boxes:
-        yield scene.boxes[row.node]
+    holder = scene.find_holder(row.node) if row.kind in NODE_PIN_KINDS else None
+    if holder is not None:
+        yield holder
     elif row.kind in MODULE_HOOK_KINDS and row.module is not None:
         yield from (box for call, box in scene.calls.items() if scene.trace.calls[call].module == row.module)
 
 
-def _make_pin(trace: TraceData, box: Box | CallBox, index: int) -> Pin:
+def _make_pin(trace: TraceData, box: Box | Parameter | CallBox, index: int) -> Pin:
     row = trace.unfired_rows[index]
     name = trace.label_hook(row, row.on)
     if isinstance(box, CallBox):

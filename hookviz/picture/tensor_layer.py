@@ -1,40 +1,37 @@
 """The layer of Python tensors: each tensor stands above its node, and each hook on the object that stores it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.html_labels import (
-    GREY,
-    SMALL_FONT_SIZE,
-    Style,
-    format_small,
-    format_text,
-    make_cell,
-    make_pin_cell,
-    make_row,
-    text_width,
-)
+from hookviz.picture.box_parts import GAP, Column, Framed, Line, Named, Outline, Part, Words
+from hookviz.picture.letters import LARGE
 from hookviz.picture.primitives import MAX_LABEL, MAX_NAME, SPACE, Box, Pin, fit_on_line, format_values
 from hookviz.picture.scene import Scene
+from hookviz.picture.styles import GREY, Style
+from hookviz.picture.svg_writer import SvgWriter
 from hookviz.support.messages import _
 from hookviz.trace import TensorRow
 from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
 
 
-def make_tensors_label(scene: Scene, box: Box, style: Style, frame: Callable[[Box, Style, str], str]) -> str:
-    """Make the label of a box: the named tensors of a node, and below them the node in ``frame``.
+class TensorParts(NamedTuple):
+    """The named tensors of a node, and the pins that stand on them rather than on the node."""
 
-    The gradient reaches them in this order.
-    """
-    tensors = [tensor for tensor in box.tensors if tensor.name]
-    pins_by_output = {
-        tensor.output: [pin for pin in box.pins if box.leaf and _is_on_tensor(scene, pin, tensor)] for tensor in tensors
-    }
-    on_tensors = {pin.id for pins in pins_by_output.values() for pin in pins}
-    tables = [_make_tensor_table(scene, box, tensor, pins_by_output[tensor.output], style) for tensor in tensors]
-    node = frame(box, style, _make_node_rows(scene, box, [pin for pin in box.pins if pin.id not in on_tensors], style))
-    plain = 'BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="0"'
-    return f"<TABLE {plain}>{''.join(f'<TR><TD>{table}</TD></TR>' for table in [*tables, node])}</TABLE>"
+    parts: list[Part]
+    pin_ids: set[str]
+
+
+def make_tensor_parts(scene: Scene, box: Box, style: Style, make_pin: Callable[[Pin], Part]) -> TensorParts:
+    """Make the parts of the named tensors of a node, in the order in which the gradient reaches them."""
+    parts: list[Part] = []
+    pin_ids: set[str] = set()
+    for tensor in box.tensors:
+        if tensor.name:
+            pins = [pin for pin in box.pins if box.leaf and _is_on_tensor(scene, pin, tensor)]
+            parts.append(_make_tensor(scene, box, tensor, style, [make_pin(pin) for pin in pins]))
+            pin_ids.update(pin.id for pin in pins)
+    return TensorParts(parts, pin_ids)
 
 
 def _is_on_tensor(scene: Scene, pin: Pin, tensor: TensorRow) -> bool:
@@ -42,15 +39,8 @@ def _is_on_tensor(scene: Scene, pin: Pin, tensor: TensorRow) -> bool:
     return hook is not None and hook.kind in TENSOR_HOOK_KINDS and hook.output == tensor.output
 
 
-def _make_node_rows(scene: Scene, box: Box, pins: list[Pin], style: Style) -> str:
-    """Make the rows of a node: its op, its list of pre-hooks, and the pins of the hooks that it calls."""
-    rows = [make_row(make_cell(ids.op_id(box.id), format_small(_("node {op}").format(op=box.op)), colspan=2))]
-    rows.append(make_row(make_pre_hooks_cell(scene, box)))
-    return "".join([*rows, *(make_row(make_pin_cell(hook_pin, style)) for hook_pin in pins)])
-
-
-def make_pre_hooks_cell(scene: Scene, box: Box) -> str:
-    """Make the cell with a node's list of pre-hooks.
+def make_pre_hooks_line(scene: Scene, box: Box) -> Line:
+    """Make the line with a node's list of pre-hooks.
 
     The dict with the hooks of an intermediate tensor is one of them; the dict of a leaf is not.
     """
@@ -61,47 +51,65 @@ def make_pre_hooks_cell(scene: Scene, box: Box) -> str:
     listed = [] if box.leaf else [f"{owner}._backward_hooks" for owner in sorted(owners)]
     listed += [fit_on_line(hook.name, MAX_LABEL) for hook in hooks if hook.kind == "node_pre_hook"]
     text = _("pre-hooks: {hooks}").format(hooks=", ".join(listed)) if listed else _("pre-hooks: none")
-    return make_cell(ids.pre_hooks_id(box.id), format_small(text), colspan=2)
+    return Line([Words(text, "hv-text", color=GREY)])
 
 
-def _make_tensor_table(scene: Scene, box: Box, tensor: TensorRow, pins: list[Pin], style: Style) -> str:
-    """Make the table of a tensor: its facts, two in a row, and below them the hooks that it stores."""
-    first_grad = "None" if tensor.grad is None else format_values(scene.trace.value(tensor.grad))
-    grad_id = ids.grad_id(box.id, tensor.output)
-    # The player begins with the first value, and writes the others by itself.
-    grad = first_grad if style.for_player else style.texts.get(grad_id, first_grad)
-    width = text_width(max(first_grad, scene.reserved_texts.get(grad_id, ""), key=len))
-    facts = [
-        _make_fact_cell("data", *_describe_data(scene, box, tensor)),
-        _make_fact_cell("grad", grad, width, grad_id if style.for_player else ""),
-        _make_fact_cell("grad_fn", "None" if tensor.leaf else box.op),
-        _make_fact_cell("is_leaf", str(tensor.leaf)),
-        _make_fact_cell("requires_grad", "True"),
-        _make_fact_cell("_backward_hooks", _count_tensor_hooks(scene, tensor)),
-    ]
-    name = format_text(_("tensor {name}").format(name=fit_on_line(tensor.name, MAX_NAME)), point_size=17)
-    rows = [make_row(make_cell(ids.name_id(box.id), f"<B>{name}</B>", colspan=2))]
-    rows += [make_row(left, right) for left, right in zip(facts[::2], facts[1::2], strict=True)]
-    rows += [make_row(make_pin_cell(hook_pin, style)) for hook_pin in pins]
-    return f'<TABLE BORDER="1" COLOR="{GREY}" CELLBORDER="0" CELLSPACING="2" CELLPADDING="1">{"".join(rows)}</TABLE>'
+def _make_tensor(scene: Scene, box: Box, tensor: TensorRow, style: Style, pins: list[Part]) -> Part:
+    """Make the box of a tensor: its facts, two on a line, and below them the hooks that it stores."""
+    name = _("tensor {name}").format(name=fit_on_line(tensor.name, MAX_NAME))
+    title = Line([Words(name, "hv-name", size=LARGE, bold=True)])
+    facts = TwoColumns([*_list_facts(scene, box, tensor, style)])
+    return Framed(
+        Column([title, facts, *pins]),
+        ids.tensor_box_id(box.id, tensor.output),
+        "hv-tensor",
+        Outline("hv-tensor-box", "white", GREY, 1),
+        padding=(8, 5),
+    )
 
 
-def _describe_data(scene: Scene, box: Box, tensor: TensorRow) -> tuple[str, int, str]:
-    """Return a tensor's value, the width to reserve for it, and its id.
+class TwoColumns:
+    """Facts, two on a line: all that are second begin below each other."""
 
-    Width and id are empty unless the value differs between variants: only then the player writes it.
-    """
-    value, data_id = format_values(scene.trace.value(tensor.data)), ids.data_id(box.id, tensor.output)
-    if data_id not in scene.reserved_texts:
-        return value, 0, ""
-    return value, text_width(scene.reserved_texts[data_id]), data_id
+    def __init__(self, facts: Sequence[Part]) -> None:
+        self._columns = Column([*facts[::2]]), Column([*facts[1::2]])
+
+    @property
+    def width(self) -> float:
+        """The width of both columns, and the space between them."""
+        return sum(column.width for column in self._columns) + GAP
+
+    @property
+    def height(self) -> float:
+        """The height of the first column, which is no shorter than the second."""
+        return self._columns[0].height
+
+    def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
+        """Draw both; what is left of the width is between them."""
+        first, second = self._columns
+        first.draw(svg, x, y, first.width)
+        second.draw(svg, x + first.width + GAP + (width - self.width) / 2, y, second.width)
 
 
-def _make_fact_cell(name: str, value: str, value_width: int = 0, element_id: str = "") -> str:
-    """Make a cell ``name value`` with room for a value of ``value_width`` points."""
-    width = text_width(name) + value_width if value_width else 0
-    text = f"{format_small(name + SPACE)}{format_text(value + 3 * SPACE, point_size=SMALL_FONT_SIZE)}"
-    return make_cell(element_id, text, width=width) if element_id else f'<TD ALIGN="LEFT" WIDTH="{width}">{text}</TD>'
+def _list_facts(scene: Scene, box: Box, tensor: TensorRow, style: Style) -> Iterator[Part]:
+    """Yield what PyTorch says of a tensor: the name of each attribute, and its value."""
+    trace = scene.trace
+    data_id, grad_id = ids.data_id(box.id, tensor.output), ids.grad_id(box.id, tensor.output)
+    first_grad = "None" if tensor.grad is None else format_values(trace.value(tensor.grad))
+    data = format_values(trace.value(tensor.data))
+    # The player writes a value only if it differs between variants.
+    yield _make_fact("data", data, scene.reserved_texts.get(data_id, ""), data_id)
+    yield _make_fact("grad", style.texts.get(grad_id, first_grad), scene.reserved_texts.get(grad_id, ""), grad_id)
+    yield _make_fact("grad_fn", "None" if tensor.leaf else box.op)
+    yield _make_fact("is_leaf", str(tensor.leaf))
+    yield _make_fact("requires_grad", "True")
+    yield _make_fact("_backward_hooks", _count_tensor_hooks(scene, tensor))
+
+
+def _make_fact(name: str, value: str, longest: str = "", fact_id: str = "") -> Part:
+    """Make a fact; one that steps write has an id, and its value is its last text."""
+    line = Line([Words(name + SPACE, "hv-fact-name", color=GREY), Words(value, "hv-fact-value", longest)])
+    return Named(line, fact_id, "hv-fact") if fact_id else line
 
 
 def _count_tensor_hooks(scene: Scene, tensor: TensorRow) -> str:

@@ -1,6 +1,6 @@
 """The types of all messages between Python and the browser.
 
-``make bundle`` writes ``browser/payload.d.ts`` from this file, and the type checker of the JavaScript uses that file.
+``make bundle`` writes ``browser/common/payload.d.ts`` from this file, for the type checker of the JavaScript.
 Sentences are sent in the language of the content; another language is another content.
 """
 
@@ -165,7 +165,7 @@ class View(TypedDict):
     pins: dict[str, HookPin]
     """Pin → its hook."""
     arrows: dict[str, tuple[str, str]]
-    """Arrow → the box at which it starts, and the box to which it points."""
+    """Arrow of a gradient → the box at which it starts, and the box to which it points."""
     spans: dict[str, Spans]
     """A box that can be opened → the steps inside."""
     links: dict[str, str]
@@ -176,6 +176,10 @@ class View(TypedDict):
     """The steps that are inside what is opened in this picture; of the top-level picture, all."""
     breadcrumbs: list[tuple[str, str]]
     """(name, title) of each picture on the path from the top-level picture to this one."""
+    internal: bool
+    """Whether nodes that nobody wrote have boxes in this picture."""
+    counterpart: str
+    """The name of the picture of the same with those nodes, or without them; empty if none is hidden."""
 
 
 class IndexChunk(TypedDict):
@@ -280,8 +284,10 @@ class Content(TypedDict):
     svgs: list[str]
     grouped: bool
     """Whether boxes are collapsed into groups, which can be opened."""
+    internal: bool
+    """Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot."""
     layers: Packed
-    """The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none."""
+    """The pictures with the tensors; empty if there are none."""
     about: str
     """What the player shows, as a phrase: the name of the player for screen readers."""
     hooks: list[HookText]
@@ -321,6 +327,7 @@ class PlayerState(TypedDict):
     large: bool
     tensors: bool
     nodes: bool
+    """Whether the pictures show internal nodes."""
     norms: bool
     shown: int
     """The index of the run that is shown."""
@@ -385,6 +392,7 @@ def empty_content(labels: dict[str, str]) -> Content:
         "chunks": {},
         "svgs": [],
         "grouped": False,
+        "internal": False,
         "layers": "",
         "about": "",
         "hooks": [],

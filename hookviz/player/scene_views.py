@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.dot_source import build_figure
-from hookviz.picture.grouping import Views
+from hookviz.picture.figure import draw_final, draw_for_player
+from hookviz.picture.grouping import INTERNAL, Views
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
-from hookviz.picture.inline_svg import fill_texts
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
+from hookviz.picture.svg_writer import FilledTemplate
 from hookviz.player.compression import pack
 from hookviz.player.payload import HookPin, Packed, PictureText, SharedPicture, View
 from hookviz.player.search_index import Entry, search_entries
@@ -48,13 +48,31 @@ def make_view(
         "texts": _number_texts(scene, texts),
         "related": {str(index): [*mark.related] for index, mark in scene.marks.items() if mark.related},
         "pins": {pin.id: _hook_pin(pin, hooks, reasons) for pin in scene.list_pins()},
-        "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows},
+        "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows if not arrow.is_forward},
         "spans": {box.id: box.spans for box in scene.group_boxes},
         "links": {},
         "stacks": {},
         "visible_steps": merge_consecutive(sorted(scene.marks)),
         "breadcrumbs": [],
+        "internal": False,
+        "counterpart": "",
     }
+
+
+def make_pass_view(
+    scene: Scene, name: str, svg: int | SharedPicture, hooks: Mapping[int, int], reasons: Mapping[int, str]
+) -> View:
+    """Make the view ``name`` of a pass that has a single picture; the rest as in ``make_view``."""
+    view = make_view(scene, svg, hooks, reasons)
+    view["breadcrumbs"] = [(name, pass_title(scene.trace, scene.pass_id))]
+    return view
+
+
+def list_pass_entries(trace: TraceData, pass_id: int, view_name: str) -> Iterator[Entry]:
+    """Yield the search entries of a pass that has a single picture, the view ``view_name``."""
+    views = Views(trace, pass_id)
+    for entry in search_entries(trace, views, PassActivity(views.tree)):
+        yield entry._replace(view=view_name)
 
 
 def step_texts(scene: Scene) -> dict[str, dict[int, str]]:
@@ -99,7 +117,7 @@ def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> 
         if sending and sending != steps[arrow.id]:
             clicks[arrow.id] = sending
     for call in scene.calls.values():
-        plates = (ids.upper_plate_id(call.id), ids.lower_plate_id(call.id))
+        plates = (ids.header_id(call.id), ids.output_plate_id(call.id), ids.input_plate_id(call.id))
         clicks |= {plate: steps[call.id] for plate in plates if call.id in steps}
     return clicks
 
@@ -113,26 +131,44 @@ def _hook_pin(pin: Pin, hooks: Mapping[int, int], reasons: Mapping[int, str]) ->
 
 def final_picture(scene: Scene) -> str:
     """Return the SVG of ``scene`` in its final state, with room for the longest texts."""
-    return fill_texts(build_figure(scene, None, for_player=True).svg(), final_texts(step_texts(scene)))
+    return draw_final(scene, final_texts(step_texts(scene)))
 
 
 def pack_layers(scenes: Iterable[Scene]) -> Packed:
-    """Return the pictures with the pre-hook lists, then with the tensors too; packed, since they are rarely needed."""
+    """Return the pictures with the tensors; packed, since they are rarely needed."""
     drawn = list(scenes)
     if sum(scene.box_count for scene in drawn) > MAX_LAYER_BOXES:
         return ""
-    layers = [{"pre_hooks": True}, {"tensors": True}]
-    return pack([[build_figure(scene, None, for_player=True, **layer).svg() for scene in drawn] for layer in layers])
+    return pack([draw_for_player(scene, tensors=True).svg for scene in drawn])
+
+
+def own_picture(picture: FilledTemplate) -> SharedPicture:
+    """Return a picture that others may share: its pieces, between them the indices of the fillings, and these."""
+    pieces: list[str | int] = [picture.pieces[0]]
+    for index, piece in enumerate(picture.pieces[1:]):
+        pieces += [index, piece]
+    return {"pieces": pieces, "fill": picture.fill}
 
 
 class SceneViews:
-    """The pictures of a small trace: one for each pass, with all its boxes."""
+    """The pictures of a small trace: one for each pass, with all its boxes.
+
+    ``0/`` is that of pass 0, and ``0/+`` the one with the nodes that nobody wrote, if the pass has some.
+    """
 
     def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
         self._trace, self._reasons = trace, reasons
-        self._scenes = {f"{pass_id}/": Scene.from_trace(trace, pass_id) for pass_id in trace.lookup.passes}
-        for scene in self._scenes.values():
-            add_silent_pins(scene, reasons)
+        self._scenes = {f"{pass_id}/": self._make_scene(pass_id) for pass_id in trace.lookup.passes}
+        self._internal_scenes = {
+            f"{name}{INTERNAL}": self._make_scene(scene.pass_id, internal=True)
+            for name, scene in self._scenes.items()
+            if scene.graph.boxes
+        }
+
+    def _make_scene(self, pass_id: int, *, internal: bool = False) -> Scene:
+        scene = Scene.from_trace(self._trace, pass_id, internal=internal)
+        add_silent_pins(scene, self._reasons)
+        return scene
 
     @property
     def top_views(self) -> list[str]:
@@ -158,20 +194,26 @@ class SceneViews:
         Raises:
             KeyError: there is no picture ``name``.
         """
-        scene = self._scenes[name]
-        view = make_view(scene, self.top_views.index(name), hooks, self._reasons)
-        view["breadcrumbs"] = [(name, pass_title(self._trace, scene.pass_id))]
+        is_internal = name in self._internal_scenes
+        scene = self._internal_scenes[name] if is_internal else self._scenes[name]
+        svg = own_picture(draw_for_player(scene)) if is_internal else self.top_views.index(name)
+        view = make_pass_view(scene, name, svg, hooks, self._reasons)
+        view["internal"] = is_internal
+        view["counterpart"] = name.removesuffix(INTERNAL) if is_internal else self._find_internal(scene.pass_id)
         return view
 
-    def views_of(self, pass_id: int) -> list[str]:
-        """Return the name of the picture of one pass."""
-        return [f"{pass_id}/"]
+    def views_of(self, pass_id: int, *, internal: bool = False) -> list[str]:
+        """Return the name of the picture of one pass; with ``internal``, of the one with all nodes, if that is more."""
+        return [name for name in [self._find_internal(pass_id)] if name] if internal else [f"{pass_id}/"]
+
+    def _find_internal(self, pass_id: int) -> str:
+        """Return the name of the picture of a pass with all its nodes; empty if no node is hidden without it."""
+        name = f"{pass_id}/{INTERNAL}"
+        return name if name in self._internal_scenes else ""
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
-        """Yield the search entries of one pass, all with the same picture."""
-        views = Views(self._trace, pass_id)
-        for entry in search_entries(self._trace, views, PassActivity(views.tree)):
-            yield entry._replace(view=f"{pass_id}/")
+        """Yield the search entries of one pass."""
+        return list_pass_entries(self._trace, pass_id, f"{pass_id}/")
 
 
 def pass_title(trace: TraceData, pass_id: int) -> str:

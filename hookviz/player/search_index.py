@@ -79,7 +79,9 @@ def _hook_entries(trace: TraceData, views: Views, activity: PassActivity) -> Ite
 def _group_of(tree: BoxTree, node: int | None, call: int | None) -> Group:
     """Return the group in whose picture a node or a module call is drawn."""
     group = None if call is None else tree.calls.get(call)
-    return group or (tree.root if node is None else tree.innermost_groups.get(node, tree.root))
+    if group is not None or node is None:
+        return group or tree.root
+    return tree.innermost_groups.get(tree.graph.boxes.get(node, node), tree.root)
 
 
 def _first_firings(trace: TraceData, pass_id: int) -> dict[int, int]:
@@ -94,7 +96,9 @@ def _first_firings(trace: TraceData, pass_id: int) -> dict[int, int]:
 def _node_entries(trace: TraceData, views: Views, activity: PassActivity) -> Iterator[Entry]:
     """Yield the nodes: leaves by the names of their tensors, others by their ops and the names of their outputs."""
     tensors_of = trace.lookup.tensors
-    for node, group in views.tree.innermost_groups.items():
+    innermost = views.tree.innermost_groups
+    hidden = {node: innermost[box] for node, box in views.tree.graph.boxes.items()}
+    for node, group in (innermost | hidden).items():
         is_leaf = trace.ops[node] == "AccumulateGrad"
         label = trace.name(node, 0 if is_leaf else None)
         tensors = tensors_of(views.tree.pass_id, node)

@@ -6,24 +6,43 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
-from hookviz.picture.dot_source import build_figure
-from hookviz.picture.grouping import Views
-from hookviz.picture.grouping.activity import PassActivity, collect_pass_activity
-from hookviz.picture.inline_svg import fill_texts
+from hookviz.picture.element_ids import data_id, tensor_value_id
+from hookviz.picture.figure import draw_final
+from hookviz.picture.grouping import INTERNAL
+from hookviz.picture.primitives import SPACE, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
-from hookviz.player.payload import CHUNK_SIZE, Chunk, Content, Outline, Packed, RunContent, StepWords, Switch, View
+from hookviz.player.outlines import make_outline
+from hookviz.player.payload import (
+    CHUNK_SIZE,
+    Chunk,
+    Content,
+    Outline,
+    Packed,
+    RunContent,
+    SharedPicture,
+    StepWords,
+    Switch,
+    View,
+    empty_content,
+)
 from hookviz.player.question_pool import QuestionPool
-from hookviz.player.scene_views import final_texts, make_view, pack_layers, pass_title, step_texts
-from hookviz.player.search_index import Entry, index_chunk, search_entries
+from hookviz.player.scene_views import (
+    final_texts,
+    list_pass_entries,
+    make_pass_view,
+    pack_layers,
+    pass_title,
+    step_texts,
+)
+from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
-from hookviz.player.step_words import StepTexts, describe_content, glyph_of
-from hookviz.player.trace_content import SEARCH_INDEX
+from hookviz.player.step_words import StepTexts, describe_content
+from hookviz.player.trace_content import MAX_INTERNAL_STEPS, SEARCH_INDEX
 from hookviz.support.messages import _
-from hookviz.support.messages.languages import current_language
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.sentences import make_title
@@ -86,11 +105,19 @@ class _SeveralRuns:
             _scenes(trace, ids, variant.absent_hook_text)
             for (trace, ids), variant in zip(aligned, variants, strict=True)
         ]
-        self._pictures = _SharedPictures(self._scenes, [variant.is_shown for variant in variants], shown)
+        are_shown = [variant.is_shown for variant in variants]
+        self._pictures = _SharedPictures(self._scenes, are_shown, shown)
+        self._internal_scenes = [
+            _scenes(trace, ids, variant.absent_hook_text, scenes)
+            for (trace, ids), variant, scenes in zip(aligned, variants, self._scenes, strict=True)
+        ]
+        self._internal_pictures = _SharedPictures(self._internal_scenes, are_shown, shown)
         self._reasons = list_reasons(self._traces[0])
-        for scene in self._scenes[0].values():
+        for scene in (*self._scenes[0].values(), *self._internal_scenes[0].values()):
             # A new pin would be missing in the other runs, and the first could not share its picture with them.
             mark_silent_pins(scene, self._reasons)
+        self._first_internal_views: dict[int, str] = {}
+        """Index of an internal picture → the name of the first view that shows it."""
         self._pool, self._code = _WordPool(), CodeTexts()
         self._questions = QuestionPool()
         self._shared_questions: dict[str, list[int]] = {}
@@ -106,6 +133,7 @@ class _SeveralRuns:
             for number in range(len(self._variants)):
                 runs.append(self._run(number))
                 chunks.update(self._views(number))
+                chunks.update(self._internal_views(number))
                 tick()
         pool = self._pool.words
         for start in range(0, len(pool), CHUNK_SIZE):
@@ -113,28 +141,22 @@ class _SeveralRuns:
         chunks[SEARCH_INDEX] = index_chunk(self._entries())
         first = self._traces[0]
         return {
+            **empty_content(screen_labels()),
             "runs": runs,
-            "chunk_size": CHUNK_SIZE,
             "chunks": chunks,
             "svgs": self._pictures.svgs,
-            "grouped": False,
+            "internal": any(self._internal_scenes),
             "layers": self._pictures.layers(),
             "about": self._describe(first),
             "hooks": [hook_text(first, row) for row in self._hooks],
             "questions": self._questions.questions,
             "sources": self._code.texts(),
             "switches": [self._switch(hook_id, hook) for hook_id, hook in self._switches.items()],
-            "combinations": {},
-            "first_difference": -1,
-            "findings": [],
             "no_finding": _(
                 "This player compares several recordings: open the player of one of them to see what is "
                 "wrong with its gradients."
             ),
             "notes": list(_length_note(first)),
-            "labels": screen_labels(),
-            "language": current_language(),
-            "others": {},
             "initial_state": {"shown": self._shown},
         }
 
@@ -207,37 +229,45 @@ class _SeveralRuns:
         return asked
 
     def _outline(self, number: int, questions: dict[str, list[int]]) -> Outline:
-        steps, trace = self._steps[number], self._traces[number]
-        picture_indices = {pass_id: index for index, pass_id in enumerate(self._scenes[number])}
-        arrivals = (
-            arrival for pass_id in picture_indices for arrival in collect_pass_activity(trace, pass_id).arrivals
-        )
-        norms = {arrival.step: arrival.display_norm for arrival in arrivals}
-        return {
-            "kind": [step.kind for step in steps],
-            "glyph": [glyph_of(self._elsewhere(step).kind) for step in steps],
-            "picture": [picture_indices[step.pass_id] for step in steps],
-            "hook": [-1 if step.row.hook is None else self._hooks[step.row.hook] for step in steps],
-            "norm": [norms.get(step.index) for step in steps],
-            "questions": questions,
-            "views": [_view_name(number, pass_id) for pass_id in picture_indices],
-        }
+        steps = self._steps[number]
+        views = {pass_id: _view_name(number, pass_id) for pass_id in self._scenes[number]}
+        kinds = [self._elsewhere(step).kind for step in steps]
+        rows = [step.row for step in steps]
+        return make_outline(self._traces[number], rows, views, self._hooks, questions, kinds)
 
     def _views(self, number: int) -> Iterator[tuple[str, View]]:
         """Yield (name, view) for the picture of each pass of a variant."""
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
-            view = make_view(scene, svg, self._hooks, self._reasons)
             name = _view_name(number, scene.pass_id)
-            view["breadcrumbs"] = [(name, pass_title(self._traces[number], scene.pass_id))]
+            view = make_pass_view(scene, name, svg, self._hooks, self._reasons)
+            view["counterpart"] = f"{name}{INTERNAL}" if scene.pass_id in self._internal_scenes[number] else ""
             yield name, view
+
+    def _internal_views(self, number: int) -> Iterator[tuple[str, View]]:
+        """Yield (name, view) for the picture of each pass of a variant with the nodes that nobody wrote."""
+        scenes = self._internal_scenes[number]
+        for scene, index in zip(scenes.values(), self._internal_pictures.indices_of(number), strict=True):
+            counterpart = _view_name(number, scene.pass_id)
+            name = f"{counterpart}{INTERNAL}"
+            picture = self._share_internal_picture(name, index)
+            view = make_pass_view(scene, name, picture, self._hooks, self._reasons)
+            view["internal"], view["counterpart"] = True, counterpart
+            yield name, view
+
+    def _share_internal_picture(self, name: str, index: int) -> int | SharedPicture:
+        """Return a picture for the first view that shows it, and for others the name of that view; -1 for none."""
+        if index < 0:
+            return index
+        first = self._first_internal_views.setdefault(index, name)
+        if first != name:
+            return {"like": first, "fill": []}
+        return {"pieces": [self._internal_pictures.draw(index)], "fill": []}
 
     def _entries(self) -> Iterable[Entry]:
         """Yield the search entries of the first variant."""
         for pass_id in self._scenes[0]:
-            views = Views(self._traces[0], pass_id)
-            for entry in search_entries(self._traces[0], views, PassActivity(views.tree)):
-                yield entry._replace(view=_view_name(0, pass_id))
+            yield from list_pass_entries(self._traces[0], pass_id, _view_name(0, pass_id))
 
     def _switch(self, hook_id: Hashable, hook: Hook) -> Switch:
         rows = {row for _ignored, ids in self._aligned for row, other in ids.items() if other == hook_id}
@@ -261,10 +291,20 @@ def _length_note(trace: TraceData) -> Iterable[str]:
         )
 
 
-def _scenes(trace: TraceData, own_hooks: Collection[int], absent_text: str) -> dict[int, Scene]:
-    """Return pass id → scene. Hooks that only other variants have show ``absent_text``."""
-    pass_ids = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
-    scenes = {pass_id: Scene.from_trace(trace, pass_id) for pass_id in pass_ids}
+def _scenes(
+    trace: TraceData, own_hooks: Collection[int], absent_text: str, without: Mapping[int, Scene] | None = None
+) -> dict[int, Scene]:
+    """Return pass id → scene. Hooks that only other variants have show ``absent_text``.
+
+    With ``without``, the scenes in which nodes that nobody wrote are hidden, return those of the same passes with them;
+    passes that hide no node are left out.
+    """
+    if without is None:
+        pass_ids = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
+    else:
+        is_short = len(trace.rows) <= MAX_INTERNAL_STEPS
+        pass_ids = [pass_id for pass_id, scene in without.items() if is_short and scene.graph.boxes]
+    scenes = {pass_id: Scene.from_trace(trace, pass_id, internal=without is not None) for pass_id in pass_ids}
     others = {hook for hook in range(len(trace.hook_rows)) if hook not in own_hooks}
     for scene in scenes.values():
         scene.replace_silent_texts(others, absent_text)
@@ -315,11 +355,12 @@ class _SharedPictures:
     @property
     def svgs(self) -> list[str]:
         """The SVGs with the final texts of the first variant, and room for the texts of all other passes."""
-        drawn = []
-        for index, scene in enumerate(self._drawn):
-            texts = final_texts(step_texts(self._first[index])) if index in self._first else {}
-            drawn.append(fill_texts(build_figure(scene, None, for_player=True).svg(), texts))
-        return drawn
+        return [*map(self.draw, range(len(self._drawn)))]
+
+    def draw(self, index: int) -> str:
+        """Draw one of these pictures."""
+        texts = final_texts(step_texts(self._first[index])) if index in self._first else {}
+        return draw_final(self._drawn[index], texts)
 
     def layers(self) -> Packed:
         """The SVGs with each layer, packed."""
@@ -327,13 +368,28 @@ class _SharedPictures:
 
 
 def _write_differing_values(scenes: Sequence[Scene]) -> None:
-    """Make each variant write the tensor values that differ between the variants."""
-    held = [(scene, scene.list_tensor_values()) for scene in scenes]
+    """Make each variant write the tensor values that differ between the variants, unless its steps write there."""
+    held = [(scene, _list_tensor_values(scene)) for scene in scenes]
     variants: dict[tuple[int, str], set[str]] = {}
     for scene, texts in held:
         for spot, text in texts.items():
             variants.setdefault((scene.pass_id, spot), set()).add(text)
     for scene, texts in held:
-        scene.write_on_first_step(
-            {spot: text for spot, text in texts.items() if len(variants[scene.pass_id, spot]) > 1}
-        )
+        differing = {spot: text for spot, text in texts.items() if len(variants[scene.pass_id, spot]) > 1}
+        if scene.marks:
+            first = scene.marks[min(scene.marks)]
+            first.texts = {**differing, **first.texts}
+
+
+def _list_tensor_values(scene: Scene) -> dict[str, str]:
+    """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
+    after_names = {
+        tensor_value_id(box.id, index): value
+        for box in scene.boxes.values()
+        for index, (_ignored, value) in enumerate(box.names)
+    }
+    after_names |= {tensor_value_id(row.id, 0): row.value for row in scene.parameters.values()}
+    rows = [(box.id, row) for box in scene.boxes.values() for row in box.tensors if row.name]
+    return after_names | {
+        data_id(box, row.output): format_values(scene.trace.value(row.data)) + SPACE for box, row in rows
+    }

@@ -12,12 +12,13 @@ from typing import Protocol
 from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
 from hookviz.analysis.findings.finding import name_of_severity
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
-from hookviz.picture.grouping.activity import collect_pass_activity
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
+from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
@@ -28,12 +29,13 @@ from hookviz.player.payload import (
     RunContent,
     StepsChunk,
     View,
+    empty_content,
 )
 from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
-from hookviz.player.step_words import StepTexts, describe_content, glyph_of
+from hookviz.player.step_words import StepTexts, describe_content
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
@@ -41,7 +43,6 @@ from hookviz.support.progress import progress
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import (
     MAX_UNREACHED_NODES,
-    assign_nodes_to_calls,
     iter_enclosing_calls,
     leads_outside,
     list_pass_calls,
@@ -53,6 +54,8 @@ MAX_UNSPLIT_STEPS = 400
 OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 """The number of step chunks, and of pictures, in the output of a notebook cell of a large trace; up to
 ``MAX_VISIBLE_BOXES`` passes have a picture each."""
+MAX_INTERNAL_STEPS = 1_000
+"""A page of a longer trace does not hold the pictures with the nodes that nobody wrote: they would double its size."""
 MAX_FIRINGS = 1_000
 """The most rows of the table of firings."""
 SEARCH_INDEX = "index"
@@ -62,14 +65,14 @@ def is_large(trace: TraceData) -> bool:
     """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
     if len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace):
         return True
-    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in range(len(trace.roots)))
+    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in trace.lookup.passes)
 
 
 def _count_boxes(trace: TraceData, pass_id: int) -> int:
     """Return the number of nodes and module calls in the picture of a pass."""
-    nodes = list_pictured_nodes(trace, pass_id)
-    calls = {*assign_nodes_to_calls(trace, nodes).values(), *list_pass_calls(trace, pass_id)}
-    return len(nodes) + len({outer for call in calls for outer in iter_enclosing_calls(trace, call)})
+    graph = make_visible_graph(trace, pass_id, list_pictured_nodes(trace, pass_id))
+    calls = {*graph.calls.values(), *list_pass_calls(trace, pass_id)}
+    return len(graph.nodes) + len({outer for call in calls for outer in iter_enclosing_calls(trace, call)})
 
 
 class Pictures(Protocol):
@@ -91,8 +94,11 @@ class Pictures(Protocol):
     def layers(self) -> Packed:
         """The SVGs with each layer, packed; empty if there are no layers."""
 
-    def views_of(self, pass_id: int) -> list[str]:
-        """Return the names of the pictures of one pass, that of the whole pass first."""
+    def views_of(self, pass_id: int, *, internal: bool = False) -> list[str]:
+        """Return the names of the pictures of one pass, that of the whole pass first.
+
+        With ``internal``, these are the pictures with all nodes; there are none if no node is hidden without them.
+        """
 
     def view(self, name: str, hooks: Mapping[int, int]) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
@@ -146,12 +152,18 @@ class TraceContent:
                 self._add_chunk(content, name)
                 tick()
             for pass_id in passes:
-                for name in self._pictures.views_of(pass_id):
+                for name in (*self._pictures.views_of(pass_id), *self._internal_views_of(pass_id)):
                     self._add_chunk(content, name)
                 entries += self._pictures.entries(pass_id)
                 tick()
         content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries))
+        content["internal"] &= len(self.trace.rows) <= MAX_INTERNAL_STEPS
         return content
+
+    def _internal_views_of(self, pass_id: int) -> list[str]:
+        """Return the names of the pictures of a pass with all its nodes that a page holds."""
+        fits = len(self.trace.rows) <= MAX_INTERNAL_STEPS
+        return self._pictures.views_of(pass_id, internal=True) if fits else []
 
     @gc_paused()
     def brief_content(self) -> Content:
@@ -159,6 +171,7 @@ class TraceContent:
         if not self.is_large:
             return self.content()
         content, steps = self.content(), list(self._step_chunk_names())
+        content["internal"] = False
         most = max(OUTPUT_BOXES, min(MAX_VISIBLE_BOXES, len(self._pictures.top_views)))
         boxes = list(islice(self._view_names(), most + 1))
         for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
@@ -223,6 +236,7 @@ class TraceContent:
         yield from self._pictures.top_views
         for pass_id in self.trace.lookup.passes:
             yield from self._pictures.views_of(pass_id)[1:]
+            yield from self._internal_views_of(pass_id)
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
@@ -239,51 +253,39 @@ class TraceContent:
             "firings": firing_rows(shown_firings),
             "picture": len(self._pictures.svgs) - 1,
         }
-        if len(self.trace.lookup.passes) > 1 or self.trace.lacks_passes:
-            run["last_pass"] = pass_title(self.trace, self.trace.lookup.passes[-1])
+        passes = self.trace.lookup.passes
+        if len(passes) > 1 or self.trace.lacks_passes:
+            run["last_pass"] = pass_title(self.trace, passes[-1])
         content: Content = {
+            **empty_content(screen_labels()),
             "runs": [run],
-            "chunk_size": CHUNK_SIZE,
-            "chunks": {},
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
+            "internal": any(map(self._hides_nodes, passes)),
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
             "questions": pool.questions,
             "sources": self._code.texts(),
-            "switches": [],
-            "combinations": {},
-            "first_difference": -1,
             "findings": [_finding_text(self.trace, finding) for finding in find_findings(self.trace)],
             "no_finding": self._no_finding,
             "notes": [*self.trace.notes, *self._limit_notes(len(shown_firings))],
-            "labels": screen_labels(),
             "language": self._language,
-            "others": {},
             "initial_state": {"norms": self.is_large},
         }
         for name in names:
             self._add_chunk(content, name)
         return content
 
+    def _hides_nodes(self, pass_id: int) -> bool:
+        """Whether some nodes of a pass are hidden until they are asked for."""
+        return bool(make_visible_graph(self.trace, pass_id, list_pictured_nodes(self.trace, pass_id)).boxes)
+
     def _outline(self, pool: QuestionPool) -> Outline:
-        rows, passes = self.trace.rows, self.trace.lookup.passes
         texts = self._step_texts
-        picture_indices = {pass_id: index for index, pass_id in enumerate(passes)}
-        norms: list[float | str | None] = [None] * len(rows)
-        for pass_id in passes:
-            for arrival in collect_pass_activity(self.trace, pass_id).arrivals:
-                norms[arrival.step] = arrival.display_norm
-        return {
-            "kind": [row.kind for row in rows],
-            "glyph": [glyph_of(row.kind) for row in rows],
-            "picture": [picture_indices[row.pass_id] for row in rows],
-            "hook": [-1 if row.hook is None else self._hooks[row.hook] for row in rows],
-            "norm": norms,
-            "questions": pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks)),
-            "views": self._pictures.top_views,
-        }
+        questions = pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks))
+        views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
+        return make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
 
     def _limit_notes(self, firing_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""

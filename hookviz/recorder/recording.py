@@ -140,6 +140,7 @@ class Recording:
         for tensor in tensors:
             self.passes.numbering.forget(tensor)
             self.calls.probe.forget(tensor)
+            self.calls.flow.forget(tensor)
             self.followers.tell("forget", tensor)
 
     def _passes_dropped(self, count: int) -> None:

@@ -175,6 +175,8 @@ class CallRow(NamedTuple):
     transformed: bool = False
     """Whether a transform of ``torch.func`` ran it, such as ``vmap``, ``jvp`` or ``grad``: its tensors are wrapped, and
     what they say of ``requires_grad`` holds in the transform only."""
+    fed_by: tuple[CallIndex, ...] = ()
+    """The calls that returned the tensors it takes, if torch recorded no graph that says so."""
 
 
 class ReturnedPart(NamedTuple):

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-BINDINGS = Path(__file__).parents[2] / "hookviz" / "player" / "browser" / "key_bindings.js"
+BINDINGS = Path(__file__).parents[2] / "hookviz" / "player" / "browser" / "common" / "key_bindings.js"
 DIGITS = "123456789"
 
 

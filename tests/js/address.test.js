@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readAddress, resolveTarget, switchNames, writeAddress } from "../../hookviz/player/browser/address.js";
+import { readAddress, resolveTarget, switchNames, writeAddress } from "../../hookviz/player/browser/host/address.js";
 
 /** @param {string | null | undefined} address */
 const stepOf = (address) => readAddress(address)?.step ?? null;

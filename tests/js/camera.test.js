@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  hiddenEdges, limitPosition, limitScale, opensWhole, readableScale, reveal, visiblePart, wholeScale, zoomAround,
-} from "../../hookviz/player/browser/camera.js";
+  contains, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal, surroundings, visiblePart,
+  wholeScale, zoomAround,
+} from "../../hookviz/player/browser/picture/camera.js";
 
 const picture = { width: 500, height: 400, smallest: 10 };
 const pane = { width: 624, height: 824 };
@@ -17,11 +18,13 @@ test("a whole picture fills its pane, and is not enlarged too much", () => {
   assert.equal(wholeScale(picture, { width: 5024, height: 5024 }, Infinity), 10);
 });
 
-test("a picture opens whole if its letters have nine pixels, else at a readable size", () => {
-  assert.equal(opensWhole(picture, { width: 474, height: 824 }), true);
-  assert.equal(opensWhole(picture, { width: 473, height: 824 }), false);
-  assert.equal(readableScale(picture, small), 1.2);
-  assert.equal(readableScale(picture, { width: 824, height: 824 }), 1.6);
+test("a picture opens whole if its letters are large enough, else at a readable size", () => {
+  assert.equal(opensWhole(picture, { width: 474, height: 824 }, 9), true);
+  assert.equal(opensWhole(picture, { width: 473, height: 824 }, 9), false);
+  assert.equal(opensWhole(picture, { width: 5024, height: 5024 }, 18), false);
+  assert.equal(opensWhole(picture, { width: 5024, height: 5024 }, 18, Infinity), true);
+  assert.equal(readableScale(picture, small, 12), 1.2);
+  assert.equal(readableScale(picture, { width: 824, height: 824 }, 12), 1.6);
 });
 
 test("zooming ends at the whole picture and at four times its size", () => {
@@ -54,4 +57,21 @@ test("the visible part and the edges behind which the picture goes on", () => {
   assert.deepEqual(visiblePart(camera, picture, small), { x: 50, y: 0, width: 112, height: 112 });
   assert.deepEqual(hiddenEdges(camera, picture, small), { left: true, top: false, right: true, bottom: true });
   assert.deepEqual(Object.values(hiddenEdges({ scale: 0.4, x: 12, y: 32 }, picture, small)), [false, false, false, false]);
+});
+
+test("around a part are the smallest frame that holds it, and the nearest box that does not", () => {
+  const [net, layer] = [{ x: 0, y: 0, width: 500, height: 400 }, { x: 10, y: 10, width: 200, height: 200 }];
+  const [node, near, far] = [20, 80, 300].map((x) => ({ x, y: 40, width: 50, height: 50 }));
+  const hook = { x: 25, y: 50, width: 40, height: 20 };
+  assert.equal(contains(layer, hook) && contains(hook, hook), true);
+  assert.equal(contains(hook, layer), false);
+  assert.deepEqual(surroundings(hook, { frames: [net, layer], boxes: [far, node, near] }), [layer, near]);
+  assert.deepEqual(surroundings(hook, { frames: [], boxes: [node] }), []);
+});
+
+test("as many parts are joined as the pane has room for; of one around them that is too high, the width", () => {
+  const [hook, near, far] = [50, 120, 400].map((x) => ({ x, y: 50, width: 40, height: 20 }));
+  assert.deepEqual(joinFitting([hook, near, far], 1, small), { x: 50, y: 50, width: 110, height: 20 });
+  assert.deepEqual(joinFitting([hook, { x: 0, y: 0, width: 200, height: 300 }], 1, small), { x: 0, y: 50, width: 200, height: 20 });
+  assert.equal(joinFitting([], 1, small), null);
 });

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { baselineIndex, flipSwitch, switchesOff, compareFirings, splitTexts } from "../../hookviz/player/browser/comparison.js";
-import { oldTextIfChanged } from "../../hookviz/player/browser/stepping.js";
+import { baselineIndex, flipSwitch, switchesOff, compareFirings, splitTexts } from "../../hookviz/player/browser/compare/comparison.js";
+import { oldTextIfChanged } from "../../hookviz/player/browser/common/stepping.js";
 
 const ALL = { "": 0, 0: 1, 1: 2, "0,1": 3 };
 const content = { runs: [{ baseline: 2 }, { baseline: 2 }, { baseline: null }] };

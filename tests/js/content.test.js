@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { loadContent, loadSvg } from "../../hookviz/player/browser/content.js";
+import { loadContent, loadSvg } from "../../hookviz/player/browser/common/content.js";
 
 const outline = (steps) => ({
   kind: steps.map(() => "arrive"),

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { describeFlip, finalGradients } from "../../hookviz/player/browser/flip_result.js";
-import { sayWith } from "../../hookviz/player/browser/labels.js";
+import { describeFlip, finalGradients } from "../../hookviz/player/browser/compare/flip_result.js";
+import { sayWith } from "../../hookviz/player/browser/common/labels.js";
 
 const say = sayWith({
   flip_result: "{label}: {changes}.",

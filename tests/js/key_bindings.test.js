@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import * as keys from "../../hookviz/player/browser/key_bindings.js";
+import * as keys from "../../hookviz/player/browser/common/key_bindings.js";
 
 test("keys have the actions that the list of keys shows", () => {
   const asked = ["ArrowLeft", "ArrowRight", "[", "]", "Home", "End", " ", "?"].map((key) => keys.actionOf({ key }, false));

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sayWith } from "../../hookviz/player/browser/labels.js";
+import { sayWith } from "../../hookviz/player/browser/common/labels.js";
 
 test("placeholders are filled, and a missing label shows its key", () => {
   const say = sayWith({ step_of: "Step {step} of {steps}", both: "{x} and {y}" });

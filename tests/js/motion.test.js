@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isForward, numbersOf, planMotion } from "../../hookviz/player/browser/motion_plan.js";
-import { joinArrow, numberPoint, samplePath } from "../../hookviz/player/browser/motion_paths.js";
+import { isForward, numbersOf, planMotion } from "../../hookviz/player/browser/picture/motion_plan.js";
+import { joinArrow, numberPoint, samplePath } from "../../hookviz/player/browser/picture/motion_paths.js";
 
 const KINDS = "seed tensor_hook compute arrive tensor_hook arrive retain_grad accumulate accumulate call forward".split(" ");
 const steps = KINDS.map((kind) => ({ kind, glyph: kind === "tensor_hook" ? "hook" : kind, words: null }));

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { arrivalsByBox, colourAt, positionOnScale, normScale, formatNorm, normSpread } from "../../hookviz/player/browser/norm_scale.js";
+import {
+  arrivalsByBox, colourAt, positionOnScale, normScale, formatNorm, normSpread,
+} from "../../hookviz/player/browser/common/norm_scale.js";
 
 const steps = [
   { glyph: "seed", norm: 1 },

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import * as panel from "../../hookviz/player/browser/panel.js";
+import * as panel from "../../hookviz/player/browser/panel/panel.js";
 
 test("source lines have the numbers of the file, and one is marked", () => {
   const lines = panel.sourceLines("def c_hook(grad):\n    # Two more.\n    return grad + 2\n", 1, 3);

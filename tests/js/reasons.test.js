@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sayWith } from "../../hookviz/player/browser/labels.js";
-import { reasonLines, reasonsTitle } from "../../hookviz/player/browser/reasons.js";
+import { sayWith } from "../../hookviz/player/browser/common/labels.js";
+import { reasonLines, reasonsTitle } from "../../hookviz/player/browser/panel/reasons.js";
 
 const say = sayWith({ why: "Why?", why_value: "Why {value}?" });
 const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { gradients: [], after: null, ...words }, say);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { choicesOf, isRoomRight, readVotes, sharesOf } from "../../hookviz/player/browser/room_votes.js";
+import { choicesOf, isRoomRight, readVotes, sharesOf } from "../../hookviz/player/browser/predict/room_votes.js";
 
 const number = { text: "What comes out?", run: 0, answer: "10", mistakes: [["112", "d"], ["8", "before"], ["None", "none"], ["2", "e"]] };
 

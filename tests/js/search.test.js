@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { MAX_HITS, parseNormQuery, rankEntry, readIndex, search } from "../../hookviz/player/browser/search.js";
+import { MAX_HITS, parseNormQuery, rankEntry, readIndex, search } from "../../hookviz/player/browser/panel/search.js";
 
 const COLUMNS = {
   kind: ["module", "module", "hook", "node", "leaf", "node"],

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import * as stepping from "../../hookviz/player/browser/stepping.js";
+import * as stepping from "../../hookviz/player/browser/common/stepping.js";
 
 const GLYPHS = "seed hook retain node node hook grad node hook hook retain node node grad node grad";
 const steps = GLYPHS.split(" ").map((glyph) => ({ glyph, kind: glyph }));

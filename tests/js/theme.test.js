@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isDark } from "../../hookviz/player/browser/theme.js";
+import { isDark } from "../../hookviz/player/browser/host/theme.js";
 
 test("Jupyter's theme wins over those of the classic notebook, an editor, Colab, Furo and the system", () => {
   assert.equal(isDark({ jupyter: "true", system: true }), false);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "../../hookviz/player/browser/timeline_window.js";
+import { makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "../../hookviz/player/browser/timeline/timeline_window.js";
 
 const steps = [
   { glyph: "seed", norm: 1 },

@@ -1,28 +1,31 @@
-"""Random networks and the pictures of their passes, to test the layout by Graphviz.
+"""Random networks and the pictures of their passes: each has all elements, none on another, and room for all texts.
 
-``python -m tests.proof.pictures 20000`` draws 20,000 different pictures, and counts the layout methods that could draw
-them.
+``python -m tests.proof.pictures 20000`` draws 20,000 different pictures, and prints what is wrong with them and how
+often Graphviz died.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count
-from typing import Any
+from contextlib import contextmanager
+from itertools import count, product
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 import hookviz as hv
-from hookviz.picture import layout
-from hookviz.picture.dot_source import Figure, build_figure
-from hookviz.picture.graphviz_client import Job
+from hookviz.picture import graphviz_client, layered_layout
+from hookviz.picture.figure import Figure, draw_for_player
+from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError
+from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
-from hookviz.player.grouped_views import PassPictures
+from tests.picture_faults import find_faults
 
 MODULE_HOOKS = ("forward_pre", "forward", "full_backward_pre", "full_backward")
 LEAVES = ("linear", "norm", "relu", "drop", "softmax", "weighted")
@@ -138,45 +141,66 @@ def record_network(seed: int) -> hv.Trace:
     return trace
 
 
-def figures(trace: hv.Trace, max_views: int = 12) -> Iterator[Figure]:
-    """Yield the pictures of ``trace``: whole, with each layer, at a step, and of its collapsed boxes."""
-    for pass_id in sorted({row.pass_id for row in trace._data.rows}):
-        pictures = PassPictures(trace._data, pass_id)
+class Drawn(NamedTuple):
+    """A picture and what it shows."""
+
+    svg: str
+    scene: Scene
+
+
+def draw_pictures(trace: hv.Trace, max_views: int = 12) -> Iterator[Drawn]:
+    """Yield the pictures of ``trace``: whole, with the layer of tensors, and of its collapsed boxes."""
+    for pass_id, internal in product(sorted({row.pass_id for row in trace._data.rows}), (False, True)):
+        pictures = PassPictures(trace._data, pass_id, internal=internal)
         for view in pictures.views.list_views()[:max_views]:
-            yield build_figure(pictures.scene(view), None, for_player=True)
-        scene = Scene.from_trace(trace._data, pass_id)
+            scene = pictures.scene(view)
+            yield Drawn(draw_for_player(scene).svg, scene)
+        scene = Scene.from_trace(trace._data, pass_id, internal=internal)
         if scene.box_count <= 60:
-            yield from (
-                build_figure(scene, None, for_player=True, **layer)
-                for layer in ({}, {"tensors": True}, {"pre_hooks": True})
-            )
-        yield build_figure(scene, max(scene.marks, default=0))
+            yield Drawn(draw_for_player(scene).svg, scene)
+            yield Drawn(draw_for_player(scene, tensors=True).svg, scene)
+        yield Drawn(Figure(scene, None).svg(), scene)
 
 
-def layout_method(source: str) -> str:
-    """The method that draws ``source``, as named by ``layout_method_of_outcome``."""
-    return layout_method_of_outcome(layout._draw_by_any_method(Job(source, "svg", "dot")))
+@contextmanager
+def count_deaths() -> Iterator[Counter[str]]:
+    """Count the times that Graphviz died of a picture of hookviz, or could not run."""
+    deaths: Counter[str] = Counter()
+
+    def draw(job: Job) -> Answer:
+        try:
+            return graphviz_client.draw_in_worker(job)
+        except (NoWorkerError, WorkerDiedError) as error:
+            deaths[f"{type(error).__name__}: {error}"] += 1
+            raise
+
+    original = layered_layout.draw_in_worker
+    layered_layout.draw_in_worker = draw
+    try:
+        yield deaths
+    finally:
+        layered_layout.draw_in_worker = original
 
 
-def layout_method_of_outcome(made: layout._Outcome) -> str:
-    """The name of the method of a layout; ``none`` if there is no picture."""
-    return "none" if made.failure else made.method
-
-
-def main(picture_count: int) -> None:
-    """Draw ``picture_count`` different pictures, and count the layout methods."""
+def main(picture_count: int) -> int:
+    """Draw ``picture_count`` different pictures, print what is wrong with them, and return the number of faults."""
     torch.set_num_threads(1)
     hashes: set[int] = set()
-    methods: Counter[str] = Counter()
-    for seed in count():
-        for figure in figures(record_network(seed)):
-            if hash(figure.source) not in hashes:
-                hashes.add(hash(figure.source))
-                methods[layout_method(figure.source)] += 1
-        if len(hashes) >= picture_count:
-            break
-    print(f"{len(hashes):,} pictures of {seed + 1:,} networks: {dict(methods)}")
+    faults: Counter[str] = Counter()
+    with count_deaths() as deaths:
+        for seed in count():
+            for number, drawn in enumerate(draw_pictures(record_network(seed))):
+                if hash(drawn.svg) not in hashes:
+                    hashes.add(hash(drawn.svg))
+                    found = find_faults(drawn.svg, drawn.scene)
+                    faults.update(re.sub(r"\d+|'.*?'", "#", fault) for fault in found)
+                    if found:
+                        print(f"network {seed}, picture {number}: {'; '.join(found[:3])}", flush=True)
+            if len(hashes) >= picture_count:
+                break
+    print(f"{len(hashes):,} pictures of {seed + 1:,} networks; dead processes: {dict(deaths)}; faults: {dict(faults)}")
+    return faults.total() + deaths.total()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    sys.exit(1 if main(int(sys.argv[1])) else 0)

@@ -255,9 +255,34 @@ def module_with_properties(record: Recorder) -> Outcome:
     return ran, [parameter.detach() for parameter in net.parameters()]
 
 
+def tensors_without_graph(record: Recorder) -> Outcome:
+    """Pass a tensor whose class has code for comparing, hashing and each function from module to module."""
+    ran: list[str] = []
+
+    class Loud(torch.Tensor):
+        def __eq__(self, other: object) -> Any:
+            ran.append("eq")
+            return self is other
+
+        def __hash__(self) -> int:
+            ran.append("hash")
+            return 0
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            ran.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Flatten(0)), torch.ones(3, 2).as_subclass(Loud)
+    with torch.inference_mode(), record():
+        y = net(net(x).reshape(3, 2))
+    return ran, [y.as_subclass(torch.Tensor)]
+
+
 PROGRAMS = (
     lazy_dict, iterators, getters, claimed_class, module_with_properties, hidden_grad, counted_hooks, exported,
-    symbolic_sizes, small_wrapper, large_wrapper, wrapper_with_strides,
+    symbolic_sizes, small_wrapper, large_wrapper, wrapper_with_strides, tensors_without_graph,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).parents[2] / "hookviz" / "player" / "browser"
+SOURCES = Path(__file__).parents[2] / "hookviz" / "player" / "browser" / "styles"
 CSS = "".join((SOURCES / name).read_text(encoding="utf-8") for name in ("player.css", "navigation.css"))
 TEXT_COLOURS = ("ink", "quiet", "purple", "red", "hook")
 BACKGROUNDS = ("paper", "side", "sunk")

@@ -12,24 +12,37 @@ import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import graphviz
 import psutil
 import pytest
-from scenes import recorded
+import torch
+from scenes import silent
 
-from hookviz.picture import graphviz_client, graphviz_worker, layout
+import hookviz as hv
+from hookviz.picture import graphviz_client, graphviz_worker, layered_layout
 from hookviz.picture.graphviz_client import Job, WorkerDiedError
-from hookviz.picture.layout import NoPictureError, draw_source
+from hookviz.picture.graphviz_drawing import STRAIGHT_ARROWS, NoPictureError, draw_source
+from hookviz.picture.layered_layout import Boxes, Edge, Size, place_boxes
+from tests.picture_faults import PicturePlan
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
 SMALL_GRAPH = "digraph { a -> b }"
-CRASHING_GRAPHS = (Path(__file__).with_name("crashing.dot")).read_text(encoding="utf-8").split("\n\n")
-"""Graphs whose usual layout crashes Graphviz; reduced from pictures of real networks."""
+CRASHING_GRAPH = """digraph {
+    node [fontsize=14 shape=plain]
+    a [label="" height=0.1 width=0.9]
+    subgraph cluster_outer {
+        b [label=x]; c [label=x]; d [label=x]
+        subgraph cluster_inner { e [label="" height=0.1 width=0.9] }
+    }
+    e -> a
+    b -> c [penwidth=2.2]
+}"""
+"""A graph whose usual layout crashes Graphviz; reduced from the picture of a real network."""
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WARNINGS = PYPROJECT["tool"]["pytest"]["ini_options"]["filterwarnings"]
@@ -50,12 +63,12 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
 @pytest.fixture(autouse=True)
 def no_worker_before_and_after() -> Iterator[None]:
-    """End the process and clear the cache of outcomes before and after each test."""
+    """End the process and clear the cache of layouts before and after each test."""
     graphviz_client.end_worker()
-    layout._outcomes.clear()
+    place_boxes.cache_clear()
     yield
     graphviz_client.end_worker()
-    layout._outcomes.clear()
+    place_boxes.cache_clear()
 
 
 def workers() -> list[psutil.Process]:
@@ -111,7 +124,7 @@ def has_ended(pid: int) -> bool:
 def test_one_small_process_draws_all_pictures() -> None:
     assert can_draw()
     first = only_worker().pid
-    assert recorded().figure(3).svg() and can_draw("digraph { x }")
+    assert record_network().figure().svg() and can_draw("digraph { x }")
     assert only_worker().pid == first
     assert only_worker().memory_info().rss < 100e6  # torch alone takes more
 
@@ -133,12 +146,11 @@ def test_each_of_several_threads_gets_its_picture() -> None:
 
 
 @posix
-@pytest.mark.parametrize("source", CRASHING_GRAPHS, ids=range(len(CRASHING_GRAPHS)))
-def test_a_graph_that_crashes_graphviz_is_drawn_in_another_way(source: str) -> None:
+def test_a_graph_that_crashes_graphviz_is_drawn_with_straight_arrows() -> None:
     """If the usual layout no longer crashes with a newer pygraphviz, this test needs another graph."""
     with pytest.raises(WorkerDiedError):
-        graphviz_client.draw_in_worker(Job(source, "svg", "dot"))
-    assert can_draw(source)
+        graphviz_client.draw_in_worker(Job(CRASHING_GRAPH, "svg", "dot"))
+    assert can_draw(CRASHING_GRAPH)
 
 
 @posix
@@ -157,58 +169,82 @@ def test_a_picture_is_drawn_as_usual_if_the_process_died_before_it(
     assert only_worker().pid != first.pid
 
 
-def crash_worker_on(monkeypatch: pytest.MonkeyPatch, should_crash: Any) -> list[Job]:
-    """Crash the process on jobs for which ``should_crash`` is true; return the list of requested jobs."""
+@pytest.fixture
+def dying_worker(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """Let the process crash on each job; return the list of these jobs."""
     jobs: list[Job] = []
     ask = graphviz_client._Worker.ask
 
-    def crash_or_ask(self: Any, job: Job) -> Any:
+    def crash(self: Any, job: Job) -> Any:
         jobs.append(job)
-        if should_crash(job):
-            os.kill(self.process.pid, signal.SIGSEGV)
+        os.kill(self.process.pid, signal.SIGSEGV)
         return ask(self, job)
 
-    monkeypatch.setattr(graphviz_client._Worker, "ask", crash_or_ask)
+    monkeypatch.setattr(graphviz_client._Worker, "ask", crash)
     return jobs
 
 
-def count_distinct_jobs(jobs: list[Job]) -> int:
-    """Count the different jobs; a job may be repeated by a second process."""
-    return len({str(job) for job in jobs})
+@posix
+def test_a_sentence_replaces_a_graph_of_which_graphviz_dies_in_any_case(dying_worker: list[Job]) -> None:
+    drawing = hv.render(graphviz.Digraph(body=["a -> b\n"]))
+    with pytest.raises(NoPictureError, match="There is no picture: Graphviz crashed"):
+        drawing.pipe("svg")
+    assert [job.attributes for job in dying_worker] == [{}, STRAIGHT_ARROWS]
+    assert "There is no picture" in str(drawing._repr_mimebundle_()["image/svg+xml"])
+
+
+# -- pictures of hookviz
+
+
+def shown_texts(svg: str) -> list[str]:
+    return re.findall("<text[^>]*>([^<]+)</text>", svg)
+
+
+@pytest.fixture(scope="module")
+def usual() -> str:
+    """Return a picture of a network with hooks in which Graphviz places boxes."""
+    return record_network().figure().svg()
+
+
+def record_network() -> hv.Trace:
+    torch.manual_seed(0)
+    net = torch.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0)
+    net.linear1.register_full_backward_hook(silent("looks"))
+    with hv.record(net) as trace:
+        net(torch.ones(2, 1, 4)).sum().backward()
+    return trace
+
+
+def assert_is_whole(svg: str, usual: str) -> None:
+    """Check that a picture has the elements and texts of the usual one, no other text, and no box on another."""
+    assert svg != usual
+    assert sorted(re.findall(' id="[^"]*"', svg)) == sorted(re.findall(' id="[^"]*"', usual))
+    assert sorted(shown_texts(svg)) == sorted(shown_texts(usual))
+    assert PicturePlan(svg).find_faults() == []
 
 
 @posix
-def test_simpler_methods_are_tried_in_order_of_lost_detail(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [method.name for method in layout.SIMPLER_METHODS]
-    for count, name in enumerate(names, 1):
-        with monkeypatch.context() as patch:
-            layout._outcomes.clear()
-            jobs = crash_worker_on(patch, lambda job: count_distinct_jobs(jobs) <= count)  # noqa: B023
-            svg = recorded().figure(3).pipe("svg", encoding="utf-8")
-            assert count_distinct_jobs(jobs) == count + 1
-            assert [outcome.method for outcome in layout._outcomes.values()] == [name]
-            assert "layout" not in svg and "Graphviz" not in " ".join(re.findall(">([^<]*)</text>", svg))
+def test_boxes_stand_in_layers_if_graphviz_dies_and_no_reader_is_told(usual: str, dying_worker: list[Job]) -> None:
+    trace = record_network()
+    assert_is_whole(trace.figure().svg(), usual)
+    assert dying_worker and workers() == []
+    assert {*shown_texts(trace.player().content["svgs"][0])} <= {*shown_texts(usual)}
 
 
-def test_drop_invisible_edges_drops_only_invisible_edges() -> None:
-    inside = "subgraph cluster_x { c -> d [style=invis]; c -> e }"
-    source = f'digraph {{ label="mine"; a -> b; b -> c [style=invis]; {inside} }}'
-    job = Job(source, "dot", "dot", drop_invisible_edges=True)
-    dot = graphviz_client.draw_in_worker(job).content.decode()
-    assert "a -> b" in dot and "c -> e" in dot and "invis" not in dot and "mine" in dot
+def test_boxes_stand_in_layers_where_graphviz_cannot_run(usual: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert_is_whole(record_network().figure().svg(), usual)
+    assert workers() == []
 
 
-@posix
-def test_a_message_replaces_a_picture_that_no_method_can_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = crash_worker_on(monkeypatch, lambda job: True)
-    trace = recorded()
-    for _ in range(2):
-        with pytest.raises(NoPictureError, match="There is no picture: Graphviz crashed"):
-            trace.figure(3).pipe("svg")
-    assert count_distinct_jobs(jobs) == 1 + len(layout.SIMPLER_METHODS), "a failure is not tried again"
-    assert "There is no picture" in " ".join(str(trace.figure(3)._repr_mimebundle_()["image/svg+xml"]).split("</text>"))
-    player = trace.player()
-    assert "There is no picture" in player.content["svgs"][0] and player.steps == len(trace.steps)
+def test_boxes_stand_in_layers_if_graphviz_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphviz_client, "LAYOUT_SECONDS", 1.0)
+    edges = tuple(Edge(start, end) for start in range(260) for end in range(start + 1, 260, 3))
+    monkeypatch.setattr(layered_layout, "MAX_SPANNED_LAYERS", 10**9)
+    start = time.monotonic()
+    placement = place_boxes(Boxes((Size(60, 20),) * 260, edges, "down"))
+    assert len({*placement.centres}) == 260 and len(placement.curves) == len(edges)
+    assert 1 < time.monotonic() - start < PATIENCE
 
 
 def test_invalid_dot_source_is_not_reported_as_a_crash() -> None:
@@ -221,16 +257,6 @@ def test_invalid_dot_source_is_not_reported_as_a_crash() -> None:
 
 
 # -- limits
-
-
-def test_a_layout_that_times_out_is_replaced_by_straight_arrows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphviz_client, "LAYOUT_SECONDS", 1.0)
-    start = time.monotonic()
-    with suppress(NoPictureError):  # a busy machine may be too slow for the simpler layouts, too
-        draw_source(SLOW_GRAPH, "svg")
-    outcome = list(layout._outcomes.values())[-1]
-    assert outcome.method in ("straight arrows", "no frames of modules") or "took too long" in outcome.failure
-    assert time.monotonic() - start < PATIENCE
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
@@ -259,14 +285,14 @@ def test_an_interrupt_stops_the_layout_and_the_next_picture_is_drawn() -> None:
 def test_ctrl_c_in_a_terminal_does_not_reach_the_process() -> None:
     code = """
 import os, signal, threading, time
-from hookviz.picture import layout
+from hookviz.picture import graphviz_drawing as drawing
 os.setpgrp()
 signal.signal(signal.SIGINT, lambda *_: None)
-layout.draw_source("digraph { first }", "svg")
+drawing.draw_source("digraph { first }", "svg")
 pictures = []
 def work():
     for number in range(50):
-        pictures.append(layout.draw_source(f"digraph {{ n{number} }}", "svg"))
+        pictures.append(drawing.draw_source(f"digraph {{ n{number} }}", "svg"))
 thread = threading.Thread(target=work)
 thread.start()
 while thread.is_alive():
@@ -302,7 +328,6 @@ def test_interrupts_at_any_moment_leave_no_wrong_pictures_processes_or_files() -
     before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     random_generator, interrupt_count = random.Random(0), 0
     for number in range(120):
-        layout._outcomes.clear()
         timer = threading.Timer(random_generator.uniform(0, 0.03), os.kill, (os.getpid(), signal.SIGINT))
         try:
             timer.start()
@@ -323,13 +348,13 @@ def test_interrupts_at_any_moment_leave_no_wrong_pictures_processes_or_files() -
 
 DRAW_AND_TELL = f"""
 import os, signal, threading, time
-from hookviz.picture import graphviz_client as c, layout
+from hookviz.picture import graphviz_client as c, graphviz_drawing as drawing
 c.LAYOUT_SECONDS = 2.0
-layout.draw_source({SMALL_GRAPH!r}, "svg")
+drawing.draw_source({SMALL_GRAPH!r}, "svg")
 print(c.worker_pid(), flush=True)
 """
 DRAW_LONG = (
-    "threading.Thread(target=layout.draw_source, args=(slow_graph(260), 'svg'), daemon=True).start(); time.sleep(.3)"
+    "threading.Thread(target=drawing.draw_source, args=(slow_graph(260), 'svg'), daemon=True).start(); time.sleep(.3)"
 )
 PROGRAM_ENDINGS = {
     "returns": "",
@@ -351,12 +376,12 @@ def test_a_forked_program_draws_on_its_own() -> None:
     """As a worker of a DataLoader does after a picture was drawn in a notebook."""
     code = f"""
 import os
-from hookviz.picture import graphviz_client as c, layout
-layout.draw_source({SMALL_GRAPH!r}, "svg")
+from hookviz.picture import graphviz_client as c, graphviz_drawing as drawing
+drawing.draw_source({SMALL_GRAPH!r}, "svg")
 mine = c.worker_pid()
 pid = os.fork()
 for number in range(30):
-    assert f"n{{number}}x".encode() in layout.draw_source(f"digraph {{{{ n{{number}}x }}}}", "svg")
+    assert f"n{{number}}x".encode() in drawing.draw_source(f"digraph {{{{ n{{number}}x }}}}", "svg")
 if pid == 0:
     print(c.worker_pid() != mine, flush=True)
     c.end_worker()
@@ -375,7 +400,7 @@ def test_local_files_named_like_standard_modules_are_not_imported(tmp_path: Path
     for name in ("json", "struct", "faulthandler", "resource", "signal"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('not me')")
     code = f"""
-import os, hookviz.picture.layout as l
+import os, hookviz.picture.graphviz_drawing as l
 os.chdir({str(tmp_path)!r})
 print(len(l.draw_source({SMALL_GRAPH!r}, "svg")) > 99)
 """
@@ -405,8 +430,8 @@ def test_the_error_says_that_pygraphviz_cannot_be_imported(tmp_path: Path) -> No
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
-from hookviz.picture import layout
-try: layout.draw_source({SMALL_GRAPH!r}, "svg")
-except layout.NoPictureError as error: print(error)
+from hookviz.picture import graphviz_drawing as drawing
+try: drawing.draw_source({SMALL_GRAPH!r}, "svg")
+except drawing.NoPictureError as error: print(error)
 """
     assert run_program(code).stdout == "There is no picture: pygraphviz could not be loaded (libcairo is missing).\n"

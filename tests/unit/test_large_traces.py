@@ -14,6 +14,7 @@ from shown import shown_words, unpack_chunk
 from torch import nn
 
 import hookviz as hv
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.compression import pack
 from hookviz.player.payload import CHUNK_SIZE
 from hookviz.player.trace_content import (
@@ -24,7 +25,7 @@ from hookviz.player.trace_content import (
     is_large,
 )
 from hookviz.player.widget import Player
-from hookviz.trace.traversal import MAX_UNREACHED_NODES
+from hookviz.trace.traversal import MAX_UNREACHED_NODES, list_pass_nodes
 from tests.unit.test_views import MAX_BOXES
 
 pytestmark = pytest.mark.slow
@@ -155,10 +156,13 @@ def test_each_view_has_few_boxes_and_each_node_has_a_box_in_one_of_them(
     make: Callable[[], hv.Trace], labels: list[str]
 ) -> None:
     large = TraceContent(make()._data)
-    boxes = [[spot for spot in element_ids(large, name) if re.fullmatch(r"[nmg]\d+", spot)] for name in views_of(large)]
+    boxes = [BOX.findall(picture(large, name)) for name in views_of(large)]
     assert len(boxes) > 1 and max(map(len, boxes)) <= MAX_BOXES
-    nodes = {int(spot[1:]) for spots in boxes for spot in spots if spot[0] == "n"}
-    assert nodes == set(range(len(large.trace.ops)))
+    all_nodes = list_pass_nodes(large.trace, 0)
+    for internal in {name.endswith("+") for name in views_of(large)}:
+        names = [name for name in views_of(large) if name.endswith("+") == internal]
+        nodes = {int(spot[1:]) for name in names for spot in BOX.findall(picture(large, name)) if spot[0] == "n"}
+        assert nodes == set(make_visible_graph(large.trace, 0, all_nodes, internal=internal).nodes)
     texts = re.findall(">([^<>]+)<", picture(large, "0/"))
     assert [label for label in labels if label not in texts] == []
 
@@ -253,6 +257,10 @@ def picture(large: TraceContent, name: str) -> str:
     return "".join(svg["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
 
 
+BOX = re.compile(r'<g id="(\w+)"[^>]* class="hv-(?:node(?! hv-parameter)|fold|module)')
+"""The ids of the boxes of a picture; the rows of parameters in them are no boxes."""
+
+
 def element_ids(large: TraceContent, name: str) -> set[str]:
     """The ids in the picture of a view."""
     return set(re.findall(r'id="([^"]+)"', picture(large, name)))
@@ -278,9 +286,11 @@ def print_nothing(grad: torch.Tensor) -> None:
 def test_each_index_entry_is_drawn_in_the_view_it_names(nested: TraceContent) -> None:
     views = views_of(nested)
     ids = {name: element_ids(nested, name) for name in views}
+    graphs = [make_visible_graph(nested.trace, pass_id, list_pass_nodes(nested.trace, pass_id)) for pass_id in (0, 1)]
     for entry in index_of(nested):
         if entry["number"] >= 0:
-            assert f"n{entry['number']}" in ids[entry["view"]]
+            boxes = graphs[int(entry["view"][0])].boxes
+            assert f"n{boxes.get(entry['number'], entry['number'])}" in ids[entry["view"]]
         for step in entry["steps"]:
             assert any(first <= step <= last for first, last in views[entry["view"]]["visible_steps"])
 

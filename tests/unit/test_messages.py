@@ -69,7 +69,7 @@ def test_every_fact_that_the_package_notes_has_a_sentence() -> None:
     assert len(facts) > 20 and facts - set(notes._TEXTS) == set()
 
 
-SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player" / "browser").glob("*.js")))
+SCRIPT = "\n".join(path.read_text(encoding="utf-8") for path in sorted((PACKAGE / "player" / "browser").rglob("*.js")))
 KEYS_IN_SCRIPT = set(re.findall(r"\bsay\(\"(\w+)\"", SCRIPT))
 KEY_PREFIXES_IN_SCRIPT = tuple(re.findall(r"\bsay\(`(\w*)\$\{", SCRIPT))
 """The prefixes of keys that JavaScript assembles."""

@@ -1,8 +1,10 @@
 """A picture shows every name and hook as escaped text, and its layout is the same at every step."""
 
+import itertools
 import re
 import shutil
 import sys
+import time
 import xml.etree.ElementTree as ET
 from io import BytesIO
 from pathlib import Path
@@ -18,9 +20,10 @@ from shown import shown_steps
 
 import hookviz as hv
 from hookviz.picture import rasterizer
-from hookviz.picture.html_labels import AMBER
-from hookviz.picture.layout import FORMATS
 from hookviz.picture.rasterizer import render_png
+from hookviz.picture.styles import AMBER
+from tests.picture_faults import PicturePlan
+from tests.waiting import PATIENCE
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -57,31 +60,39 @@ def draw_scene(tensors: Scene, **options: Any) -> hv.Figure:
 # -- formats
 
 
-BEGINNINGS = {"svg": b"<svg", "png": b"\x89PNG", "dot": b"digraph"}
+@pytest.mark.parametrize(("format", "beginning"), [("svg", b"<svg"), ("png", b"\x89PNG")])
+def test_a_figure_is_svg_or_png(format: str, beginning: bytes, trace: hv.Trace) -> None:
+    assert trace.figure().pipe(format).startswith(beginning)
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_every_supported_format_can_be_rendered(format: str, trace: hv.Trace) -> None:
-    data = trace.figure().pipe(format)
-    assert len(data) > 100 and data.startswith(BEGINNINGS.get(format, b""))
+def test_svg_is_the_same_as_text_as_bytes_and_in_a_file(trace: hv.Trace, tmp_path: Path) -> None:
+    figure = trace.figure(3)
+    path = figure.render(tmp_path / "slide.svg")
+    assert figure.svg().encode() == figure.pipe() == Path(path).read_bytes()
 
 
-def test_an_unknown_format_is_refused_with_a_list_of_formats(trace: hv.Trace) -> None:
-    with pytest.raises(ValueError, match="choose one of svg, png"):
+def test_an_unknown_format_is_refused_with_a_list_of_formats(trace: hv.Trace, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no format 'pdf' here: choose one of svg, png"):
         trace.figure().pipe("pdf")
+    with pytest.raises(ValueError, match="choose one of svg, png"):
+        trace.figure().render(tmp_path / "slide.pdf")
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_figure_is_written_to_a_file(trace: hv.Trace, tmp_path: Path) -> None:
-    assert trace.figure().render(f"{tmp_path}/a.png") == f"{tmp_path}/a.png"
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert trace.figure().render(tmp_path / "b", format="svg") == f"{tmp_path}/b.svg"
-    assert trace.figure().render(outfile=tmp_path / "c.svg") == f"{tmp_path}/c.svg"
+def test_the_suffix_of_a_file_names_the_format(trace: hv.Trace, tmp_path: Path) -> None:
+    assert trace.figure().render(f"{tmp_path}/slides/a.png") == f"{tmp_path}/slides/a.png"
+    assert (tmp_path / "slides" / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert trace.figure().render(tmp_path / "b") == f"{tmp_path}/b.svg"
+    assert (tmp_path / "b.svg").read_bytes().startswith(b"<svg")
 
 
-def test_a_figure_is_written_into_a_folder(trace: hv.Trace, tmp_path: Path) -> None:
-    path = trace.figure().render("slide", directory=tmp_path / "slides", format="svg")
-    assert Path(path) == tmp_path / "slides" / "slide.svg"
-    assert Path(path).read_bytes().startswith(b"<svg")
+def test_a_file_is_whole_or_as_it_was(trace: hv.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "slide.png"
+    path.write_bytes(b"mine")
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(ImportError):
+        trace.figure().render(path)
+    assert path.read_bytes() == b"mine"
 
 
 def test_a_png_shows_the_letters_and_is_white_behind_them(trace: hv.Trace) -> None:
@@ -121,12 +132,6 @@ def test_without_a_font_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> No
         render_png('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"/>')
 
 
-def test_an_invalid_graph_raises_a_value_error() -> None:
-    drawing = graphviz.Digraph(body=["this is { no graph\n"])
-    with pytest.raises(ValueError, match="Graphviz could not read this graph"):
-        hv.render(drawing).pipe("svg")
-
-
 # -- torchviz
 
 
@@ -150,6 +155,48 @@ def test_render_does_not_change_the_given_graph() -> None:
     assert drawing.source == before
     assert rendered.engine == "neato"
     assert "a & b" in texts(rendered)
+
+
+@pytest.mark.parametrize(
+    ("format", "beginning"),
+    [("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph"), ("json", b"{"), ("plain", b"graph"), ("xdot", b"di")],
+)
+def test_a_graph_of_a_user_is_written_in_the_formats_of_graphviz(format: str, beginning: bytes, tmp_path: Path) -> None:
+    rendered = hv.render(graphviz.Digraph("g", body=["a -> b\n"]))
+    assert rendered.pipe(format).startswith(beginning)
+    assert rendered.render("slide", directory=tmp_path, format=format) == f"{tmp_path}/slide.{format}"
+    assert (tmp_path / f"slide.{format}").read_bytes().startswith(beginning)
+
+
+def test_an_invalid_graph_raises_a_value_error() -> None:
+    drawing = graphviz.Digraph(body=["this is { no graph\n"])
+    with pytest.raises(ValueError, match="Graphviz could not read this graph"):
+        hv.render(drawing).pipe("svg")
+
+
+# -- the graph behind a picture
+
+
+def test_a_figure_gives_its_graph_as_a_digraph_to_go_on_from(trace: hv.Trace) -> None:
+    digraph = trace.figure().digraph
+    assert isinstance(digraph, graphviz.Digraph)
+    digraph.node("note", "mine")
+    words = " ".join(" ".join(texts(hv.render(digraph))).split())
+    for text in ("a = 2", "e = 24", "MulBackward0", "① c_hook", "8 → 10", "gradient 2", "mine"):
+        assert text in words.replace("\N{NO-BREAK SPACE}", " ")
+    edges = [line for line in digraph.source.splitlines() if "->" in line]
+    assert len(edges) == 4 and "note" not in trace.figure().digraph.source
+
+
+def test_the_digraph_of_a_network_has_its_modules_as_clusters() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.ReLU())
+    with hv.record(net) as trace:
+        net(torch.ones(1)).sum().backward()
+    source = trace.figure().digraph.source
+    assert source.count("subgraph cluster_m") == 3 and "rankdir=RL" in source
+    assert {"net", "net.0", "net.1"} <= {
+        word for text in texts(hv.render(trace.figure().digraph)) for word in text.split()
+    }
 
 
 # -- content
@@ -199,7 +246,7 @@ def test_a_step_shows_past_values_and_hides_future_ones(trace: hv.Trace) -> None
 def test_the_elements_of_a_step_are_outlined(trace: hv.Trace) -> None:
     root = parsed(trace.figure(8))
     groups = [group for group in root.iter(f"{SVG}g") if group.get("id")]
-    outlined = {g.get("id") for g in groups if any(p.get("stroke") == AMBER for p in g.findall(f"{SVG}path"))}
+    outlined = {g.get("id") for g in groups if any(line.get("stroke") == AMBER for line in g.findall(f"{SVG}rect"))}
     step = trace.steps[8]
     assert outlined == {f"n{step.node}", f"n{step.node}-p{step.row.hook}"}
 
@@ -235,10 +282,9 @@ def test_an_aliased_edit_is_shown_on_the_arrow_before_the_gradient_arrives() -> 
 
 
 def outlines(figure: hv.Figure) -> tuple[Any, ...]:
-    """The view box, and the outline of every box, pin and arrow."""
-    root = parsed(figure)
-    groups = [group for group in root.iter(f"{SVG}g") if group.get("id")]
-    return root.get("viewBox"), {g.get("id"): [path.get("d") for path in g.findall(f"{SVG}path")] for g in groups}
+    """The view box, and where every box, pin, arrow and text is."""
+    plan = PicturePlan(figure.svg())
+    return plan.view_box, plan.areas, plan.arrows, {words[:-1] for words in plan.words}
 
 
 @pytest.mark.parametrize("tensors", [False, True])
@@ -284,7 +330,7 @@ def test_any_tensor_name_is_drawn_as_text(name: str) -> None:
         expected = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(name.split()))
         shown = [text.text or "" for text in root.iter(f"{SVG}text") if text.get("class") == "hv-name"]
         assert expected in [text.removeprefix("tensor ") for text in shown]
-        assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {"svg", "g", "path", "polygon", "text"}
+        assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {"svg", "g", "path", "rect", "text"}
         (pin,) = [text.text for text in root.iter(f"{SVG}text") if str(text.text).startswith("①")]
         assert all(c == " " or c.isprintable() for c in str(pin))
 
@@ -316,8 +362,41 @@ def test_a_large_graph_is_truncated_with_a_note() -> None:
 
 
 def test_at_most_300_boxes_are_laid_out() -> None:
-    source = hv.draw(chain(400), most=10_000).source
-    assert sum(bool(re.fullmatch(r"\tn\d+ \[.*", line)) for line in source.splitlines()) == 300
+    figure = hv.draw(chain(400), most=10_000)
+    assert sum(bool(re.fullmatch(r"n\d+", i)) for i in ids(parsed(figure))) == 300
+
+
+# -- where things stand
+
+
+def test_in_a_graph_of_tensors_gradients_go_down(trace: hv.Trace) -> None:
+    plan = PicturePlan(trace.figure().svg())
+    assert len(plan.arrows) == 4
+    assert all(points[0][1] < points[-1][1] for points in plan.arrows.values())
+
+
+def test_in_a_network_gradients_go_from_right_to_left() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh())
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).backward(torch.ones(1, 2))
+    figure = trace.figure()
+    plan = PicturePlan(figure.svg())
+    assert plan.arrows and all(points[0][0] > points[-1][0] for points in plan.arrows.values())
+    first, second = (plan.frames[name] for name in sorted(plan.frames, key=lambda name: int(name[1:]))[1:])
+    assert first.right < second.left, "the network is read from left to right"
+
+
+def test_a_long_network_stands_in_rows() -> None:
+    net = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(12)))
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    plan = PicturePlan(trace.figure().svg())
+    assert plan.find_faults() == []
+    assert plan.view_box.right < 4 * plan.view_box.bottom
+    modules = [plan.frames[name] for name in sorted(plan.frames, key=lambda name: int(name[1:]))[1:]]
+    assert all(one.right < other.left or one.bottom < other.top for one, other in itertools.pairwise(modules)), (
+        "each is beside the one before it, or begins a new row"
+    )
 
 
 def recurrent_loss(steps: int) -> torch.Tensor:
@@ -328,8 +407,9 @@ def recurrent_loss(steps: int) -> torch.Tensor:
     return h.sum()
 
 
-def test_graphs_with_many_long_arrows_use_straight_arrows_with_a_note() -> None:
-    short_net, long_net = hv.draw(recurrent_loss(10)), hv.draw(recurrent_loss(60))
-    note = "Many arrows are long: all arrows are drawn straight and may cross boxes."
-    assert "splines" not in short_net.source and note not in texts(short_net)
-    assert "splines=line" in long_net.source and note in texts(long_net)
+@pytest.mark.parametrize("steps", [10, 60])
+def test_an_unrolled_net_with_many_long_arrows_is_drawn(steps: int) -> None:
+    start = time.monotonic()
+    plan = PicturePlan(hv.draw(recurrent_loss(steps)).svg())
+    assert len(plan.boxes) > 3 * steps and plan.find_faults() == []
+    assert time.monotonic() - start < PATIENCE

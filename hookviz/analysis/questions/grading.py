@@ -1,6 +1,6 @@
 """Read the numbers in an answer that a person types, and judge them by the recorded numbers.
 
-``player/browser/questions.js`` follows the same rules; ``tests/js/verdicts.json`` checks both.
+``player/browser/predict/questions.js`` follows the same rules; ``tests/js/verdicts.json`` checks both.
 
 **Reading.** An answer is numbers with separators between them, before the first and behind the last. Separators are
 commas, semicolons, blanks, round and square brackets, and the word ``tensor``. A comma is never part of a number:

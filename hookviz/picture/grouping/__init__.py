@@ -1,6 +1,16 @@
 """Groups of a large pass: module calls, and runs, fans and parts of too many boxes; and the views on entering them."""
 
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, has_many_passes, kind_label
-from hookviz.picture.grouping.views import View, Views
+from hookviz.picture.grouping.views import INTERNAL, View, Views
 
-__all__ = ["MAX_VISIBLE_BOXES", "BoxTree", "Group", "Member", "View", "Views", "has_many_passes", "kind_label"]
+__all__ = [
+    "INTERNAL",
+    "MAX_VISIBLE_BOXES",
+    "BoxTree",
+    "Group",
+    "Member",
+    "View",
+    "Views",
+    "has_many_passes",
+    "kind_label",
+]

@@ -79,6 +79,11 @@ class PassActivity:
         for call in self._tree.calls if hooks.by_module else ():
             self.calls.setdefault(call, BoxActivity()).hooks.update(hooks.by_module.get(trace.calls[call].module, ()))
 
+    def list_node_activity(self, node: int) -> Iterator[BoxActivity]:
+        """Yield the activity of a node with a box, and of the nodes for which that box stands."""
+        nodes = (node, *self._tree.graph.represented.get(node, ()))
+        yield from (self.nodes[member] for member in nodes if member in self.nodes)
+
     def merge_group(self, group: Group) -> BoxActivity:
         """Merge the activity of all nodes and calls in ``group``, at any depth."""
         if group not in self._merged:
@@ -88,12 +93,13 @@ class PassActivity:
     def _list_group_activity(self, group: Group) -> Iterator[BoxActivity]:
         if group.kind in ("rest", "stack"):  # the many groups that are joined around opened ones share their members
             for member in group.members:
-                if not isinstance(member, int):
+                if isinstance(member, int):
+                    yield from self.list_node_activity(member)
+                else:
                     yield self.merge_group(member)
-                elif member in self.nodes:
-                    yield self.nodes[member]
             return
-        yield from (self.nodes[node] for node in group.nodes if node in self.nodes)
+        for node in group.nodes:
+            yield from self.list_node_activity(node)
         yield from (self.calls[call] for call in group.calls if call in self.calls)
 
 

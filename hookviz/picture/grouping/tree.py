@@ -6,14 +6,9 @@ from functools import cached_property
 from math import inf
 
 from hookviz.picture import element_ids as ids
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.trace import TraceData
-from hookviz.trace.traversal import (
-    assign_nodes_to_calls,
-    iter_enclosing_calls,
-    leads_outside,
-    list_pass_calls,
-    list_pictured_nodes,
-)
+from hookviz.trace.traversal import iter_enclosing_calls, list_pass_calls, list_pictured_nodes
 
 MAX_VISIBLE_BOXES = 40
 """The maximum number of boxes that a person can take in at once; a level with more of them is grouped."""
@@ -91,18 +86,19 @@ Member = int | Group
 class BoxTree:
     """One pass of a trace as a tree of groups and nodes."""
 
-    def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
+    def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
+        """Arrange the nodes of a pass; with ``internal``, also those that nobody wrote."""
         self.trace, self.pass_id = trace, pass_id
-        self.nodes = list_pictured_nodes(trace, pass_id)
-        self.calls_of_nodes = assign_nodes_to_calls(trace, self.nodes)
-        edges = trace.lookup.out_edges(self.nodes)
-        self.edges_out = trace.lookup.next_nodes
-        """Node → (its input, the node there) for each edge of the picture that starts at it."""
-        if leads_outside(edges, self.nodes):
-            self.edges_out = {node: [] for node in self.nodes}
-            for start, slot, end in edges:
-                if end in self.edges_out:
-                    self.edges_out[start].append((slot, end))
+        self.graph = make_visible_graph(trace, pass_id, list_pictured_nodes(trace, pass_id), internal=internal)
+        self.nodes = self.graph.nodes
+        self.calls_of_nodes = {node: self.graph.calls[node] for node in self.nodes if node in self.graph.calls}
+        self.edges_out: dict[int, list[tuple[int, int]]] = {node: [] for node in self.nodes}
+        """Node → (its input, the node there) for each arrow that starts at it."""
+        self.edges_in: dict[int, list[tuple[int, int]]] = {}
+        """Node → (a node of this pass, its input) for each arrow that ends at it."""
+        for start, slot, end in self.graph.edges:
+            self.edges_out[start].append((slot, end))
+            self.edges_in.setdefault(end, []).append((start, slot))
         self.root = Group("", "pass", [])
         self.calls: dict[int, Group] = {}
         self.innermost_groups: dict[int, Group] = {}
@@ -125,7 +121,7 @@ class BoxTree:
         calls_in_pass = list_pass_calls(self.trace, self.pass_id)
         call_numbers = {
             parent
-            for call in {*self.calls_of_nodes.values(), *calls_in_pass}
+            for call in {*self.graph.calls.values(), *calls_in_pass}
             for parent in iter_enclosing_calls(self.trace, call)
         }
         for call in sorted(call_numbers):

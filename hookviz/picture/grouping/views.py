@@ -12,6 +12,12 @@ from hookviz.trace import TraceData
 MAX_BOXES_BESIDE_MODEL = 6
 """A model is opened even if its boxes alone fill the picture, unless it has more boxes than this around it."""
 
+MAX_OPENED = 20
+"""Calls in the opened group are opened at once as long as the group has no more boxes than this, which fit a screen."""
+
+INTERNAL = "+"
+"""What the name of a picture ends with in which the nodes that nobody wrote have boxes as well."""
+
 
 @dataclass(eq=False)
 class View:
@@ -56,18 +62,18 @@ class View:
         box_count = len(level) + (self.group.call is not None)
         while level:
             groups = self._add_boxes(level)
-            calls = [group for group in groups if group.call is not None]
+            single = [group for group in groups if _is_single(group)]
+            calls = [group for group in groups if group.call is not None and not _is_single(group)]
             members_of_calls = [member for call in calls for member in call.members]
             # Either all calls of a level are opened or none, so that calls of one kind look alike. A model with hardly
             # anything around it is opened in any case, since it is what one wants to see.
-            fits = box_count + len(members_of_calls) <= (
-                MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
-                if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
-                else MAX_VISIBLE_BOXES
-            )
-            self.doors += [group for group in groups if not (fits and group.call is not None)]
-            self.opened_calls += calls if fits else []
-            level, box_count = (members_of_calls, box_count + len(members_of_calls)) if fits else ([], box_count)
+            is_model = box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
+            most = MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL if is_model else MAX_OPENED
+            opened = calls if box_count + len(members_of_calls) <= most else []
+            self.doors += [group for group in groups if group not in opened and group not in single]
+            self.opened_calls += [*opened, *single]
+            self.nodes += [member for call in single for member in call.members if isinstance(member, int)]
+            level, box_count = (members_of_calls, box_count + len(members_of_calls)) if opened else ([], box_count)
 
     @property
     def boxes(self) -> list[Member]:
@@ -99,11 +105,16 @@ class View:
         return group.call if group is not None and group in self.opened_calls else None
 
 
+def _is_single(group: Group) -> bool:
+    """Whether a group is a call with one node, which is drawn as one box with the call's hooks."""
+    return group.call is not None and len(group.members) == 1 and isinstance(group.members[0], int)
+
+
 class Views:
     """All views of one pass; each is made when it is first needed."""
 
-    def __init__(self, trace: TraceData, pass_id: int = 0) -> None:
-        self.tree = BoxTree(trace, pass_id)
+    def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
+        self.tree, self._suffix = BoxTree(trace, pass_id, internal=internal), INTERNAL if internal else ""
         stack_equal_calls(self.tree)
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)
@@ -134,9 +145,13 @@ class Views:
         return self._view_groups[group]
 
     def view_name(self, member: Member) -> str:
-        """Return the name of the picture that shows a node itself, or the members of a group: ``0/m3``."""
+        """Return the name of the picture that shows a node itself, or the members of a group."""
         group = self.tree.innermost_groups[member] if isinstance(member, int) else member
-        return f"{self.tree.pass_id}/{self.find_view_group(group).id}"
+        return self.name_view(self.find_view_group(group))
+
+    def name_view(self, group: Group) -> str:
+        """Return the name of the picture in which ``group`` is opened: ``0/m3``."""
+        return f"{self.tree.pass_id}/{group.id}{self._suffix}"
 
     def linked_view(self, group: Group) -> str:
         """Return the name of the picture that opens a closed box: of a stack, that of its first member."""

@@ -1,36 +1,38 @@
 // The player: builds all its parts, and repaints them when the model changes.
 
-import { Breakpoints } from "./breakpoints.js";
-import { baselineIndex } from "./comparison.js";
-import { loadContent } from "./content.js";
-import { makeControls } from "./controls.js";
-import { findElement, focusedElement, makeElement, onAbort, reportFailure } from "./dom.js";
-import { MOVEMENTS, makeDriver } from "./driver.js";
-import { makeFindings, makeNotes } from "./findings.js";
-import { makeFiringsTable } from "./firings_table.js";
-import { limitHeightInFrame } from "./frame_height.js";
-import { warnAboutMissingGlyphs } from "./glyphs.js";
-import { makeHelpDialog } from "./help_dialog.js";
-import { handleKeys, makeEscape } from "./keyboard_focus.js";
-import { sayWith } from "./labels.js";
-import { tagOf } from "./language_switch.js";
-import { rememberNumbers, rollValues } from "./motion_roll.js";
-import { Panel } from "./panel.js";
-import { makePictures } from "./side_by_side.js";
-import { namePlayer, numberPlayers } from "./player_names.js";
-import { Predict } from "./predict.js";
-import { Room } from "./room.js";
-import { makeShareMenu } from "./share_menu.js";
-import { followLinks } from "./step_links.js";
-import { makeSwitches } from "./switches.js";
-import { followTheme } from "./theme.js";
-import { makeLegend, makeTimeline } from "./timeline.js";
-import { makeViewMenu } from "./view_menu.js";
+import { Breakpoints } from "./timeline/breakpoints.js";
+import { baselineIndex } from "./compare/comparison.js";
+import { loadContent } from "./common/content.js";
+import { makeControls } from "./panel/controls.js";
+import { findElement, focusedElement, makeElement, onAbort, reportFailure } from "./common/dom.js";
+import { MOVEMENTS, makeDriver } from "./common/driver.js";
+import { makeFindings, makeNotes } from "./panel/findings.js";
+import { makeFiringsTable } from "./panel/firings_table.js";
+import { limitHeightInFrame } from "./host/frame_height.js";
+import { warnAboutMissingGlyphs } from "./host/glyphs.js";
+import { makeHelpDialog } from "./panel/help_dialog.js";
+import { handleKeys, makeEscape } from "./host/keyboard_focus.js";
+import { sayWith } from "./common/labels.js";
+import { tagOf } from "./host/language_switch.js";
+import { rememberNumbers, rollValues } from "./picture/motion_roll.js";
+import { Panel } from "./panel/panel.js";
+import { makePictures } from "./compare/side_by_side.js";
+import { namePlayer, numberPlayers } from "./host/player_names.js";
+import { Predict } from "./predict/predict.js";
+import { Room } from "./predict/room.js";
+import { makeShareMenu } from "./host/share_menu.js";
+import { followLinks } from "./host/step_links.js";
+import { makeSwitches } from "./compare/switches.js";
+import { followTheme } from "./host/theme.js";
+import { makeLegend, makeTimeline } from "./timeline/timeline.js";
+import { makeViewMenu } from "./panel/view_menu.js";
 
-/** @import { Actions, Context, Model, LoadedContent } from "./types" */
+/** @import { Actions, Context, Model, LoadedContent } from "./common/types" */
 
 /** Up to this width, in pixels, the style sheet puts all parts below each other. */
 const PHONE_WIDTH = 700;
+/** A window in which the style sheet puts what explains the timeline below the buttons. */
+const LOW_WINDOW = "(max-height: 480px)";
 /** The space below the buttons, in pixels. */
 const BAR_PADDING = 10;
 /** Traits whose change rebuilds the player. */
@@ -243,12 +245,13 @@ function layOut(pictures, panel, firings, below, signal) {
 }
 
 /**
- * Returns the height of the bar; without the legends if they are below the buttons, as on a phone, which may scroll to them.
+ * Returns the height of the bar; without the legends if they are below the buttons, as on a phone and in a low window,
+ * which may scroll to them.
  * @param {HTMLElement} bar
  */
 function essentialHeight(bar) {
   const parts = [.../** @type {NodeListOf<HTMLElement>} */ (bar.querySelectorAll(".hv-controls > :not(.hv-legend)"))];
   const bottom = Math.max(...parts.map((part) => part.offsetTop + part.offsetHeight));
-  const isPhone = bar.offsetWidth <= PHONE_WIDTH;
-  return isPhone && findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
+  const isSmall = bar.offsetWidth <= PHONE_WIDTH || matchMedia(LOW_WINDOW).matches;
+  return isSmall && findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
 }

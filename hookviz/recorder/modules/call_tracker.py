@@ -19,6 +19,7 @@ from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.modules.nonfinite_parameters import NonfiniteParameters
 from hookviz.recorder.modules.pytree import labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.shared_paths import SharedPaths
+from hookviz.recorder.modules.tensor_flow import TensorFlow
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
@@ -44,6 +45,7 @@ class CallTracker:
         self.log = CallLog(session, self.modules, self.probe, self.owners.outputs)
         self.observers = ModuleObserverRegistry(session, self.innermost)
         self.shared = SharedPaths(session.trace, self.modules)
+        self.flow = TensorFlow()
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
         """The running calls of each thread, the innermost last."""
@@ -92,12 +94,21 @@ class CallTracker:
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
         row = CallRow(number, self._counts[number], parent, recomputed, grad_mode(), transformed=is_transformed())
-        takes_grad = None if row.transformed else requires_grad([item for _, item in labelled])
+        items = [item for _, item in labelled]
+        takes_grad = None if row.transformed else requires_grad(items)
+        fed_by = self.flow.find_calls(items) if self._follows_tensors(call, row) else ()
         row = self.shared.add_path(row, call.module, stack[-1].module if stack else None)
-        self.trace.calls.append(row._replace(takes_grad=takes_grad))
+        self.trace.calls.append(row._replace(takes_grad=takes_grad, fed_by=fed_by))
         self.followers.tell("call_written", call.index, call.module)
         stack.append(call)
         self.owners.node_owners.note_call(call.index)
+
+    def _follows_tensors(self, call: ModuleCall, row: CallRow) -> bool:
+        """Return whether the tensors of a call tell where they are from.
+
+        In a transform they are wrapped. The gradients of a pass are left alone.
+        """
+        return not call.in_backward and not row.transformed
 
     def call_returned(self, call: ModuleCall, result: Any) -> None:
         """Record that ``call`` returns ``result``."""
@@ -116,7 +127,10 @@ class CallTracker:
         call.finish_hooks(outputs)
         labelled = list(labelled_leaves("output", result))
         self.owners.outputs.note(call.index, labelled)
-        self._note_result(call, result, [item for _, item in labelled])
+        items = [item for _, item in labelled]
+        self._note_result(call, result, items)
+        if self._follows_tensors(call, self.trace.calls[call.index]):
+            self.flow.note(call.index, items)
         self.session.exceptions.leave(call.earlier_exception)
 
     def _note_result(self, call: ModuleCall, result: Any, items: Sequence[Any]) -> None:
@@ -207,6 +221,7 @@ class CallTracker:
         self.probe.forget_all()
         self.owners.renumber(calls)
         self.modules.renumber(hooks)
+        self.flow.renumber(calls)
 
     def close(self) -> None:
         """Remove all observers, and note models that were never called."""
@@ -218,4 +233,5 @@ class CallTracker:
                 self.session.notes.say(key, model=name, **({"maker": maker} if key == "uncalled.stand_in" else {}))
         self.followed.add_notes(self.session.notes)
         self.observers.close()
+        self.flow.clear()
         self._running.clear()

@@ -1,0 +1,191 @@
+"""What stands in the boxes of a picture: names, hooks and gradients, as parts that have a size."""
+
+from collections.abc import Sequence
+from math import inf, log10
+
+from hookviz.picture import element_ids as ids
+from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, Words
+from hookviz.picture.grouped_graph import GroupBox, find_bar_height
+from hookviz.picture.grouping import has_many_passes
+from hookviz.picture.letters import LARGE, SMALL, text_width
+from hookviz.picture.module_boxes import CallBox
+from hookviz.picture.primitives import Box, Parameter, Pin
+from hookviz.picture.scene import Scene
+from hookviz.picture.styles import (
+    BOX_FILL,
+    GREY,
+    INK,
+    LEAF_FILL,
+    LIGHT_GREY,
+    PLATE_FILL,
+    PURPLE,
+    Style,
+)
+from hookviz.picture.tensor_layer import make_pre_hooks_line, make_tensor_parts
+from hookviz.support.messages import _
+
+MAX_SHARED_LINE = 210
+"""Points: a gradient shares a line with the name if that line is no wider than this, or than the widest pin."""
+WIDTH_STEP = 35
+"""Points: in a picture of a large trace the width of a number is a multiple of this, so that layers look alike."""
+
+
+class BoxContents:
+    """Makes the parts of all boxes of a scene at one step.
+
+    Args:
+        scene: the scene.
+        style: the state of its elements.
+        tensors: whether each named tensor stands above its node, with its facts.
+    """
+
+    def __init__(self, scene: Scene, style: Style, *, tensors: bool = False) -> None:
+        self.scene, self.style, self.tensors = scene, style, tensors
+        is_large = bool(scene.group_boxes) or has_many_passes(scene.trace)
+        self._rounding = WIDTH_STEP if is_large and style.for_player else 1
+
+    def node(self, box: Box) -> Part:
+        """Make the box of a node."""
+        if not self.tensors:
+            return self._node_frame(box, self._node_lines(box))
+        tensors = make_tensor_parts(self.scene, box, self.style, self.pin)
+        rows = [Line([Words(_("node {op}").format(op=box.op), "hv-op", color=GREY)])]
+        rows.append(make_pre_hooks_line(self.scene, box))
+        pins = [self.pin(pin) for pin in box.pins if pin.id not in tensors.pin_ids]
+        leaves = [self.node(self._leaf_of(row)) for row in box.parameters]
+        return Column([*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves])], spacing=2)
+
+    def _leaf_of(self, row: Parameter) -> Box:
+        """Return the box of a parameter's AccumulateGrad, which has a row only if tensors are not shown."""
+        tensors = self.scene.trace.lookup.tensors(self.scene.pass_id, row.node)
+        return Box(row.id, row.node, self.scene.trace.ops[row.node], True, tensors, [], row.pins)
+
+    def _node_frame(self, box: Box, lines: list[Part]) -> Part:
+        """Make the outline of a node around its lines: one line, or two for a leaf."""
+        color, fill = self.style.outline_color(box.id), LEAF_FILL if box.leaf else BOX_FILL
+        # The player draws the second line of a leaf by itself.
+        two_lines = box.leaf and not self.style.for_player
+        width = 5 if box.leaf and self.style.for_player else 1 if box.leaf else 2
+        outline = Outline("hv-box", fill, color, width, radius=10, second=two_lines)
+        css_class = "hv-node hv-leaf" if box.leaf else "hv-node"
+        return Framed(Column(lines), box.id, css_class, outline, padding=(9, 6))
+
+    def _node_lines(self, box: Box) -> list[Part]:
+        """Make the lines of a node: names with values, the op, the parameters, the pins, and the gradient.
+
+        The gradient is on the first line if it fits there, else on the last.
+        """
+        titles = [
+            Line(self._named_value(name, value, ids.tensor_value_id(box.id, index), LARGE))
+            for index, (name, value) in enumerate(box.names)
+        ]
+        op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
+        first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
+        gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
+        rows = [*map(self.pin, box.pins), *map(self._parameter, box.parameters)]
+        if gradient is None:
+            return [first, *others, *rows]
+        shared = Line(first.left, gradient)
+        if shared.width <= max(MAX_SHARED_LINE, *(row.width for row in rows), 0):
+            return [shared, *others, *rows]
+        return [first, *others, *rows, Line([gradient])]
+
+    def _parameter(self, row: Parameter) -> Part:
+        """Make the row of a parameter: its name, its value, its gradient, and its hooks."""
+        gradient = self._written(ids.gradient_id(row.id), "hv-grad", row.longest_text, PURPLE, bold=True)
+        name = self._named_value(row.name, row.value, ids.tensor_value_id(row.id, 0), SMALL)
+        outline = Outline("hv-box", LEAF_FILL, self.style.outline_color(row.id), 1)
+        lines: list[Part] = [Line(name, gradient), *map(self.pin, row.pins)]
+        return Framed(Column(lines), row.id, "hv-node hv-parameter", outline, padding=(7, 3))
+
+    def _named_value(self, name: str, value: str, value_id: str, size: int) -> Sequence[Words]:
+        """Make the name of a tensor and its value."""
+        words = [Words(name, "hv-name", size=size, bold=True)]
+        if value:
+            longest = self.scene.reserved_texts.get(value_id, "")
+            words.append(Words(self.style.texts.get(value_id, value), "hv-data", longest, id=value_id))
+        return words
+
+    def pin(self, pin: Pin) -> Part:
+        """Make a pin: the hook's number and label, and what the hook did."""
+        value = self._written(ids.value_id(pin.id), "hv-pin-value", pin.longest_text, "", bold=True)
+        label = Words(pin.label, "hv-pin-label")
+        outline = Outline("hv-pin-box", self.style.pin_fill(pin.id), self.style.outline_color(pin.id), 1)
+        css_class = "hv-pin hv-retain" if ids.is_retain_pin(pin.id) else "hv-pin"
+        return Framed(Line([label], value), pin.id, css_class, outline, padding=(7, 3))
+
+    def group(self, box: GroupBox) -> Part:
+        """Make a closed box: its name, its description, and the texts that steps write on it."""
+        lines: list[Part] = [Line([Words(box.name, "hv-name", size=LARGE, bold=True)])]
+        lines.append(Line([Words(box.description, "hv-op", color=GREY)]))
+        if box.stack:
+            bars = [ids.bar_id(box.id, index) for index in range(len(box.stack))]
+            lines.append(Bars(bars, self.style.outline_color(box.id), self._bar_heights(box)))
+        texts = (
+            (ids.gradient_id(box.id), "hv-grad", PURPLE, True),
+            (ids.fired_count_id(box.id), "hv-hooked", "", False),
+        )
+        for text_id, css_class, color, bold in texts:
+            words = self._written(text_id, css_class, box.longest_text(text_id), color, bold=bold)
+            if words is not None:
+                lines.append(Line([words]))
+        outline = Outline("hv-box", BOX_FILL, self.style.outline_color(box.id), 2, radius=10)
+        names = {"data-name": box.full_name or box.name, "data-hv": "stack" if box.stack else "module"}
+        if box.stack:
+            names["data-count"] = str(sum(bar.count for bar in box.stack))
+        css_class = "hv-fold hv-stack" if box.stack else "hv-fold"
+        return Framed(Column(lines), box.id, css_class, outline, padding=(9, 6), names=names)
+
+    def _bar_heights(self, box: GroupBox) -> list[float]:
+        """Return the height of each bar at the step; the player gives bars their heights by itself."""
+        if self.style.for_player:
+            return [1.0] * len(box.stack)
+        latest = [[norm for step, norm in bar.norms if step <= self.style.last_step][-1:] for bar in box.stack]
+        scale = [log10(norm) for norms in latest for norm in norms if 0 < norm < inf]
+        return [max(find_bar_height(norms[0], scale), 0) if norms else 0.0 for norms in latest]
+
+    def header(self, box: CallBox) -> Framed:
+        """Make the head of a module call: its name, its class and its output."""
+        name = [Words(f"{box.name} ", "hv-name", size=LARGE, bold=True), Words(box.kind, "hv-kind", color=GREY)]
+        output = self._written(ids.output_id(box.id), "hv-activation", box.longest_text, INK, bold=True)
+        return _plate(ids.header_id(box.id), [Line(name, output)])
+
+    def output_plate(self, box: CallBox) -> Framed | None:
+        """Make the plate with the hooks at a module's output, where gradients enter it; None if it has none."""
+        pins = [self.pin(pin) for pin in box.pins_at(self.scene.trace, output=True)]
+        return _plate(ids.output_plate_id(box.id), pins) if pins else None
+
+    def input_plate(self, box: CallBox) -> Framed | None:
+        """Make the plate with the hooks at a module's inputs, and the input; None if it has no such hook."""
+        lines: list[Part] = [self.pin(pin) for pin in box.pins_at(self.scene.trace, output=False)]
+        if not lines:
+            return None
+        words = self._written(ids.input_id(box.id), "hv-activation", box.longest_input, INK, bold=True)
+        return _plate(ids.input_plate_id(box.id), [*lines, *([Line([words])] if words else [])])
+
+    def arrow_value(self, arrow_id: str, longest: str) -> Words | None:
+        """Make the value on an arrow; None if no step writes one."""
+        return self._written(ids.value_id(arrow_id), "hv-edge-value", longest, PURPLE, bold=True)
+
+    def _written(self, text_id: str, css_class: str, longest: str, color: str, *, bold: bool) -> Words | None:
+        """Make a text that steps write; None if ``longest`` is empty, which means that none does."""
+        if not longest:
+            return None
+        shown = self.style.texts.get(text_id, "")
+        return Words(shown, css_class, longest, text_id, bold=bold, color=color, rounding=self._rounding)
+
+
+def _plate(plate_id: str, lines: Sequence[Part]) -> Framed:
+    return Framed(Column([*lines]), plate_id, "hv-plate", Outline("hv-plate-box", PLATE_FILL), padding=(5, 4))
+
+
+def frame_outline(style: Style, box: CallBox) -> Outline:
+    """Return the outline of the frame of a module call."""
+    is_current = box.id in style.current_elements
+    color = GREY if box.id in style.marked_elements and not is_current else style.outline_color(box.id)
+    return Outline("hv-box", "#f8fafc", color or LIGHT_GREY, 3 if is_current else 1.5, radius=12)
+
+
+def arrow_label_width(words: Words | None) -> float:
+    """Return the room for the value on an arrow, in points."""
+    return 0 if words is None else words.width + text_width("0")

@@ -1,0 +1,334 @@
+"""Where everything in a picture stands: a frame is laid out by itself, and is then a box in the frame around it.
+
+An arrow that leaves a frame crosses its outline at one gate, where the hooks of the module stand: gradients enter a
+module at its output, and leave it at its inputs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from hookviz.picture.box_parts import Framed, Outline, Part
+from hookviz.picture.layered_layout import (
+    Boxes,
+    Curve,
+    Direction,
+    Edge,
+    Placement,
+    Point,
+    Size,
+    join,
+    move_ends,
+    place_boxes,
+    shift,
+)
+from hookviz.picture.row_wrapping import wrap_rows
+
+PADDING = 14.0
+"""Points between the outline of a frame and what is in it."""
+SPACING = 5.0
+"""Points between the parts of a column."""
+_GATE = Size(1, 1)
+"""The size of a gate at which no hook stands."""
+
+
+@dataclass(eq=False)
+class Tile:
+    """A box, with the parts in it."""
+
+    id: str
+    part: Part
+
+
+@dataclass(eq=False)
+class Frame:
+    """The frame of a module call around what is in it, or the whole picture."""
+
+    id: str
+    members: "list[Tile | Frame]"
+    header: Framed | None = None
+    """None for the whole picture, which has no outline either."""
+    outline: Outline | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    output_plate: Framed | None = None
+    """The hooks where gradients enter."""
+    input_plate: Framed | None = None
+    """The hooks where gradients leave."""
+    call_order: list[str] = field(default_factory=list)
+    """The ids of the calls in it, as they were made: they stand in this order, also where no arrow joins them."""
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it holds one box only, which then stands between the hooks, and arrows end at the outline."""
+        return self.header is not None and len(self.members) == 1 and isinstance(self.members[0], Tile)
+
+
+class Link(NamedTuple):
+    """An arrow between two boxes or frames, given by their ids."""
+
+    id: str
+    start: str
+    end: str
+    label: Size = Size(0, 0)
+    """The room for the value on it."""
+
+
+class PlacedPart(NamedTuple):
+    """A part and its place."""
+
+    part: Part
+    x: float
+    y: float
+    width: float
+
+
+class PlacedFrame(NamedTuple):
+    """A frame and its place."""
+
+    frame: Frame
+    x: float
+    y: float
+    size: Size
+
+
+@dataclass
+class Layout:
+    """Where everything stands."""
+
+    size: Size
+    frames: list[PlacedFrame] = field(default_factory=list)
+    """The outer ones first."""
+    plates: list[PlacedPart] = field(default_factory=list)
+    """The heads of the frames, and the plates with their hooks."""
+    boxes: list[PlacedPart] = field(default_factory=list)
+    arrows: dict[str, Curve] = field(default_factory=dict)
+    labels: dict[str, Point] = field(default_factory=dict)
+    """Id of an arrow with a value → the middle of that value."""
+
+
+@dataclass
+class _Inside:
+    """A frame that is laid out, in its own coordinates."""
+
+    size: Size
+    places: dict[str, Point]
+    """Id of a member → its upper left corner."""
+    plates: list[PlacedPart]
+    entry_y: float
+    """Where gradients cross the outline at the right, and at the left."""
+    exit_y: float
+    curves: dict[tuple[str, str, str], Curve]
+    """(start, end, label) → the curve between two members or gates."""
+    labels: dict[str, Point]
+
+
+_ENTRY, _EXIT = ">", "<"
+"""In place of a member's id: the gate where gradients enter the frame, and the one where they leave it."""
+
+_Segment = tuple[str, str, str]
+"""The start and the end of a part of an arrow inside one frame, and the arrow's id if it has a curve of its own."""
+
+
+class CompoundLayout:
+    """Lays out a picture.
+
+    Args:
+        root: the whole picture.
+        links: its arrows.
+        direction: where gradients go. Frames need "left".
+    """
+
+    def __init__(self, root: Frame, links: Sequence[Link], direction: Direction) -> None:
+        self._root, self._links, self._direction = root, links, direction
+        self._holders: dict[str, Frame] = {}
+        self._frames: dict[str, Frame] = {}
+        self._list_holders(root)
+        self._segments: dict[str, dict[_Segment, Size]] = {frame_id: {} for frame_id in self._frames}
+        self._routes = {link.id: route for link in links if (route := self._route(link))}
+        self._insides: dict[str, _Inside] = {}
+
+    def lay_out(self) -> Layout:
+        """Return where everything stands."""
+        inside = self._lay_out_frame(self._root)
+        layout = Layout(inside.size)
+        origins = dict(self._place(layout, self._root, 0, 0))
+        for link in self._links:
+            if link.id in self._routes:
+                self._draw_route(layout, link.id, origins)
+        return layout
+
+    # -- the way of each arrow
+
+    def _list_holders(self, frame: Frame) -> None:
+        self._frames[frame.id] = frame
+        for member in frame.members:
+            self._holders[member.id] = frame
+            if isinstance(member, Frame):
+                self._list_holders(member)
+
+    def _chain(self, element_id: str) -> list[str]:
+        """Return an element and the frames around it, the innermost first."""
+        chain = [element_id]
+        while chain[-1] in self._holders:
+            chain.append(self._holders[chain[-1]].id)
+        return chain
+
+    def _route(self, link: Link) -> list[tuple[str, _Segment]]:
+        """Return (frame, segment) from the start of an arrow to its end; empty if one end is not in the picture."""
+        starts, ends = self._chain(link.start), self._chain(link.end)
+        if self._root.id not in (starts[-1], ends[-1]) or starts[-1] != ends[-1]:
+            return []
+        common = next(frame for frame in starts if frame in ends)
+        above_start, above_end = starts[: starts.index(common)], ends[: ends.index(common)]
+        if not above_start or not above_end:  # one of them is around the other
+            return []
+        own = link.id if link.label.width or (len(above_start) == len(above_end) == 1) else ""
+        route = [(outer, (inner, _EXIT, "")) for inner, outer in pairwise(above_start)]
+        route.append((common, (above_start[-1], above_end[-1], own)))
+        route += [(outer, (_ENTRY, inner, "")) for inner, outer in reversed([*pairwise(above_end)])]
+        route = [(frame, segment) for frame, segment in route if not self._frames[frame].is_column]
+        for frame, segment in route:
+            self._segments[frame][segment] = link.label if frame == common else Size(0, 0)
+        return route
+
+    def _draw_route(self, layout: Layout, link_id: str, origins: dict[str, Point]) -> None:
+        curves = []
+        for frame, segment in self._routes[link_id]:
+            inside, (x, y) = self._insides[frame], origins[frame]
+            curves.append(shift(inside.curves[segment], x, y))
+            if link_id in inside.labels:
+                label_x, label_y = inside.labels[link_id]
+                layout.labels[link_id] = (label_x + x, label_y + y)
+        layout.arrows[link_id] = join(curves)
+
+    # -- one frame
+
+    def _lay_out_frame(self, frame: Frame) -> _Inside:
+        for member in frame.members:
+            if isinstance(member, Frame):
+                self._lay_out_frame(member)
+        self._insides[frame.id] = self._lay_out_column(frame) if frame.is_column else self._lay_out_members(frame)
+        return self._insides[frame.id]
+
+    def _size_of(self, member: Tile | Frame) -> Size:
+        if isinstance(member, Frame):
+            return self._insides[member.id].size
+        return Size(member.part.width, member.part.height)
+
+    def _lay_out_column(self, frame: Frame) -> _Inside:
+        """Stack the head, the hooks at the output, the box, and the hooks at the inputs."""
+        (tile,) = frame.members
+        assert isinstance(tile, Tile) and frame.header is not None
+        parts = [part for part in (frame.header, frame.output_plate, tile.part, frame.input_plate) if part is not None]
+        width = max(part.width for part in parts)
+        plates, places, y = [], {}, SPACING + 2
+        for part in parts:
+            if part is tile.part:
+                places[tile.id] = (SPACING + 2, y)
+            else:
+                plates.append(PlacedPart(part, SPACING + 2, y, width))
+            y += part.height + SPACING
+        size = Size(width + 2 * (SPACING + 2), y + 2)
+        return _Inside(size, places, plates, size.height / 2, size.height / 2, {}, {})
+
+    def _lay_out_members(self, frame: Frame) -> _Inside:
+        """Place the members and the two gates, and a frame around them."""
+        ids = [*(member.id for member in frame.members)]
+        sizes = [self._size_of(member) for member in frame.members]
+        plates = {_ENTRY: frame.output_plate, _EXIT: frame.input_plate}
+        used = {end for start, end, _ in self._segments[frame.id] for end in (start, end)}
+        for gate, plate in plates.items():
+            if plate is not None or gate in used:
+                ids.append(gate)
+                sizes.append(_GATE if plate is None else Size(plate.width, plate.height))
+        segments, edges = self._list_edges(frame, ids)
+        gates = [ids.index(gate) if gate in ids else None for gate in (_ENTRY, _EXIT)]
+        placement = place_boxes(Boxes(tuple(sizes), tuple(edges), self._direction, *gates))
+        if self._direction == "left":
+            placement = wrap_rows(placement, sizes, edges)
+        return self._surround(frame, dict(zip(ids, sizes, strict=True)), segments, placement)
+
+    def _list_edges(self, frame: Frame, ids: Sequence[str]) -> tuple[list[_Segment], list[Edge]]:
+        """List the drawn edges in a frame with their segments, and after them those that keep an order."""
+        index = {name: number for number, name in enumerate(ids)}
+        segments = list(self._segments[frame.id])
+        edges = [
+            Edge(index[start], index[end], self._segments[frame.id][start, end, own]) for start, end, own in segments
+        ]
+        joined = {end for edge in edges for end in (edge.start, edge.end)}
+        for earlier, later in pairwise([index[call] for call in frame.call_order if call in index]):
+            if earlier not in joined or later not in joined:
+                edges.append(Edge(later, earlier, is_drawn=False))
+        loose = [number for name, number in index.items() if name not in (_ENTRY, _EXIT)]
+        for gate, number in ((name, index[name]) for name in (_ENTRY, _EXIT) if name in index):
+            if number not in joined:
+                ends = [(number, other) if gate == _ENTRY else (other, number) for other in loose]
+                edges += [Edge(start, end, is_drawn=False) for start, end in ends]
+        return segments, edges
+
+    def _surround(
+        self, frame: Frame, sizes: dict[str, Size], segments: Sequence[_Segment], placement: Placement
+    ) -> _Inside:
+        """Put the frame around its placed members, with its head above them."""
+        left, right = (_GATE.width / 2 if self._is_bare(frame, gate, sizes) else PADDING for gate in (_EXIT, _ENTRY))
+        top, bottom = PADDING, PADDING
+        plates, least = [], 0.0
+        if frame.header is not None:
+            plates.append(PlacedPart(frame.header, SPACING + 2, SPACING + 2, frame.header.width))
+            top, least = frame.header.height + 2 * SPACING + 6, frame.header.width + 2 * SPACING + 4
+        size = Size(max(placement.size.width + left + right, least), placement.size.height + top + bottom)
+        centres = {name: (x + left, y + top) for name, (x, y) in zip(sizes, placement.centres, strict=True)}
+        inside = _Inside(size, {}, plates, size.height / 2, size.height / 2, {}, {})
+        for name, (x, y) in centres.items():
+            corner = (x - sizes[name].width / 2, y - sizes[name].height / 2)
+            plate = {_ENTRY: frame.output_plate, _EXIT: frame.input_plate}.get(name)
+            if plate is not None:
+                plates.append(PlacedPart(plate, *corner, plate.width))
+            elif name not in (_ENTRY, _EXIT):
+                inside.places[name] = corner
+        inside.entry_y = centres[_ENTRY][1] if _ENTRY in centres else inside.entry_y
+        inside.exit_y = centres[_EXIT][1] if _EXIT in centres else inside.exit_y
+        for segment, curve, label in zip(segments, placement.curves, placement.labels, strict=False):
+            inside.curves[segment] = self._finish_curve(segment, shift(curve, left, top), inside)
+            if segment[2] and self._segments[frame.id][segment].width:
+                inside.labels[segment[2]] = (label[0] + left, label[1] + top)
+        return inside
+
+    def _is_bare(self, frame: Frame, gate: str, sizes: dict[str, Size]) -> bool:
+        """Whether a gate is on the outline itself, since no hook stands there."""
+        return gate in sizes and (frame.output_plate if gate == _ENTRY else frame.input_plate) is None
+
+    def _finish_curve(self, segment: _Segment, curve: Curve, inside: _Inside) -> Curve:
+        """Let a curve end at the gates of frames, and go on to the outline of its own frame."""
+        start, end, _ = segment
+        first, last = curve[0], curve[-1]
+        if start in self._frames:
+            first = (first[0], inside.places[start][1] + self._insides[start].exit_y)
+        if end in self._frames:
+            last = (last[0], inside.places[end][1] + self._insides[end].entry_y)
+        if start == _ENTRY:
+            return join([((inside.size.width, first[1]),), move_ends(curve, first, last)])
+        if end == _EXIT:
+            return join([move_ends(curve, first, last), ((0.0, last[1]),)])
+        return move_ends(curve, first, last)
+
+    # -- everything
+
+    def _place(self, layout: Layout, frame: Frame, x: float, y: float) -> Iterator[tuple[str, Point]]:
+        """Place a frame and all that is in it; yield each frame's id with its upper left corner."""
+        inside = self._insides[frame.id]
+        yield frame.id, (x, y)
+        if frame.outline is not None:
+            layout.frames.append(PlacedFrame(frame, x, y, inside.size))
+        width = inside.size.width - 2 * (SPACING + 2)
+        for part, plate_x, plate_y, plate_width in inside.plates:
+            own = width if part is frame.header else plate_width
+            layout.plates.append(PlacedPart(part, x + plate_x, y + plate_y, own))
+        for member in frame.members:
+            at_x, at_y = inside.places[member.id]
+            if isinstance(member, Frame):
+                yield from self._place(layout, member, x + at_x, y + at_y)
+            else:
+                box_width = width if frame.is_column else member.part.width
+                layout.boxes.append(PlacedPart(member.part, x + at_x, y + at_y, box_width))

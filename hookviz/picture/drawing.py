@@ -1,0 +1,169 @@
+"""A scene as SVG: its boxes are laid out, and everything is written once, with its ids and classes."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from math import hypot
+
+from hookviz.picture.box_contents import BoxContents, frame_outline
+from hookviz.picture.box_parts import Line, Words, begin_group
+from hookviz.picture.compound_layout import CompoundLayout, Frame, Layout, Link, PlacedFrame, Tile
+from hookviz.picture.grouped_graph import GroupBox
+from hookviz.picture.layered_layout import Curve, Direction, Point, Size
+from hookviz.picture.letters import LINE_HEIGHTS, SMALL
+from hookviz.picture.module_boxes import CallBox
+from hookviz.picture.primitives import Arrow
+from hookviz.picture.scene import Scene
+from hookviz.picture.styles import FONT, GREY, INK, Style
+from hookviz.picture.svg_writer import FilledTemplate, SvgWriter, format_points
+from hookviz.support.columns import wrap
+from hookviz.support.messages import _
+
+MARGIN = 10.0
+"""Points around a picture: halos are wider than the boxes."""
+HEAD_LENGTH, HEAD_WIDTH = 10.0, 4.0
+"""Points of the head of an arrow: its length, and half its width."""
+MAX_LINE = 60
+"""Characters of a line of a note below a picture."""
+
+
+class Drawing:
+    """The picture of a scene at one step.
+
+    Args:
+        scene: boxes, arrows and marks of a pass.
+        style: the state of its elements.
+        tensors: whether to add the layer of tensors.
+    """
+
+    def __init__(self, scene: Scene, style: Style, *, tensors: bool = False) -> None:
+        self.scene, self.style = scene, style
+        self.contents = BoxContents(scene, style, tensors=tensors)
+        self.root = self._make_root()
+
+    @property
+    def direction(self) -> Direction:
+        """Where gradients go: in a network to the left, in a graph of single tensors down."""
+        return "left" if self.scene.calls or self.scene.group_boxes else "down"
+
+    def _make_root(self) -> Frame:
+        outermost = [box for box in self.scene.calls.values() if box.parent not in self.scene.calls]
+        members: list[Tile | Frame] = [self._make_tile(box_id) for box_id in self.scene.boxes_outside_calls]
+        members += map(self._make_frame, outermost)
+        return Frame("", members, call_order=[box.id for box in outermost])
+
+    def _make_frame(self, box: CallBox) -> Frame:
+        members: list[Tile | Frame] = [*map(self._make_tile, box.box_ids)]
+        members += map(self._make_frame, box.children)
+        return Frame(
+            box.id,
+            members,
+            self.contents.header(box),
+            frame_outline(self.style, box),
+            {"data-hv": "module", "data-name": box.full_name or box.name},
+            self.contents.output_plate(box),
+            self.contents.input_plate(box),
+            [child.id for child in box.children],
+        )
+
+    def _make_tile(self, box_id: str) -> Tile:
+        group = self._groups.get(box_id)
+        part = self.contents.node(self.scene.boxes[int(box_id[1:])]) if group is None else self.contents.group(group)
+        return Tile(box_id, part)
+
+    @cached_property
+    def _groups(self) -> dict[str, GroupBox]:
+        return {group.id: group for group in self.scene.group_boxes}
+
+    def write(self) -> FilledTemplate:
+        """Return the picture as SVG."""
+        values = {arrow.id: self.contents.arrow_value(arrow.id, arrow.longest_text) for arrow in self.scene.all_arrows}
+        links = [_make_link(arrow, values[arrow.id]) for arrow in self.scene.all_arrows]
+        layout = CompoundLayout(self.root, links, self.direction).lay_out()
+        notes = [*self._list_notes()]
+        svg = SvgWriter()
+        self._begin(svg, layout.size, notes)
+        for placed in layout.frames:
+            _write_frame(svg, placed)
+        for arrow in self.scene.all_arrows:
+            if arrow.id in layout.arrows:
+                self._write_arrow(svg, arrow, layout, values[arrow.id])
+        for box in (*layout.boxes, *layout.plates):
+            box.part.draw(svg, box.x, box.y, box.width)
+        return svg.shared("</g></svg>").finish()
+
+    def _begin(self, svg: SvgWriter, size: Size, notes: Sequence[str]) -> None:
+        """Begin the SVG, with its ground and the notes below the picture."""
+        note_height = LINE_HEIGHTS[SMALL] * len(notes)
+        note_width = max((Words(note, "").width for note in notes), default=0)
+        width = max(size.width, note_width) + 2 * MARGIN
+        height = size.height + note_height + 2 * MARGIN
+        box = f"0 0 {format_points(width)} {format_points(height)}"
+        svg.shared(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" class="hv-svg" font-family="{FONT}">')
+        svg.element("rect", width=width, height=height, fill="white", class_="hv-background").shared("/>")
+        svg.shared(f'<g transform="translate({format_points(MARGIN)} {format_points(MARGIN)})"')
+        svg.shared(f' font-size="{SMALL}" fill="{INK}">')
+        for number, note in enumerate(notes):
+            Line([Words(note, "hv-note", color=GREY)]).draw(svg, 0, size.height + LINE_HEIGHTS[SMALL] * number, width)
+
+    def _list_notes(self) -> Iterator[str]:
+        scene = self.scene
+        if scene.total_boxes > scene.box_count:
+            yield from wrap(
+                _(
+                    "This picture would have {boxes} boxes; only the {shown} nearest to the roots are drawn. "
+                    "Pass most=… to hv.draw() for another number (300 at most)."
+                ).format(boxes=scene.total_boxes, shown=scene.box_count),
+                MAX_LINE,
+            )
+
+    def _write_arrow(self, svg: SvgWriter, arrow: Arrow, layout: Layout, value: Words | None) -> None:
+        """Write a line, its head and its value."""
+        color = self.style.outline_color(arrow.id)
+        is_passed = self.style.for_player or arrow.id in self.style.marked_elements
+        curve = layout.arrows[arrow.id][:: -1 if arrow.is_forward else 1]
+        begin_group(svg, arrow.id, "hv-edge hv-flow" if arrow.is_forward else "hv-edge", {})
+        tip, back = curve[-1], _shorten(curve)
+        dashes = "" if is_passed else "5 4"
+        path = {"d": _write_path((*curve[:-1], back)), "fill": "none", "stroke": color, "stroke_width": "2.2"}
+        svg.element("path", **path, stroke_dasharray=dashes, class_="hv-line").shared("/>")
+        svg.element("path", d=_write_head(back, tip), class_="hv-head", fill=color).shared("/>")
+        if value is not None and arrow.id in layout.labels:
+            x, y = layout.labels[arrow.id]
+            value.draw(svg, x - value.width / 2, y + 0.35 * SMALL)
+        svg.shared("</g>")
+
+
+def _make_link(arrow: Arrow, value: Words | None) -> Link:
+    """Return an arrow as the layout needs it: from the box at the right to the one at the left."""
+    ends = (arrow.end, arrow.start) if arrow.is_forward else (arrow.start, arrow.end)
+    return Link(arrow.id, *ends, Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL]))
+
+
+def _write_frame(svg: SvgWriter, placed: PlacedFrame) -> None:
+    """Write the outline of a module call."""
+    frame = placed.frame
+    assert frame.outline is not None
+    begin_group(svg, frame.id, "hv-module", frame.names)
+    frame.outline.draw(svg, placed.x, placed.y, placed.size.width, placed.size.height)
+    svg.shared("</g>")
+
+
+def _write_path(curve: Curve) -> str:
+    """Write a curve as the data of a path."""
+    first, *rest = (f"{format_points(x)},{format_points(y)}" for x, y in curve)
+    return f"M{first}C{' '.join(rest)}"
+
+
+def _shorten(curve: Curve) -> Point:
+    """Return where a line ends, at the back of its head."""
+    (x, y), (to_x, to_y) = next((point for point in reversed(curve[:-1]) if point != curve[-1]), (0.0, 0.0)), curve[-1]
+    length = hypot(to_x - x, to_y - y) or 1
+    return to_x - HEAD_LENGTH * (to_x - x) / length, to_y - HEAD_LENGTH * (to_y - y) / length
+
+
+def _write_head(back: Point, tip: Point) -> str:
+    """Write the triangle at the end of an arrow."""
+    (x, y), (to_x, to_y) = back, tip
+    across = ((to_y - y) / HEAD_LENGTH * HEAD_WIDTH, (x - to_x) / HEAD_LENGTH * HEAD_WIDTH)
+    corners = ((x + across[0], y + across[1]), tip, (x - across[0], y - across[1]))
+    return f"M{' '.join(f'{format_points(a)},{format_points(b)}' for a, b in corners)}Z"

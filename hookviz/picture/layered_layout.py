@@ -1,0 +1,282 @@
+"""Where boxes of given sizes stand: Graphviz answers with positions; if it cannot, the boxes are placed in layers.
+
+All lengths are points. The gradient goes from the right to the left, or from the top down.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from hookviz.picture.graphviz_client import Job, NoWorkerError, WorkerDiedError, draw_in_worker
+
+Point = tuple[float, float]
+Curve = tuple[Point, ...]
+"""A cubic Bézier curve: its start, and for each piece two control points and an end."""
+Direction = Literal["left", "down"]
+"""Where the gradient goes."""
+
+RANK_GAP, BOX_GAP = 44.0, 20.0
+"""Points between the layers of boxes, and between the boxes of a layer."""
+MAX_SPANNED_LAYERS = 1_000
+"""Layers between the ends of all edges: with more of them, Graphviz takes seconds to minutes, and does not lay out."""
+
+
+class Size(NamedTuple):
+    """The size of a box, or of a whole layout."""
+
+    width: float
+    height: float
+
+
+class Edge(NamedTuple):
+    """An edge between two boxes, given by their indices."""
+
+    start: int
+    end: int
+    label: Size = Size(0, 0)
+    """The room that the value on it needs."""
+    is_drawn: bool = True
+    """Whether there is a line, or the edge only keeps its ends in order."""
+
+
+class Placement(NamedTuple):
+    """Where boxes and edges are."""
+
+    size: Size
+    centres: Sequence[Point]
+    curves: Sequence[Curve]
+    """The curve of each edge, from its start to its end."""
+    labels: Sequence[Point]
+    """The middle of the value of each edge."""
+
+
+class Boxes(NamedTuple):
+    """What is to be placed."""
+
+    sizes: tuple[Size, ...]
+    edges: tuple[Edge, ...]
+    direction: Direction
+    first: int | None = None
+    """The box before all others, where gradients enter, if there is one."""
+    last: int | None = None
+    """The box after all others, where gradients leave, if there is one."""
+
+
+@lru_cache(maxsize=512)
+def place_boxes(boxes: Boxes) -> Placement:
+    """Return where the boxes stand; equal layouts are computed once.
+
+    >>> placement = place_boxes(Boxes((Size(60, 20), Size(60, 20)), (Edge(0, 1),), "left"))
+    >>> placement.centres[0][0] > placement.centres[1][0]
+    True
+    """
+    if not boxes.sizes:
+        return Placement(Size(0, 0), (), (), ())
+    order = _order_of_chain(len(boxes.sizes), boxes.edges)
+    if order is not None:
+        return _place_layers(boxes, [[index] for index in order])
+    if count_spanned_layers(len(boxes.sizes), boxes.edges) <= MAX_SPANNED_LAYERS:
+        positions = _ask_graphviz(boxes)
+        if positions is not None:
+            return _read_positions(positions, boxes)
+    return _place_layers(boxes, _layers_of(len(boxes.sizes), boxes.edges))
+
+
+def _ask_graphviz(boxes: Boxes) -> bytes | None:
+    """Return the laid-out graph; None if Graphviz crashed, took too long or cannot run here.
+
+    No reader is told: a picture with plainer curves is still the picture.
+    """
+    try:
+        answer = draw_in_worker(Job(_write_source(boxes), "json0", "dot"))
+    except (NoWorkerError, WorkerDiedError):
+        return None
+    return None if answer.error else answer.content
+
+
+# -- without Graphviz
+
+
+def _order_of_chain(count: int, edges: Sequence[Edge]) -> list[int] | None:
+    """Return the boxes from the first to the last if each edge leads from one to the next; None if not."""
+    after = {edge.start: edge.end for edge in edges}
+    if len(edges) != max(count - 1, 0) or len(after) != len(edges) or len({edge.end for edge in edges}) != len(edges):
+        return None
+    order = [index for index in range(count) if index not in after.values()][:1]
+    while order and order[-1] in after:
+        order.append(after[order[-1]])
+    return order if len(order) == count else None
+
+
+def _layers_of(count: int, edges: Sequence[Edge]) -> list[list[int]]:
+    """Return the boxes by their distance from the first ones; edges of a cycle count for nothing."""
+    above: dict[int, set[int]] = {index: set() for index in range(count)}
+    for edge in edges:
+        above[edge.end].add(edge.start)
+    try:
+        order = [*TopologicalSorter(above).static_order()]
+    except CycleError:
+        order, above = [*range(count)], {}
+    depth: dict[int, int] = {}
+    for index in order:
+        depth[index] = 1 + max((depth[start] for start in above.get(index, ())), default=-1)
+    layers: list[list[int]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for index in sorted(depth):
+        layers[depth[index]].append(index)
+    return layers
+
+
+def count_spanned_layers(count: int, edges: Sequence[Edge]) -> int:
+    """Count the layers between the two ends of each edge; the layout needs room for the edge in each of them.
+
+    >>> count_spanned_layers(3, [Edge(0, 1), Edge(1, 2), Edge(0, 2)]), count_spanned_layers(2, [Edge(0, 1), Edge(1, 0)])
+    (1, 0)
+    """
+    depth = {index: number for number, layer in enumerate(_layers_of(count, edges)) for index in layer}
+    return sum(max(depth[edge.end] - depth[edge.start] - 1, 0) for edge in edges)
+
+
+def _place_layers(boxes: Boxes, layers: Sequence[Sequence[int]]) -> Placement:
+    """Place the boxes of each layer beside each other, and the layers after each other; edges may cross boxes."""
+    sizes, edges, direction = boxes.sizes, boxes.edges, boxes.direction
+    turned = [size if direction == "down" else Size(size.height, size.width) for size in sizes]
+    breadths = [sum(turned[index].width for index in layer) + BOX_GAP * (len(layer) - 1) for layer in layers]
+    breadth = max(breadths, default=0)
+    places: list[Point] = [(0, 0)] * len(sizes)
+    depth = gap = 0.0
+    for layer, own in zip(layers, breadths, strict=True):
+        depth += gap
+        thickness = max(turned[index].height for index in layer)
+        across = (breadth - own) / 2
+        for index in layer:
+            places[index] = (across + turned[index].width / 2, depth + thickness / 2)
+            across += turned[index].width + BOX_GAP
+        depth += thickness
+        labels = [edge.label for edge in edges if edge.start in layer]
+        gap = max([RANK_GAP, *((one.height if direction == "down" else one.width) + 24 for one in labels)])
+    size = Size(breadth, depth)
+    if direction == "left":
+        places = [(size.height - down, across) for across, down in places]
+        size = Size(size.height, size.width)
+    curves = [_straight(places, sizes, edge, direction) for edge in edges]
+    middles = [
+        _beside((curve[0][0] + curve[-1][0]) / 2, (curve[0][1] + curve[-1][1]) / 2, edge.label, direction)
+        for curve, edge in zip(curves, edges, strict=True)
+    ]
+    return Placement(size, places, curves, middles)
+
+
+def _straight(places: Sequence[Point], sizes: Sequence[Size], edge: Edge, direction: Direction) -> Curve:
+    """Return a line from the side of a box at which gradients leave it to the side at which they enter the next."""
+    (start_x, start_y), (end_x, end_y) = places[edge.start], places[edge.end]
+    if direction == "down":
+        return line((start_x, start_y + sizes[edge.start].height / 2), (end_x, end_y - sizes[edge.end].height / 2))
+    return line((start_x - sizes[edge.start].width / 2, start_y), (end_x + sizes[edge.end].width / 2, end_y))
+
+
+def _beside(x: float, y: float, label: Size, direction: Direction) -> Point:
+    """Return the middle of a value whose edge passes (``x``, ``y``)."""
+    return (x + label.width / 2 + 4, y) if direction == "down" else (x, y - label.height / 2 - 2)
+
+
+def line(start: Point, end: Point) -> Curve:
+    """Return a straight line as a curve.
+
+    >>> line((0, 0), (3, 0))
+    ((0, 0), (1.0, 0.0), (2.0, 0.0), (3, 0))
+    """
+    (x, y), (to_x, to_y) = start, end
+    third = ((to_x - x) / 3, (to_y - y) / 3)
+    return (start, (x + third[0], y + third[1]), (to_x - third[0], to_y - third[1]), end)
+
+
+# -- with Graphviz
+
+
+def _write_source(boxes: Boxes) -> str:
+    """Write a graph of boxes of fixed sizes and nothing in them."""
+    sizes, edges, direction = boxes.sizes, boxes.edges, boxes.direction
+    rankdir = "TB" if direction == "down" else "RL"
+    has_labels = any(edge.label.width for edge in edges)
+    gap = (RANK_GAP / 2 if has_labels else RANK_GAP) / 72  # Graphviz gives labels ranks of their own
+    parts = [
+        f"digraph {{ rankdir={rankdir} ranksep={gap:.3f} nodesep={BOX_GAP / 72:.3f} "
+        'node [shape=box fixedsize=true label=""] edge [dir=none]'
+    ]
+    parts += [
+        f"{index} [width={size.width / 72:.4f} height={size.height / 72:.4f}]" for index, size in enumerate(sizes)
+    ]
+    for place, index in (("source", boxes.first), ("sink", boxes.last)):
+        parts += [f"{{rank={place} {index}}}"] if index is not None else []
+    ports = "" if direction == "down" else " tailport=w headport=e"
+    for index, edge in enumerate(edges):
+        style = ports if edge.is_drawn else " style=invis"
+        parts.append(f"{edge.start} -> {edge.end} [comment={index}{style}{_write_label(edge.label)}]")
+    return "\n".join([*parts, "}"])
+
+
+def _write_label(label: Size) -> str:
+    if not label.width:
+        return ""
+    size = f'FIXEDSIZE="TRUE" WIDTH="{round(label.width)}" HEIGHT="{round(label.height)}"'
+    return f' label=<<TABLE BORDER="0" CELLPADDING="0" CELLSPACING="0" {size}><TR><TD></TD></TR></TABLE>>'
+
+
+def _read_positions(answer: bytes, boxes: Boxes) -> Placement:
+    """Read the positions of a laid-out graph, which count from the lower left corner."""
+    graph = json.loads(answer)
+    width, height = map(float, graph["bb"].split(",")[2:])
+    nodes = sorted((item for item in graph["objects"] if "pos" in item), key=lambda node: int(node["name"]))
+    centres = [_read_point(node["pos"], height) for node in nodes]
+    by_index = {int(edge["comment"]): edge for edge in graph.get("edges", ())}
+    curves, labels = [], []
+    for index, edge in enumerate(boxes.edges):
+        curve = _read_curve(by_index[index], height) or _straight(centres, boxes.sizes, edge, boxes.direction)
+        curves.append(curve)
+        middle = curve[len(curve) // 2]
+        labels.append(_read_point(by_index[index]["lp"], height) if edge.label.width else middle)
+    return Placement(Size(width, height), centres, curves, labels)
+
+
+def _read_point(text: str, height: float) -> Point:
+    x, y = map(float, text.split(","))
+    return x, height - y
+
+
+def _read_curve(edge: Mapping[str, Any], height: float) -> Curve:
+    """Read the curve of an edge; empty if it is invisible."""
+    return tuple(_read_point(point, height) for point in edge.get("pos", "").partition(";")[0].split())
+
+
+# -- curves
+
+
+def move_ends(curve: Curve, start: Point, end: Point) -> Curve:
+    """Return the curve with other ends; the control points beside them move along.
+
+    >>> move_ends(line((0, 0), (3, 0)), (0, 1), (3, 0))
+    ((0, 1), (1.0, 1.0), (2.0, 0.0), (3, 0))
+    """
+    (old_x, old_y), (last_x, last_y) = curve[0], curve[-1]
+    points = [*curve]
+    points[0], points[-1] = start, end
+    points[1] = (points[1][0] + start[0] - old_x, points[1][1] + start[1] - old_y)
+    points[-2] = (points[-2][0] + end[0] - last_x, points[-2][1] + end[1] - last_y)
+    return tuple(points)
+
+
+def shift(curve: Curve, x: float, y: float) -> Curve:
+    """Return the curve moved by (``x``, ``y``)."""
+    return tuple((at_x + x, at_y + y) for at_x, at_y in curve)
+
+
+def join(curves: Sequence[Curve]) -> Curve:
+    """Return one curve through all ``curves``; straight pieces lead over the gaps between them."""
+    joined = curves[0]
+    for before, after in pairwise(curves):
+        gap = line(before[-1], after[0])[1:] if before[-1] != after[0] else ()
+        joined += gap + after[1:]
+    return joined

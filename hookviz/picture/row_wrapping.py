@@ -1,0 +1,174 @@
+"""Long pictures in rows: a picture that goes far from right to left is cut into rows, like the lines of a text.
+
+The network is read from the upper left to the lower right; the gradient goes the other way, from row to row.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from hookviz.picture.layered_layout import Curve, Edge, Placement, Point, Size, join, line, shift
+
+WIDE, LONG = 2.6, 1_000.0
+"""A picture is cut if it is this many times as wide as high, and longer than this number of points."""
+BEST_RATIO = 16 / 9
+MAX_ROWS = 12
+ROW_GAP = 40.0
+"""Points between two rows, where arrows pass."""
+CHANNEL = 14.0
+"""Points between these arrows and the row below them; there is room for values above them."""
+TURN = 16.0
+"""Points between a box and the place where an arrow to another row turns."""
+CORNER = 8.0
+
+
+class _Row(NamedTuple):
+    """A row: from where to where it goes in the long picture, and how far it is moved."""
+
+    start: float
+    end: float
+    top: float
+    bottom: float
+    shift_x: float
+    shift_y: float
+
+
+def wrap_rows(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]) -> Placement:
+    """Return a placement in rows if the picture is long, else the placement itself.
+
+    Args:
+        placement: the picture, in which gradients go to the left.
+        sizes: the sizes of its boxes.
+        edges: its edges.
+    """
+    width, height = placement.size
+    if width < LONG or width < WIDE * height:
+        return placement
+    spans = _list_spans(placement, sizes)
+    best = min((_cut(placement, sizes, spans, count) for count in range(1, MAX_ROWS + 1)), key=_misfit)
+    return placement if len(best) == 1 else _move(placement, sizes, edges, best)
+
+
+def _list_spans(placement: Placement, sizes: Sequence[Size]) -> list[tuple[float, float]]:
+    """Return from where to where boxes stand, from left to right; boxes above each other are one span."""
+    spans: list[tuple[float, float]] = []
+    for (x, _), size in sorted(
+        zip(placement.centres, sizes, strict=True), key=lambda box: box[0][0] - box[1].width / 2
+    ):
+        left, right = x - size.width / 2, x + size.width / 2
+        if spans and left < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(right, spans[-1][1]))
+        else:
+            spans.append((left, right))
+    return spans
+
+
+def _cut(placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[float, float]], count: int) -> list[_Row]:
+    """Cut the picture into ``count`` rows of about equal length, or into fewer if its boxes do not allow that."""
+    width = placement.size.width
+    cuts = [(before[1] + after[0]) / 2 for before, after in pairwise(spans)]
+    aims = (width * number / count for number in range(1, count))
+    borders = sorted({min(cuts, key=lambda cut: abs(cut - aim)) for aim in aims} if cuts else ())
+    rows, y = [], 0.0
+    for start, end in pairwise([0.0, *borders, width]):
+        boxes = [
+            (middle, size.height)
+            for (x, middle), size in zip(placement.centres, sizes, strict=True)
+            if start <= x < end
+        ]
+        top = min((middle - high / 2 for middle, high in boxes), default=0)
+        bottom = max((middle + high / 2 for middle, high in boxes), default=0)
+        top, bottom = _include_curves(placement, start, end, top, bottom)
+        left = min((left for left, _ in spans if start <= left + 1), default=start)
+        rows.append(_Row(start, end, top, bottom, -left, y - top))
+        y += bottom - top + ROW_GAP
+    return rows
+
+
+def _include_curves(placement: Placement, start: float, end: float, top: float, bottom: float) -> tuple[float, float]:
+    """Return the top and bottom of a row with the curves and values that lie in it."""
+    inside = [curve for curve in placement.curves if all(start <= x < end for x, _ in curve)]
+    heights = [y for curve in inside for _, y in curve]
+    return min([top, *heights]), max([bottom, *heights])
+
+
+def _misfit(rows: Sequence[_Row]) -> float:
+    """Return how far rows are from the best ratio of width to height."""
+    width = max(row.end - row.start for row in rows)
+    height = rows[-1].bottom + rows[-1].shift_y
+    ratio = width / max(height, 1)
+    return max(ratio / BEST_RATIO, BEST_RATIO / ratio)
+
+
+def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], rows: Sequence[_Row]) -> Placement:
+    """Move each box to its row, and let arrows between rows pass between these."""
+    numbers = [_find_row(x, rows) for x, _ in placement.centres]
+    centres = [
+        (x + rows[number].shift_x, y + rows[number].shift_y)
+        for (x, y), number in zip(placement.centres, numbers, strict=True)
+    ]
+    curves, labels = [], []
+    for index, edge in enumerate(edges):
+        start_row, end_row = numbers[edge.start], numbers[edge.end]
+        row = rows[start_row]
+        curve, (label_x, label_y) = placement.curves[index], placement.labels[index]
+        if start_row == end_row:
+            curve = shift(curve, row.shift_x, row.shift_y)
+            label = (label_x + row.shift_x, label_y + row.shift_y)
+        else:
+            start = (curve[0][0] + row.shift_x, curve[0][1] + row.shift_y)
+            to = rows[end_row]
+            end = (curve[-1][0] + to.shift_x, curve[-1][1] + to.shift_y)
+            curve = _turn(start, end, start_row, end_row, rows)
+            label = (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)
+        curves.append(curve)
+        labels.append(label)
+    values = zip(labels, edges, strict=True)
+    across = [x for curve in curves for x, _ in curve] + [x - edge.label.width / 2 for (x, _), edge in values]
+    across += [x + size.width / 2 for (x, _), size in zip(centres, sizes, strict=True)]
+    left, right = -min([0.0, *across]), max(across)
+    return Placement(
+        Size(right + left, rows[-1].bottom + rows[-1].shift_y),
+        [(x + left, y) for x, y in centres],
+        [shift(curve, left, 0) for curve in curves],
+        [(x + left, y) for x, y in labels],
+    )
+
+
+def _find_row(x: float, rows: Sequence[_Row]) -> int:
+    return next((number for number, row in enumerate(rows) if x < row.end), len(rows) - 1)
+
+
+def _channel_above(row: _Row) -> float:
+    """Return how far down the arrows pass that leave a row upwards."""
+    return row.top + row.shift_y - CHANNEL
+
+
+def _turn(start: Point, end: Point, start_row: int, end_row: int, rows: Sequence[_Row]) -> Curve:
+    """Return the curve of an arrow that leaves a row, passes between rows, and enters another one from the right."""
+    above_start = _channel_above(rows[start_row])
+    below_end = rows[end_row].bottom + rows[end_row].shift_y + ROW_GAP - CHANNEL
+    out, into = start[0] - TURN, end[0] + TURN
+    points = [start, (out, start[1]), (out, above_start)]
+    if start_row > end_row + 1:
+        points += [(-TURN / 2, above_start), (-TURN / 2, below_end)]
+    return _round_corners([*points, (into, below_end), (into, end[1]), end])
+
+
+def _round_corners(points: Sequence[Point]) -> Curve:
+    """Return a curve along straight lines with round corners."""
+    pieces: list[Curve] = []
+    at = points[0]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        arrive, leave = _towards(corner, before), _towards(corner, after)
+        pieces += [line(at, arrive), (arrive, corner, corner, leave)]
+        at = leave
+    return join([*pieces, line(at, points[-1])])
+
+
+def _towards(corner: Point, other: Point) -> Point:
+    """Return the point beside a corner on the way to another one."""
+    across, down = other[0] - corner[0], other[1] - corner[1]
+    length = max(abs(across), abs(down), 0.001)
+    part = min(CORNER, length / 2) / length
+    return corner[0] + across * part, corner[1] + down * part

@@ -1,0 +1,106 @@
+// The code pane: the user's own lines, with an arrow on the one that runs.
+
+import { escapeBidi, makeElement, makeShape, onAbort } from "../common/dom.js";
+
+/** @import { Say } from "../common/labels.js" */
+/** @import { SourceText, StepWords } from "../common/payload" */
+/** @import { Context } from "../common/types" */
+
+const ARROW = "M-7,0H3M-1,-6L7,0L-1,6z";
+
+export class CodePane {
+  /** @param {Context} context */
+  constructor({ content, say, signal }) {
+    this.sources = content.sources ?? [];
+    const label = say("code");
+    // Keys scroll long code, so the list can have the focus.
+    this.list = makeElement("ol", "hv-code", "", { tabindex: 0, "aria-label": label });
+    this.title = makeElement("span");
+    this.note = makeElement("p", "hv-code-note");
+    this.pane = makeElement("div", "hv-program");
+    const head = makeElement("p", "hv-code-title");
+    head.append(makeElement("strong", "", label), this.title);
+    this.pane.append(head, this.list, this.note);
+    this.pane.hidden = true;
+    // The same height in every step: that of the longest text, as far as the panel has room.
+    const longest = Math.max(0, ...this.sources.map(({ text }) => splitLines(text).length));
+    this.pane.style.setProperty("--hv-lines", String(longest));
+    // The list gets its height once it is visible, and another one in a smaller window.
+    const observer = new ResizeObserver(() => this.#reveal());
+    observer.observe(this.list);
+    onAbort(signal, () => observer.disconnect());
+  }
+
+  /** The text that is shown. */
+  #shown = -1;
+
+  /**
+   * Moves the arrow to the line of a step. A step without a line takes it away; the code stays where it is.
+   * @param {StepWords["code"]} code
+   */
+  paint(code) {
+    const [index, line, note] = code ?? [this.#shown, null, ""];
+    if (!(index in this.sources)) return;
+    this.#show(index);
+    this.pane.classList.toggle("hv-idle", line === null);
+    this.note.textContent = escapeBidi(note);
+    const { first_line: first } = this.sources[index];
+    [...this.list.children].forEach((item, i) => markLine(item, first + i === line));
+    this.#reveal();
+  }
+
+  #reveal() {
+    const current = this.list.querySelector("[aria-current]");
+    if (current) reveal(this.list, /** @type {HTMLElement} */ (current));
+  }
+
+  /** @param {number} index */
+  #show(index) {
+    if (index === this.#shown) return;
+    this.#shown = index;
+    this.pane.hidden = false;
+    const source = this.sources[index];
+    this.title.textContent = escapeBidi(source.title);
+    this.list.replaceChildren(...makeLines(source));
+    this.list.scrollTop = 0;
+  }
+}
+
+/**
+ * Splits a text into lines, without the blank ones at its end.
+ * @param {string} text
+ */
+export const splitLines = (text) => text.replace(/\s+$/, "").split("\n");
+
+/** @param {SourceText} source */
+function makeLines({ text, first_line: first }) {
+  return splitLines(text).map((line, i) => {
+    const item = makeElement("li", "hv-program-line");
+    item.append(makeShape(ARROW, "hv-code-arrow"), makeElement("span", "hv-line-number", String(first + i)), makeElement("code", "", line));
+    return item;
+  });
+}
+
+/**
+ * @param {Element} item
+ * @param {boolean} isMarked
+ */
+function markLine(item, isMarked) {
+  if (isMarked === item.hasAttribute("aria-current")) return;
+  if (isMarked) item.setAttribute("aria-current", "true");
+  else item.removeAttribute("aria-current");
+}
+
+/**
+ * Scrolls a list so that a line is in view, with a line around it if there is room; the page does not move.
+ * @param {HTMLElement} list
+ * @param {HTMLElement} item
+ */
+function reveal(list, item) {
+  const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  const around = Math.max(0, Math.min(inner.height, (outer.height - inner.height) / 2));
+  const above = inner.top - around - outer.top;
+  const below = inner.bottom + around - outer.bottom;
+  if (above < 0) list.scrollTop += above;
+  else if (below > 0) list.scrollTop += below;
+}

@@ -1,0 +1,44 @@
+// The problems with the gradients, each with a link to its first step; and the notes about the recording.
+
+import { addKeyHint, findElement, makeElement } from "../common/dom.js";
+
+/** @import { Panel } from "./panel.js" */
+/** @import { Actions, Context } from "../common/types" */
+
+/**
+ * @param {Context} context
+ * @param {Panel} panel
+ */
+export function makeFindings({ model, say, content }, panel) {
+  const { findings } = content;
+  const pane = makeElement("details", "hv-found");
+  pane.hidden = !findings.length;
+  // The list starts closed: students may want to find the problem themselves.
+  const list = makeElement("ul", "hv-notes");
+  for (const { text, more, step } of findings) {
+    const item = makeElement("li");
+    item.append(makeElement("a", "", text, { href: `#step-${step + 1}` }), ` ${more}`);
+    list.append(item);
+  }
+  const title = say(findings.length > 1 ? "found_many" : "found_one", { count: findings.length });
+  pane.append(addKeyHint(makeElement("summary", "", title), "W"), list);
+  const show = () => {
+    if (pane.hidden) panel.showMessage(content.no_finding);
+    else if (model.get("predict")) panel.showMessage(say("found_later"));
+    else {
+      pane.open = true;
+      findElement(list, "a").focus();
+    }
+  };
+  /** @type {Actions} */
+  const actions = { findings: show };
+  return { pane, actions };
+}
+
+/** @param {string[]} notes */
+export function makeNotes(notes) {
+  const list = makeElement("ul", "hv-notes");
+  list.hidden = !notes.length;
+  list.append(...notes.map((note) => makeElement("li", "", note)));
+  return list;
+}

@@ -1,0 +1,287 @@
+// The panel: the words of a step.
+
+import { CodePane, splitLines } from "./code_pane.js";
+import { escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
+import { describeFlip } from "../compare/flip_result.js";
+import { makeFormulaSources, makeReasons } from "./reasons.js";
+import { oldTextIfChanged } from "../common/stepping.js";
+
+/** @import { Say } from "../common/labels.js" */
+/** @import { HookText, StepWords } from "../common/payload" */
+/** @import { Context } from "../common/types" */
+
+/** @typedef {{ label: string, value: string }} Card a value of a step with its label */
+
+const ARROW = "M-7,0H5M0,-5L5,0L0,5";
+const TICK = "M-6,0L-2,5L6,-5";
+
+/** Makes the sign of a right answer: its shape and the words next to it say the same as its colour. */
+export const makeTick = () => makeShape(TICK, "hv-check");
+
+/**
+ * Makes a part with a name. Not a landmark, of which a page with several players would have several with the same name.
+ * @param {string} name
+ * @param {string} label
+ */
+export const makeRegion = (name, label) => makeElement("div", name, "", { role: "group", "aria-label": label, tabindex: 0 });
+
+export class Panel {
+  /** @param {Context} context */
+  constructor(context) {
+    this.context = context;
+    this.pane = makeRegion("hv-panel", context.say("panel"));
+    /** The text for screen readers. */
+    this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
+    /** A note about the keyboard, after Escape. */
+    this.keysNote = makeElement("p", "hv-keys");
+    this.code = new CodePane(context);
+    /** A message that is not part of a step; a question is inserted after it. */
+    this.told = makeElement("p", "hv-told");
+    /** What experts want to know; it stays open from step to step. */
+    this.more = makeElement("details", "hv-more");
+    this.moreLines = makeElement("div");
+    this.more.append(makeElement("summary", "", context.say("more")), this.moreLines);
+    /** What the switches that are off change in the end. */
+    this.flip = makeElement("p", "hv-flip");
+    this.pane.append(this.keysNote, this.told, this.flip, this.more);
+    context.driver.onChange("change:predict", () => this.#paintFlip());
+    this.#paintFlip();
+    /** The words, which scroll, and below them the code, which stays. */
+    this.column = makeElement("div", "hv-column");
+    this.column.append(this.pane, this.code.pane);
+  }
+
+  /** What the switches that are off change in the end; empty if none is off, and while one predicts it. */
+  get flipResult() {
+    const { content, run, baseline, say, model } = this.context;
+    return content.switches.length && !model.get("predict") ? describeFlip(run, baseline, say) : "";
+  }
+
+  #paintFlip() {
+    this.flip.textContent = this.flipResult;
+  }
+
+  /** @param {number} step */
+  paint(step) {
+    const words = this.context.run.steps[step].words;
+    if (!words) return;
+    this.pane.classList.toggle("hv-forward", words.forward);
+    this.announce(`${words.title}. ${words.sentence} ${this.#baselineSentence(step)}`);
+    // What stays is not moved: it would lose the focus and its scroll position.
+    /** @type {Element[]} */
+    const kept = [this.keysNote, this.told, this.flip, this.more];
+    for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
+    if (this.told.textContent) this.told.textContent = "";
+    this.told.classList.remove("hv-right");
+    const { head, lines } = this.#makeWords(step, words);
+    this.pane.prepend(head);
+    this.flip.after(...lines.filter((line) => line.hasChildNodes()));
+    this.#fillMore(words);
+    this.code.paint(words.code);
+    this.pane.scrollTop = 0;
+  }
+
+  /**
+   * Announces a text to screen readers.
+   * @param {string} text
+   */
+  announce(text) {
+    this.liveRegion.textContent = escapeBidi(text);
+  }
+
+  /**
+   * Shows a message that is not part of a step, and announces it.
+   * @param {string} text
+   * @param {string} [spoken]
+   * @param {boolean} [isRight] whether it says that an answer is right
+   */
+  showMessage(text, spoken = text, isRight = false) {
+    this.announce(spoken);
+    this.told.textContent = escapeBidi(text);
+    this.told.classList.toggle("hv-right", isRight);
+    if (isRight) this.told.prepend(makeTick());
+    this.pane.scrollTop = 0;
+  }
+
+  /**
+   * Returns what happens in the baseline instead; empty if the same.
+   * @param {number} step
+   */
+  #baselineSentence(step) {
+    const { say, run, baseline } = this.context;
+    const [other, own] = [baseline, run].map((one) => one?.steps[step].words?.sentence ?? "");
+    const sentence = oldTextIfChanged(other, own);
+    return sentence && baseline ? say("beside", { label: baseline.label, sentence }) : "";
+  }
+
+  /**
+   * @param {number} step
+   * @param {StepWords} words
+   */
+  #makeWords(step, words) {
+    const { say, run, baseline, content } = this.context;
+    const { hook } = run.steps[step];
+    const { sentence } = words;
+    const before = baseline?.steps[step].words;
+    const head = makeHead(say("step_of", { step: step + 1, steps: run.steps.length }), words.title);
+    const isStart = step === 0 && run.steps.length > 1 && !baseline;
+    const lines = [
+      makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, keepShapesTogether(sentence)),
+      makeElement("p", "hv-beside", this.#baselineSentence(step)),
+      makeCards(readCards(words), before ? readCards(before) : []),
+      makeGradientList(words),
+      makeReasons(run.steps[step], words, say),
+      ...(hook === null ? [] : makeHookName(content.hooks[hook])),
+      makeElement("p", "hv-next", words.next_hook),
+      makeElement("p", "hv-start", isStart ? say("start") : ""),
+    ];
+    return { head, lines };
+  }
+
+  /** @param {StepWords} words */
+  #fillMore(words) {
+    const { say, root } = this.context;
+    const { registration } = words;
+    const lines = makeFormulaSources(words, say);
+    if (registration) lines.unshift(makeElement("p", "hv-kept", registration));
+    // A hidden element would take the focus out of the player.
+    if (!lines.length && this.more.contains(focusedElement(root))) root.focus({ preventScroll: true });
+    if (this.more.hidden === lines.length > 0) this.more.hidden = !lines.length;
+    this.moreLines.replaceChildren(...lines);
+  }
+}
+
+/**
+ * @param {string} count
+ * @param {string} text
+ */
+function makeHead(count, text) {
+  const head = makeElement("p", "hv-head-line");
+  const title = makeElement("strong", "hv-title");
+  // A long name may break after a dot.
+  escapeBidi(text).split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [makeElement("wbr")] : []), part));
+  head.append(makeElement("span", "hv-count", count), title);
+  return head;
+}
+
+/**
+ * Returns a card for each value of a step.
+ * @param {StepWords} words
+ * @returns {Card[]}
+ */
+export function readCards(words) {
+  const { before, after, before_label: beforeLabel, after_label: afterLabel } = words;
+  return [
+    ...(before === null ? [] : [{ label: beforeLabel, value: before }]),
+    ...(after === null ? [] : [{ label: afterLabel, value: after }]),
+  ];
+}
+
+/**
+ * Makes a row of one or two cards with an arrow between; wide cards wrap.
+ * @param {Card[]} cards
+ * @param {Card[]} before the cards of the baseline
+ */
+function makeCards(cards, before) {
+  const row = makeElement("div", "hv-values");
+  cards.forEach(({ label, value }, i) => {
+    const group = makeElement("div", "hv-value-group");
+    const card = makeElement("div", "hv-card");
+    const was = oldTextIfChanged(before.find((other) => other.label === label)?.value ?? "", value);
+    card.append(makeElement("div", "hv-label", label));
+    if (was) card.append(makeElement("s", "hv-was", was));
+    card.append(makeValue("div", value));
+    if (i) group.append(makeShape(ARROW, "hv-arrow"));
+    group.append(card);
+    row.append(group);
+  });
+  return row;
+}
+
+/**
+ * Makes a value: a number is large, one line may wrap, and a matrix may scroll, so it can be focused.
+ * @param {"div" | "dd"} tag
+ * @param {string} value
+ */
+function makeValue(tag, value) {
+  const size = valueSize(value);
+  const flat = value.includes("\n") ? "" : " hv-flat";
+  return makeElement(tag, `hv-value hv-${size}${flat}`, value, size === "many" ? { tabindex: 0 } : {});
+}
+
+/**
+ * Returns the size class of a value: one number, some text, or a matrix.
+ * @param {string} value
+ */
+export function valueSize(value) {
+  if (value.includes("\n") || value.length > 14) return "many";
+  return value.length > 9 ? "some" : "one";
+}
+
+/**
+ * Returns the class of a sentence: a long one is smaller, so that the values below it stay on the screen.
+ * @param {string} sentence
+ */
+export function sentenceSize(sentence) {
+  if (sentence.length > 120) return "hv-longer";
+  return sentence.length > 64 ? "hv-long" : "";
+}
+
+/**
+ * Returns the text with spaces that do not break inside shapes such as (8, 16): in a Chinese sentence, which has few
+ * other spaces, a line would often end there.
+ * @param {string} text
+ */
+function keepShapesTogether(text) {
+  return text.replaceAll(/\((\d+, )*\d+\)/g, (shape) => shape.replaceAll(" ", "\u00A0"));
+}
+
+/**
+ * Makes the list of gradients with their sources or targets.
+ * @param {StepWords} words
+ */
+function makeGradientList({ gradients }) {
+  const list = makeElement("dl", "hv-parts");
+  for (const [where, value] of gradients) {
+    const part = makeElement("div", "hv-part");
+    part.append(makeElement("dt", "", where), makeValue("dd", value));
+    list.append(part);
+  }
+  return list;
+}
+
+/**
+ * Makes the elements for a hook: its name and location, and why there is no source if there is none.
+ * @param {HookText} hook
+ */
+function makeHookName(hook) {
+  const where = makeElement("p", "hv-where");
+  where.append(makeElement("code", "hv-hook-name", hook.name), makeElement("span", "", hook.where));
+  return hook.source === null ? [where, makeElement("p", "hv-kept", hook.no_source ?? "")] : [where];
+}
+
+/**
+ * Makes the elements for a hook with its source.
+ * @param {HookText} hook
+ */
+export function makeHookSource(hook) {
+  const name = makeHookName(hook);
+  if (hook.source === null) return name;
+  const code = makeElement("ol", "hv-code");
+  for (const { number, text, marked } of sourceLines(hook.source, hook.first_line ?? 1, hook.return_line)) {
+    const line = makeElement("li", marked ? "hv-marked" : "");
+    line.append(makeElement("span", "hv-line-number", String(number)), makeElement("code", "", text));
+    code.append(line);
+  }
+  return [...name, code];
+}
+
+/**
+ * Splits a hook's source into numbered lines; `marked` is the line that returns.
+ * @param {string} source
+ * @param {number} first
+ * @param {number | null} mark
+ */
+export function sourceLines(source, first, mark) {
+  return splitLines(source).map((text, i) => ({ number: first + i, text, marked: first + i === mark }));
+}

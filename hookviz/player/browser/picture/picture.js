@@ -1,0 +1,364 @@
+// A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
+
+import { strikeOldText } from "../compare/comparison.js";
+import { contains, surroundings } from "./camera.js";
+import { makeElement, setAttributes } from "../common/dom.js";
+import { nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
+
+/** @import { Camera, Rect } from "./camera.js" */
+/** @import { Say } from "../common/labels.js" */
+/** @import { View } from "../common/payload" */
+/** @import { State } from "../common/stepping.js" */
+/** @import { LoadedContent, Step } from "../common/types" */
+
+/** Texts that steps write. They are empty before, and the layout has room for them. */
+const STEP_TEXTS = ".hv-pin-value, .hv-grad, .hv-edge-value, .hv-activation, .hv-hooked";
+/** Elements that are faint before their first step. */
+const FAINT = ".hv-node, .hv-edge, .hv-pin, .hv-module";
+
+/**
+ * @typedef {object} PictureOptions
+ * @property {string} label the name for screen readers
+ * @property {Say} say
+ * @property {View | null} baseline the same view of the baseline run
+ * @property {boolean} strikesOldTexts whether it shows old texts struck through; if not, only new texts are marked
+ * @property {(hook: number) => boolean} isSwitch
+ * @property {(hook: number) => boolean} isOff
+ */
+
+export class Picture {
+  /**
+   * @param {string} markup
+   * @param {View} view
+   * @param {PictureOptions} options
+   */
+  constructor(markup, view, options) {
+    this.view = view;
+    this.holder = makeElement("div", "hv-picture");
+    this.holder.innerHTML = markup;
+    const svg = this.holder.querySelector("svg");
+    if (!svg) throw new Error("The picture is no SVG.");
+    this.svg = svg;
+    setAttributes(svg, { role: "img", "aria-label": options.label });
+    this.elements = moveIds(svg);
+    this.size = measureSvg(svg);
+    svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
+    svg.querySelectorAll(".hv-pin-label").forEach((label) => setAttributes(label, { "data-hv": "hook-name" }));
+    svg.querySelectorAll(".hv-pin-value").forEach((value) => setAttributes(value, { "data-hv": "hook-value" }));
+    this.#markPins(options);
+    this.#paint = makePainter(this, options);
+  }
+
+  /** @type {(step: number) => void} */
+  #paint;
+
+  /** @param {PictureOptions} options */
+  #markPins({ isSwitch, isOff }) {
+    for (const [id, { hook }] of Object.entries(this.view.pins)) {
+      const pin = this.elements.get(id);
+      if (!pin || hook < 0) continue;
+      pin.setAttribute("data-hook", String(hook));
+      pin.classList.toggle("hv-switch-pin", isSwitch(hook));
+      pin.classList.toggle("hv-off", isOff(hook));
+    }
+  }
+
+  /**
+   * Shows a step.
+   * @param {number} step
+   */
+  paint(step) {
+    this.#paint(step);
+    this.#nameHook();
+  }
+
+  /** @type {Element | null} */
+  #namedHook = null;
+
+  /** Names the hook that fires, for scripts that measure what is in sight. */
+  #nameHook() {
+    const { hookNow } = this;
+    if (hookNow === this.#namedHook) return;
+    this.#namedHook?.removeAttribute("data-hv");
+    this.#namedHook = hookNow;
+    if (!hookNow) return;
+    hookNow.setAttribute("data-hv", "hook-now");
+  }
+
+  /** @type {Map<Element, Rect>} */
+  #rects = new Map();
+  #scale = 0;
+
+  /**
+   * Draws the picture at a place of its pane; it glides there from its place before if `isSmooth`.
+   * @param {Camera} camera
+   * @param {boolean} isSmooth
+   */
+  place({ scale, x, y }, isSmooth) {
+    // Not by a transform: Chromium would leave the letters at the places that they have at the scale before.
+    const isScaled = this.#resize(scale);
+    const transform = `translate(${x}px, ${y}px)`;
+    if (!isScaled && this.#transform === transform) return;
+    this.#transform = transform;
+    this.holder.classList.toggle("hv-gliding", isSmooth && !isScaled);
+    this.holder.style.transform = transform;
+  }
+
+  #transform = "";
+
+  /**
+   * Draws the picture at a scale; returns whether it had another one.
+   * @param {number} scale pixels a point
+   */
+  #resize(scale) {
+    if (scale === this.#scale) return false;
+    this.#scale = scale;
+    this.svg.style.width = `${this.size.width * scale}px`;
+    this.svg.style.height = `${this.size.height * scale}px`;
+    return true;
+  }
+
+  /** The transform of the picture's root, to which the coordinates of all elements belong. */
+  get origin() {
+    return this.svg.querySelector(":scope > g")?.getAttribute("transform") ?? "";
+  }
+
+  /** Where each box lies, in points. */
+  get boxes() {
+    return this.#rectsOf(".hv-node, .hv-module, .hv-fold");
+  }
+
+  /** Where the frames lie, and where the other boxes, in points. */
+  get #framesAndBoxes() {
+    return { frames: this.#rectsOf(".hv-module"), boxes: this.#rectsOf(".hv-node, .hv-fold") };
+  }
+
+  /** @param {string} selector */
+  #rectsOf(selector) {
+    return [...this.svg.querySelectorAll(selector)].map((box) => this.rectOf(box)).filter((rect) => rect !== null);
+  }
+
+  /** Where the box of the step lies, in points; null if the picture does not show the step. */
+  get currentRect() {
+    const { current } = this;
+    return current ? this.rectOf(current) : null;
+  }
+
+  /** The hook that fires in the step. */
+  get hookNow() {
+    return this.svg.querySelector(".hv-pin.hv-now");
+  }
+
+  /**
+   * What is to be seen of a step, in points, the most important first: the hook that fires, its box, the frame around
+   * it, and the nearest box. Empty if nothing of the picture happens in the step.
+   * @param {number} step
+   */
+  focus(step) {
+    const first = [this.hookNow, this.current].find((part) => part && !part.matches(".hv-module"));
+    const frame = this.current ? this.rectOf(this.current) : null;
+    const aim = first ? this.rectOf(first) : frame && (this.entryRect(step, frame) ?? frame);
+    return aim ? [aim, frame ?? aim, ...surroundings(aim, this.#framesAndBoxes)] : [];
+  }
+
+  /** The hook that fires in the step, else its box. */
+  get shown() {
+    return this.hookNow ?? this.current;
+  }
+
+  /** The width of the widest hook, in points. */
+  get widestPin() {
+    this.#widestPin ??= Math.max(0, ...[...this.svg.querySelectorAll(".hv-pin")].map((pin) => this.rectOf(pin)?.width ?? 0));
+    return this.#widestPin;
+  }
+
+  /** @type {number | undefined} */
+  #widestPin;
+
+  /**
+   * Returns where the next box lies that has a step from a step on, in points: where the gradient enters a picture, or a
+   * part of it. After the last step, the first box.
+   * @param {number} step
+   * @param {Rect} [part]
+   */
+  entryRect(step, part) {
+    const { steps, spans } = this.view;
+    const entries = [...this.svg.querySelectorAll(".hv-node, .hv-fold")].flatMap((box) => {
+      const id = box.getAttribute("data-id") ?? "";
+      const rect = this.rectOf(box);
+      const starts = steps[id] ?? spans[id]?.flat() ?? [];
+      return rect && (!part || contains(part, rect)) ? [{ rect, starts }] : [];
+    });
+    /** @param {(start: number) => boolean} isMeant */
+    const earliest = (isMeant) => {
+      const found = entries.map(({ rect, starts }) => ({ rect, at: starts.find(isMeant) ?? Infinity }));
+      return found.filter(({ at }) => at < Infinity).sort((one, other) => one.at - other.at)[0]?.rect;
+    };
+    return earliest((start) => start >= step) ?? earliest(() => true) ?? entries[0]?.rect ?? null;
+  }
+
+  /**
+   * Returns where an element lies, in points; null while the picture is not visible.
+   * @param {Element} element
+   * @returns {Rect | null}
+   */
+  rectOf(element) {
+    const known = this.#rects.get(element);
+    if (known) return known;
+    const outline = /** @type {SVGGraphicsElement} */ (element.querySelector(":scope > .hv-box") ?? element);
+    const { x, y, width, height } = outline.getBBox();
+    if (!width && !height) return null;
+    const ground = /** @type {SVGGraphicsElement | null} */ (this.svg.querySelector(":scope > g"));
+    const { e = 0, f = 0 } = ground?.transform.baseVal.consolidate()?.matrix ?? {};
+    const rect = { x: x + e, y: y + f, width, height };
+    this.#rects.set(element, rect);
+    return rect;
+  }
+
+  /** The box of the step: of a node, a closed box, or a module; else any other highlighted element. */
+  get current() {
+    const selectors = [".hv-node.hv-now", ".hv-fold.hv-now", ".hv-module.hv-now", ".hv-now"];
+    return selectors.map((selector) => this.svg.querySelector(selector)).find(Boolean);
+  }
+
+  /**
+   * Returns the step that a click goes to; undefined if none.
+   * @param {Element} target
+   * @param {number} step
+   */
+  stepAt(target, step) {
+    const { clicks, steps } = this.view;
+    for (let at = target.closest("[data-id]"); at; at = at.parentElement?.closest("[data-id]") ?? null) {
+      const id = at.getAttribute("data-id") ?? "";
+      const there = clicks[id] ?? steps[id];
+      if (there) return nextStepAmong(there, step);
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Returns id → element, and moves ids to data-id: ids would clash in a page with several players.
+ * @param {SVGSVGElement} svg
+ */
+function moveIds(svg) {
+  /** @type {Map<string, Element>} */
+  const elements = new Map();
+  for (const element of svg.querySelectorAll("[id]")) {
+    // The last text of a fact about a tensor is its value.
+    elements.set(element.id, (element.matches(".hv-fact") && element.lastElementChild) || element);
+    element.setAttribute("data-id", element.id);
+    element.removeAttribute("id");
+  }
+  return elements;
+}
+
+/**
+ * Adds copies of the outline: the halo, a leaf's second outline and a wide target for the pointer.
+ * @param {Element} element
+ */
+function addOutlines(element) {
+  const outline = element.querySelector(":scope > .hv-box, :scope > .hv-line");
+  if (!outline) return;
+  /** @param {string} name */
+  const copy = (name) => {
+    const layer = /** @type {Element} */ (outline.cloneNode());
+    setAttributes(layer, { class: name });
+    return layer;
+  };
+  outline.before(copy("hv-halo"));
+  if (element.matches(".hv-leaf")) outline.after(copy("hv-inner"));
+  if (element.matches(".hv-edge")) outline.after(copy("hv-target"));
+  if (element.matches(".hv-fold")) outline.before(copy("hv-pile"));
+}
+
+/**
+ * Returns a function that paints the picture at a step. It changes only what differs from the step before.
+ * @param {Picture} picture
+ * @param {PictureOptions} options
+ * @returns {(step: number) => void}
+ */
+function makePainter({ view, elements }, options) {
+  const states = [makeStatePainter(elements, view), makeRelatedPainter(elements, view.related), makeTextPainter(elements, view, options)];
+  return (step) => states.forEach((paint) => paint(step));
+}
+
+/**
+ * @param {Map<string, Element>} elements
+ * @param {View} view
+ */
+function makeStatePainter(elements, view) {
+  // An element without steps stays faint.
+  for (const [id, element] of elements) {
+    if (!(id in view.steps) && element.matches(FAINT)) element.classList.add("hv-todo");
+  }
+  /** @type {Map<string, State>} */
+  const shown = new Map();
+  /**
+   * @param {string} id
+   * @param {State} state
+   */
+  const show = (id, state) => {
+    const before = shown.get(id);
+    if (before === state) return;
+    const element = elements.get(id);
+    if (before) element?.classList.remove(`hv-${before}`);
+    element?.classList.add(`hv-${state}`);
+    shown.set(id, state);
+  };
+  return (/** @type {number} */ step) => {
+    for (const [id, steps] of Object.entries(view.steps)) show(id, stateAt(steps, step));
+    for (const [id, spans] of Object.entries(view.spans)) show(id, stateIn(spans, step));
+  };
+}
+
+/**
+ * @param {Map<string, Element>} elements
+ * @param {View["related"]} related
+ */
+function makeRelatedPainter(elements, related) {
+  /** @type {string[]} */
+  let marked = [];
+  return (/** @type {number} */ step) => {
+    for (const id of marked) elements.get(id)?.classList.remove("hv-near");
+    marked = related[step] ?? [];
+    for (const id of marked) elements.get(id)?.classList.add("hv-near");
+  };
+}
+
+/**
+ * @param {Map<string, Element>} elements
+ * @param {View} view
+ * @param {PictureOptions} options
+ */
+function makeTextPainter(elements, view, { say, baseline, strikesOldTexts, isOff }) {
+  const offTexts = new Set(Object.values(view.pins).filter(({ hook }) => isOff(hook)).map(({ value }) => value));
+  const texts = [...elements].filter(([id, element]) => element.matches(STEP_TEXTS) || id in view.texts);
+  const first = new Map(texts.map(([id, element]) => [id, element.matches(STEP_TEXTS) ? "" : (element.textContent ?? "")]));
+  /** @type {Map<string, string>} */
+  const shown = new Map();
+  /**
+   * @param {View | null} of
+   * @param {string} id
+   * @param {number} step
+   */
+  const read = (of, id, step) => textAt(of?.texts[id] ?? [], step)?.[1] ?? "";
+  return (/** @type {number} */ step) => {
+    for (const [id, element] of texts) {
+      const text = offTexts.has(id) ? say("off") : read(view, id, step) || (first.get(id) ?? "");
+      const was = oldTextIfChanged(read(baseline, id, step), text);
+      if (shown.get(id) === `${was} ${text}`) continue;
+      shown.set(id, `${was} ${text}`);
+      element.textContent = text;
+      element.classList.toggle("hv-changed", Boolean(was));
+      if (was && strikesOldTexts) strikeOldText(element, was, text);
+    }
+  };
+}
+
+/** @param {SVGSVGElement} svg */
+function measureSvg(svg) {
+  const { width, height } = svg.viewBox.baseVal;
+  const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(text.getAttribute("font-size") ?? "") || 16);
+  return { width, height, smallest: Math.min(16, ...sizes) };
+}

@@ -1,0 +1,209 @@
+// A timeline of many steps: bars show the norms of gradients; it can be zoomed, and a menu selects steps.
+
+import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "../common/dom.js";
+import { colourAt, positionOnScale, normScale, formatNorm } from "../common/norm_scale.js";
+import { legendKinds } from "../common/stepping.js";
+import { hideLaterNorms } from "../predict/questions.js";
+import { dragOn, makeSlider, sliderValue } from "./timeline_slider.js";
+import { drawBands, drawColumns, drawKinds, openCanvas } from "./timeline_canvas.js";
+import { GROUPS, makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "./timeline_window.js";
+
+/** @import { Say } from "../common/labels.js" */
+/** @import { Range } from "./timeline_window.js" */
+/** @import { Actions, Band, Context, Scale } from "../common/types" */
+
+/**
+ * @param {Context} context
+ * @returns {import("./timeline_slider.js").Timeline}
+ */
+export function makeBars(context) {
+  const bars = new Bars(context);
+  return { pane: bars.container, paint: (step) => bars.paint(step), show: (bands) => bars.show(bands), actions: bars.actions };
+}
+
+class Bars {
+  /** @param {Context} context */
+  constructor(context) {
+    const { run, root, driver, signal } = context;
+    this.context = context;
+    this.pane = makeSlider(context, "hv-long");
+    this.select = makeGroupSelect(context.say);
+    this.scale = normScale(run.steps);
+    this.step = driver.position().step;
+    this.chosen = stepsInGroup(run.steps);
+    /** @type {Range} */
+    this.range = [0, this.chosen.length];
+    this.#layOut();
+    driver.onChange("change:norms", () => this.#paintColors());
+    driver.onChange("change:predict", () => this.#showSteps());
+    redrawOnChange(root, this.track, () => this.#draw(), signal);
+    dragOn(this.pane, this.track, (position) => this.#goTo(position), signal);
+    this.#paintColors();
+  }
+
+  container = makeElement("div", "hv-bars");
+  track = makeElement("div", "hv-track");
+  canvas = makeElement("canvas");
+  /** Marks the step. */
+  needle = makeElement("div", "hv-needle");
+  /** Marks the visible range among all steps. */
+  rangeMarker = makeElement("div", "hv-window");
+  emptyNote = makeElement("p", "hv-none");
+  footer = makeElement("div", "hv-below");
+  group = "all";
+  /** @type {Band[]} */
+  #bands = [];
+
+  /** @returns {Actions} */
+  get actions() {
+    const next = () => GROUPS[(GROUPS.indexOf(this.group) + 1) % GROUPS.length];
+    return { closer: () => this.#zoom(0.5), farther: () => this.#zoom(2), group: () => this.#choose(next()) };
+  }
+
+  #layOut() {
+    const { say, signal } = this.context;
+    this.track.append(this.canvas, this.needle, this.rangeMarker, this.emptyNote);
+    this.pane.append(this.track);
+    listen(this.select, "change", () => this.#choose(this.select.value), signal);
+    const buttons = [["farther", "−"], ["closer", "+"]].map(([name, sign]) => {
+      const button = makeTextButton(sign, () => this.actions[name](), signal);
+      setAttributes(button, { "aria-label": say(`${name}`), title: say(`${name}`) });
+      return button;
+    });
+    const tools = makeElement("div", "hv-zoom");
+    tools.append(this.select, makeElement("kbd", "", "G"), ...buttons);
+    this.footer.append(makeScaleLegend(this.scale, say), tools);
+    this.container.append(this.pane, this.footer);
+  }
+
+  /** @param {number} step */
+  paint(step) {
+    this.step = step;
+    if (this.context.model.get("predict")) this.#showSteps();
+    this.#setRange(moveRangeTo(this.range, this.#indexOfStep(), this.chosen.length));
+    setAttributes(this.pane, sliderValue(this.context, step));
+  }
+
+  /** @param {Band[]} bands */
+  show(bands) {
+    this.#bands = bands;
+    if (this.group === "modules") this.#draw();
+  }
+
+  /** Returns the index of the step among the chosen steps. */
+  #indexOfStep() {
+    return indexAmong(this.chosen, this.step);
+  }
+
+  /** @param {number} by */
+  #zoom(by) {
+    this.#setRange(zoomRange(this.range, this.#indexOfStep(), by, this.chosen.length));
+  }
+
+  /** @param {Range} range */
+  #setRange(range) {
+    const moved = range.join() !== this.range.join();
+    this.range = range;
+    if (moved) this.#draw();
+    else this.#moveNeedle();
+  }
+
+  /** @param {string} group */
+  #choose(group) {
+    this.group = this.select.value = group;
+    this.chosen = stepsInGroup(hideLaterNorms(this.context), group);
+    this.range = [0, this.chosen.length];
+    this.#draw();
+  }
+
+  /** Shows other steps: while predicting, norms appear step by step. */
+  #showSteps() {
+    if (this.group === "problems") this.#choose(this.group);
+    else this.#draw();
+  }
+
+  /** @param {number} position from 0 to 1 */
+  #goTo(position) {
+    const [from, to] = this.range;
+    if (this.chosen.length) this.context.driver.goTo(this.chosen[Math.floor(from + position * (to - from))]);
+  }
+
+  #draw() {
+    const { model, root, run, say } = this.context;
+    const width = this.track.clientWidth;
+    if (!width) return;
+    const chosen = this.chosen.slice(...this.range);
+    const columns = makeColumns(hideLaterNorms(this.context), chosen, Math.min(width, chosen.length));
+    const kinds = this.group === "kinds" ? legendKinds(run.steps) : [];
+    const canvas = openCanvas(this.canvas, root, width, kinds.length || Number(this.group === "modules"));
+    drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));
+    drawKinds(canvas, columns, kinds, say);
+    if (this.group === "modules") drawBands(canvas, this.#bands, chosen);
+    this.emptyNote.textContent = chosen.length ? "" : say(`none_${this.group}`);
+    this.#moveNeedle();
+  }
+
+  /** Moves the marks of the step and of the visible range. */
+  #moveNeedle() {
+    const [from, to] = this.range;
+    /**
+     * @param {number} part
+     * @param {number} whole
+     */
+    const percent = (part, whole) => `${(part / Math.max(1, whole)) * 100}%`;
+    this.needle.style.left = percent(this.#indexOfStep() - from + 0.5, to - from);
+    const { length } = this.chosen;
+    Object.assign(this.rangeMarker.style, { left: percent(from, length), width: percent(to - from, length) });
+    this.rangeMarker.hidden = to - from >= length;
+  }
+
+  #paintColors() {
+    this.footer.classList.toggle("hv-plain", !this.context.model.get("norms"));
+    this.#draw();
+  }
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {HTMLElement} track
+ * @param {() => void} draw
+ * @param {AbortSignal} signal
+ */
+function redrawOnChange(root, track, draw, signal) {
+  const size = new ResizeObserver(draw);
+  size.observe(track);
+  const theme = new MutationObserver(draw);
+  theme.observe(root, { attributes: true, attributeFilter: ["class"] });
+  onAbort(signal, () => [size, theme].forEach((observer) => observer.disconnect()));
+}
+
+/** @param {Say} say */
+function makeGroupSelect(say) {
+  const select = makeElement("select", "hv-button", "", { "aria-label": say("group"), "aria-keyshortcuts": "G" });
+  for (const name of GROUPS) select.append(makeElement("option", "", say(`group_${name}`), { value: name }));
+  return select;
+}
+
+/**
+ * Makes the legend: the scale of colours with numbers, and the marks.
+ * @param {Scale | null} scale
+ * @param {Say} say
+ */
+function makeScaleLegend(scale, say) {
+  const pane = makeElement("p", "hv-scale");
+  const ramp = makeElement("span", "hv-ramp", "", { role: "img", "aria-label": say("to") });
+  if (scale) {
+    const [first, last] = [positionOnScale(scale.low, scale), positionOnScale(scale.high, scale)];
+    const colours = [0, 1, 2, 3, 4].map((i) => colourAt(first + ((last - first) * i) / 4, "tone"));
+    ramp.style.background = `linear-gradient(90deg, ${colours.join()})`;
+    const ends = makeElement("span");
+    ends.append(makeElement("b", "", formatNorm(scale.low)), ramp, makeElement("b", "", formatNorm(scale.high)));
+    pane.append(makeElement("span", "", say("scale")), ends);
+  }
+  for (const name of ["zero", "bad", "hooks"]) {
+    const sample = makeElement("span");
+    sample.append(makeElement("i", `hv-sample-${name}`), say(`scale_${name}`));
+    pane.append(sample);
+  }
+  return pane;
+}

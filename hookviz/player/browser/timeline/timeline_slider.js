@@ -1,0 +1,79 @@
+// What both timelines are made of: a slider, the shapes of steps, and a pointer that is dragged along.
+
+import { listen, makeElement, makeShape } from "../common/dom.js";
+
+/** @import { Actions, Band, Context } from "../common/types" */
+
+/**
+ * @typedef {object} Timeline
+ * @property {HTMLElement} pane
+ * @property {(step: number) => void} paint
+ * @property {(bands: Band[]) => void} show shows the steps of the boxes of a picture
+ * @property {Actions} actions
+ */
+
+const ROUND = "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z";
+/** @type {{ [glyph: string]: string }} */
+export const GLYPHS = {
+  node: ROUND,
+  seed: ROUND,
+  module: "M-6.5,-3.5h13v7h-13z",
+  optimizer: "M-6,-4H6L0,6z",
+  hook: "M0,-6.5L6.5,0L0,6.5L-6.5,0z",
+  retain: "M-4.5,-4.5h9v9h-9z",
+  grad: "M0,-6V2.5M-4,-1L0,3L4,-1M-6,6.5H6",
+  exception: "M-5,-5L5,5M5,-5L-5,5",
+  note: "M0,-5.5L6,5H-6z",
+};
+
+/**
+ * @param {string} glyph
+ * @param {string} name its CSS classes
+ */
+export function makeGlyph(glyph, name) {
+  const kind = glyph in GLYPHS ? glyph : "note";
+  return makeShape(GLYPHS[kind], `${name} hv-glyph-${kind}`);
+}
+
+/**
+ * Reports the position of the pointer on the track, from 0 to 1, while it is pressed.
+ * @param {HTMLElement} pane
+ * @param {HTMLElement} track
+ * @param {(position: number) => void} at
+ * @param {AbortSignal} signal
+ */
+export function dragOn(pane, track, at, signal) {
+  /** @param {PointerEvent} event */
+  const move = (event) => {
+    const { left, width } = track.getBoundingClientRect();
+    at(Math.max(0, Math.min(0.9999, (event.clientX - left) / width)));
+  };
+  listen(pane, "pointerdown", (event) => {
+    if (event.button) return;
+    pane.setPointerCapture(event.pointerId);
+    move(event);
+  }, signal);
+  listen(pane, "pointermove", (event) => pane.hasPointerCapture(event.pointerId) && move(event), signal);
+}
+
+/**
+ * Makes a slider, so that the timeline is one tab stop and screen readers announce the step.
+ * @param {Context} context
+ * @param {string} [name] more CSS classes
+ */
+export function makeSlider({ say, run }, name = "") {
+  const range = { "aria-valuemin": 1, "aria-valuemax": run.steps.length };
+  const label = say("timeline");
+  return makeElement("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
+}
+
+/**
+ * Returns the attributes with the value of the slider.
+ * @param {Context} context
+ * @param {number} step
+ */
+export function sliderValue({ say, run }, step) {
+  const { words } = run.steps[step];
+  const count = say("step_of", { step: step + 1, steps: run.steps.length });
+  return { "aria-valuenow": step + 1, "aria-valuetext": `${count}: ${words ? words.title : ""}` };
+}

@@ -1,0 +1,62 @@
+// A timeline with a shape for each step.
+
+import { findElement, makeElement, setAttributes } from "../common/dom.js";
+import { stateAt } from "../common/stepping.js";
+import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
+
+/** @import { Context } from "../common/types" */
+
+const RING = "M-10,0a10,10 0 1 0 20,0a10,10 0 1 0 -20,0z";
+
+/**
+ * @param {Context} context
+ * @returns {import("./timeline_slider.js").Timeline}
+ */
+export function makeTicks(context) {
+  const { run: { steps }, content, driver, signal } = context;
+  const track = makeElement("div", "hv-track");
+  const ticks = steps.map(({ glyph }) => makeGlyph(glyph, "hv-tick"));
+  ticks.forEach((tick, i) => tick.classList.toggle("hv-absent", steps[i].kind === "absent"));
+  if (ticks[content.first_difference]) addRing(ticks[content.first_difference]);
+  const pane = makeSlider(context);
+  track.style.setProperty("--hv-count", String(steps.length));
+  track.append(makeElement("div", "hv-rail"), makeElement("div", "hv-rail hv-rail-done"), ...ticks);
+  pane.append(track);
+  dragOn(pane, track, (position) => driver.goTo(Math.min(steps.length - 1, Math.floor(position * steps.length))), signal);
+  return { pane, paint: makeTickPainter(context, pane, track, ticks), show: () => {}, actions: {} };
+}
+
+/**
+ * Marks the first step that differs.
+ * @param {SVGElement} tick
+ */
+function addRing(tick) {
+  const ring = /** @type {Element} */ (findElement(tick, "path").cloneNode());
+  setAttributes(ring, { d: RING, class: "hv-ring" });
+  tick.prepend(ring);
+}
+
+/**
+ * @param {Context} context
+ * @param {HTMLElement} pane
+ * @param {HTMLElement} track
+ * @param {SVGElement[]} ticks
+ */
+function makeTickPainter(context, pane, track, ticks) {
+  /** @type {string[]} */
+  const states = [];
+  return (/** @type {number} */ step) => {
+    ticks.forEach((tick, i) => {
+      const state = `hv-${stateAt([i], step)}`;
+      if (states[i] === state) return;
+      if (states[i]) tick.classList.remove(states[i]);
+      tick.classList.add(state);
+      states[i] = state;
+    });
+    track.style.setProperty("--hv-at", String(step));
+    setAttributes(pane, sliderValue(context, step));
+    if (pane.scrollWidth > pane.clientWidth) {
+      pane.scrollLeft = ((step + 0.5) / ticks.length) * pane.scrollWidth - pane.clientWidth / 2;
+    }
+  };
+}

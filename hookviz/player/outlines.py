@@ -1,0 +1,41 @@
+"""The outline of a run: what timeline and picture need of every step before its words are sent."""
+
+from collections.abc import Mapping, Sequence
+
+from hookviz.picture.grouping.activity import collect_pass_activity
+from hookviz.player.payload import Outline
+from hookviz.player.step_words import glyph_of
+from hookviz.trace import StepRow, TraceData
+
+
+def make_outline(
+    trace: TraceData,
+    rows: Sequence[StepRow],
+    views: Mapping[int, str],
+    hooks: Mapping[int, int],
+    questions: dict[str, list[int]],
+    glyph_kinds: Sequence[str] | None = None,
+) -> Outline:
+    """Make the outline of the steps ``rows``, the first ones of ``trace``.
+
+    Args:
+        trace: the trace that has the steps.
+        rows: the steps that the player shows.
+        views: pass → the name of its top-level picture, for all passes of the steps.
+        hooks: hook row → index in ``Content.hooks``.
+        questions: step → the questions before it, as in ``Outline``.
+        glyph_kinds: the kind of each step whose glyph it gets; None takes its own.
+    """
+    pictures = {pass_id: index for index, pass_id in enumerate(views)}
+    arrivals = (arrival for pass_id in views for arrival in collect_pass_activity(trace, pass_id).arrivals)
+    norms = {arrival.step: arrival.display_norm for arrival in arrivals}
+    kinds = [row.kind for row in rows]
+    return {
+        "kind": [*kinds],
+        "glyph": [glyph_of(kind) for kind in glyph_kinds or kinds],
+        "picture": [pictures[row.pass_id] for row in rows],
+        "hook": [-1 if row.hook is None else hooks[row.hook] for row in rows],
+        "norm": [norms.get(step) for step in range(len(rows))],
+        "questions": questions,
+        "views": [*views.values()],
+    }

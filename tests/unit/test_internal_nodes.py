@@ -1,0 +1,280 @@
+"""Nodes that nobody wrote are hidden until asked for, and steps about them mark what stands for them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from scenes import leaf, recorded
+from shown import content_of, unpack_chunk
+from torch import nn
+
+import hookviz as hv
+from hookviz.picture.scene import Scene
+from hookviz.picture.visible_graph import HOOK_NODE, MAX_PARAMETERS
+from hookviz.player.payload import Content
+from hookviz.player.trace_content import MAX_INTERNAL_STEPS, TraceContent
+
+
+def look(*_: Any) -> None:
+    """A hook that changes nothing."""
+
+
+def record_pass(net: nn.Module, *inputs: torch.Tensor) -> hv.Trace:
+    with hv.record(net) as trace:
+        net(*inputs).square().sum().backward()
+    return trace
+
+
+def make_network() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+
+def make_long_network(count: int) -> nn.Sequential:
+    return nn.Sequential(*(nn.Linear(3, 3) for _ in range(count)))
+
+
+def ops_of(scene: Scene) -> list[str]:
+    """The texts of the boxes from the root on."""
+    return [box.op for box in scene.boxes.values()]
+
+
+def scene_of(trace: hv.Trace, *, internal: bool = False) -> Scene:
+    return Scene.from_trace(trace._data, internal=internal)
+
+
+class Written(nn.Module):
+    """Calls a function that the test wrote."""
+
+    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+        self.weight = nn.Parameter(torch.ones(2, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x, self.weight)
+
+
+# -- hidden nodes
+
+
+def test_a_linear_is_one_box_with_weight_and_bias_in_it() -> None:
+    scene = scene_of(record_pass(make_network(), torch.ones(5, 3)))
+    assert ops_of(scene) == ["SumBackward0", "PowBackward0", "AddmmBackward0", "ReluBackward0", "AddmmBackward0"]
+    linear = list(scene.boxes.values())[-1]
+    assert [(row.name, row.value.strip()) for row in linear.parameters] == [("weight", "(4, 3)"), ("bias", "(4,)")]
+
+
+def test_internal_shows_every_node() -> None:
+    trace = record_pass(make_network(), torch.ones(5, 3))
+    scene = scene_of(trace, internal=True)
+    assert sorted(scene.boxes) == list(range(len(trace._data.ops)))
+    assert not any(box.parameters for box in scene.boxes.values())
+    assert "TBackward0" in trace.figure(internal=True).svg() and "TBackward0" not in trace.figure().svg()
+
+
+def test_an_arrow_over_hidden_nodes_keeps_its_start_and_leads_to_the_next_box() -> None:
+    net = nn.TransformerEncoderLayer(4, 1, 4, batch_first=True)
+    trace = record_pass(net, torch.ones(1, 2, 4))
+    scene, whole = scene_of(trace), scene_of(trace, internal=True)
+    assert not {"ViewBackward0", "TransposeBackward0", "CloneBackward0"} & {
+        trace._data.ops[node] for node in scene.boxes
+    }
+    assert scene.arrows.keys() < whole.arrows.keys()
+    for (start, slot), arrow in scene.arrows.items():
+        end = scene.graph.targets[start, slot][0]
+        assert (arrow.id, arrow.end) == (f"e{start}-{slot}-{end}", f"n{end}")
+
+
+def test_a_program_without_modules_is_drawn_whole() -> None:
+    x, w = torch.ones(2, 3, requires_grad=True), torch.ones(2, requires_grad=True)
+    with hv.record() as trace:
+        (x.t() @ w.expand(2)).sum().backward()
+    assert {"TBackward0", "ExpandBackward0"} <= {*ops_of(scene_of(trace))}
+    assert scene_of(recorded()).layout_key == scene_of(recorded(), internal=True).layout_key
+
+
+def test_draw_hides_internal_nodes_if_parameters_have_their_names() -> None:
+    net = make_network()
+    output = net(torch.ones(5, 3))
+    names = dict(net.named_parameters())
+    assert "TBackward0" not in hv.draw(output, names=names).svg()
+    assert "TBackward0" in hv.draw(output, names=names, internal=True).svg()
+
+
+@pytest.mark.parametrize(
+    ("write", "op", "is_shown"),
+    [
+        (lambda x, w: x * w.t().t(), "TBackward0", False),
+        (lambda x, w: (x * w).clone() + 1, "CloneBackward0", True),
+        (lambda x, w: (x * w)[0] * 2, "SelectBackward0", True),
+    ],
+)
+def test_layouts_are_hidden_and_what_somebody_wrote_is_shown(write: Any, op: str, is_shown: bool) -> None:
+    assert (
+        op in {box.op for box in scene_of(record_pass(Written(write), torch.ones(2, 3))).boxes.values()}
+    ) == is_shown
+
+
+def test_a_module_that_only_changes_a_layout_keeps_its_node() -> None:
+    net = nn.Sequential(nn.Linear(3, 2), nn.Flatten(0), nn.ReLU())
+    assert any(
+        op.endswith("ViewBackward0") or "Reshape" in op for op in ops_of(scene_of(record_pass(net, torch.ones(1, 3))))
+    )
+
+
+def test_a_hidden_node_with_a_hook_a_name_or_a_retained_gradient_has_a_box() -> None:
+    alive = []
+
+    def write(act: Callable[[torch.Tensor], Any]) -> set[str]:
+        def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            turned = w.t()
+            act(turned)
+            alive.append(turned)
+            return x.t() * turned
+
+        return {*ops_of(scene_of(record_pass(Written(function), torch.ones(2, 3))))}
+
+    assert "TBackward0" not in write(look)
+    assert "TBackward0" in write(lambda turned: turned.register_hook(look))
+    assert "TBackward0" in write(lambda turned: turned.grad_fn.register_prehook(look))
+    assert "TBackward0" in write(lambda turned: turned.retain_grad())
+
+
+def test_a_hidden_node_with_a_name_or_at_the_root_has_a_box() -> None:
+    net = make_network()
+    with hv.record(net) as trace:
+        turned = net(torch.ones(5, 3)).t()
+        turned.sum().backward()
+        net(torch.ones(1, 3)).t().t().backward(torch.ones(1, 2))
+    assert "turned" in {name for box in scene_of(trace).boxes.values() for name, _ in box.names}
+    root = Scene.from_trace(trace._data, 1)
+    assert ops_of(root).count("TBackward0") == 1
+
+
+# -- steps
+
+
+def test_steps_of_a_hidden_node_mark_the_arrow_over_it_and_write_what_it_sends() -> None:
+    trace = record_pass(Written(lambda x, w: (x * w).expand(4, 2, 3) * 2), torch.ones(2, 3))
+    scene = scene_of(trace)
+    hidden = [step for step in trace.steps if step.node is not None and trace._data.ops[step.node] == "ExpandBackward0"]
+    (arrow,) = {element for step in hidden for element in scene.marks[step.index].elements}
+    assert arrow in {drawn.id for drawn in scene.arrows.values()}
+    sent = [scene.marks[step.index].texts.get(f"{arrow}-v") for step in trace.steps if step.kind == "compute"]
+    assert [text for text in sent if text] == ["norm 39.19", "norm 78.38"]
+
+
+def test_a_hook_that_replaces_a_gradient_writes_on_the_arrow_over_the_node_that_torch_added() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 2,))
+    trace = record_pass(net, torch.ones(1, 3))
+    scene = scene_of(trace)
+    assert HOOK_NODE not in ops_of(scene)
+    mark = scene.marks[trace.firings[0].index]
+    (arrow,) = [element for element in mark.elements if element.startswith("e")]
+    assert "→" in mark.texts[f"{arrow}-v"]
+
+
+def test_hooks_of_a_parameter_are_pins_on_its_row() -> None:
+    net = make_network()
+    net[0].weight.register_hook(lambda grad: grad * 2)
+    net[0].weight.register_post_accumulate_grad_hook(look)
+    trace = record_pass(net, torch.ones(5, 3))
+    scene = scene_of(trace)
+    (row,) = [row for box in scene.boxes.values() for row in box.parameters if row.pins]
+    assert (row.name, len(row.pins)) == ("weight", 2)
+    for firing, pin in zip(trace.firings, row.pins, strict=True):
+        assert scene.marks[firing.index].elements == [row.id, pin.id]
+    assert row.longest_text.startswith("gradient norm")
+
+
+def test_a_hook_of_a_parameter_that_did_not_fire_says_so_on_its_row() -> None:
+    net = make_network()
+    net[0].weight.register_hook(look)
+    with hv.record(net) as trace:
+        torch.autograd.grad(net(torch.ones(5, 3)).sum(), [net[2].weight])
+    scene = scene_of(trace)
+    (pin,) = [pin for box in scene.boxes.values() for row in box.parameters for pin in row.pins]
+    assert pin.longest_text == "did not fire"
+
+
+# -- parameters
+
+
+def test_a_shared_parameter_and_a_leaf_of_the_user_keep_their_boxes() -> None:
+    linear = nn.Linear(3, 3)
+    trace = record_pass(nn.Sequential(linear, linear), torch.ones(1, 3, requires_grad=True))
+    leaves = [box for box in scene_of(trace).boxes.values() if box.leaf]
+    assert sorted(name for box in leaves for name, _ in box.names) == ["inputs[0]", "net.0.bias", "net.0.weight"]
+
+
+def test_an_op_with_very_many_parameters_has_no_rows() -> None:
+    class Joined(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ParameterList(leaf(1.0) for _ in range(MAX_PARAMETERS + 1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.stack([*self.parts]) * x
+
+    scene = scene_of(record_pass(Joined(), torch.ones(1)))
+    assert sum(box.leaf for box in scene.boxes.values()) == MAX_PARAMETERS + 1
+
+
+# -- numbers
+
+
+def test_a_box_has_a_number_only_where_another_in_its_frame_reads_the_same() -> None:
+    net = nn.Sequential(*(Written(lambda x, w: x * w) for _ in range(2)), Written(lambda x, w: x * w * 2))
+    ops = [op.partition(" ") for op in ops_of(scene_of(record_pass(net, torch.ones(2, 3)))) if op.startswith("Mul")]
+    assert [bool(number) for _, _, number in ops] == [True, True, False, False]
+
+
+# -- players
+
+
+def views_of(content: Content) -> dict[str, Any]:
+    return {name: unpack_chunk(content, name) for name in content["chunks"] if "/" in name}
+
+
+def test_a_player_has_a_second_picture_with_all_nodes_only_if_some_are_hidden() -> None:
+    content = content_of(record_pass(make_network(), torch.ones(5, 3)))
+    views = views_of(content)
+    assert {name: (view["internal"], view["counterpart"]) for name, view in views.items()} == {
+        "0/": (False, "0/+"),
+        "0/+": (True, "0/"),
+    }
+    assert content["internal"] and "TBackward0" in str(views["0/+"]["svg"])
+    plain = content_of(recorded())
+    assert not plain["internal"] and [view["counterpart"] for view in views_of(plain).values()] == [""]
+
+
+def test_boxes_of_a_large_picture_with_all_nodes_lead_to_more_of_them() -> None:
+    content = TraceContent(record_pass(make_long_network(60), torch.ones(5, 3))._data).full_content()
+    views = views_of(content)
+    assert content["internal"] and len({view["internal"] for view in views.values()}) == 2
+    for name, view in views.items():
+        assert view["internal"] == name.endswith("+") and views[view["counterpart"]]["internal"] != view["internal"]
+        linked = [*view["links"].values(), *(name for name, _ in view["breadcrumbs"])]
+        assert [views[name]["internal"] for name in linked] == [view["internal"]] * len(linked)
+
+
+def test_a_page_of_a_long_trace_has_no_internal_nodes_and_a_widget_has() -> None:
+    trace = TraceContent(record_pass(make_long_network(MAX_INTERNAL_STEPS // 10), torch.ones(5, 3))._data)
+    page = trace.full_content()
+    assert not page["internal"] and not any(name.endswith("+") for name in page["chunks"])
+    assert trace.content()["internal"] and trace.chunk("0/+")["internal"]
+
+
+def test_the_runs_of_a_what_if_share_their_pictures_with_all_nodes() -> None:
+    net = make_network()
+
+    def run() -> None:
+        with net[0].weight.register_hook(lambda grad: grad * 2):
+            net(torch.ones(5, 3)).sum().backward()
+
+    content = hv.whatif(run).content()
+    views = views_of(content)
+    assert content["internal"] and views["run0/0"]["counterpart"] == "run0/0+"
+    assert views["run1/0+"]["svg"] == {"like": "run0/0+", "fill": []}

@@ -1,0 +1,127 @@
+"""Where torch records no graph, a call says from which calls its tensors are, and the picture has arrows of that."""
+
+import gc
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.picture.group_scene import build_group_scene
+from hookviz.picture.grouped_graph import GroupBoxes
+from hookviz.picture.grouping import Views
+from hookviz.picture.grouping.activity import PassActivity
+from hookviz.picture.scene import Scene
+from hookviz.recorder.modules.tensor_flow import FEW_STORAGES, TensorFlow
+
+
+class Flattening(nn.Module):
+    """A body of two layers, whose output is flattened for a head; a gate takes both of their outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(2, 3), nn.ReLU(inplace=True))
+        self.head, self.gate = nn.Linear(6, 1), nn.Bilinear(6, 1, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.body(x)
+        x = x.flatten()  # the output of the body is freed
+        return self.gate(x, self.head(x))  # type: ignore[no-any-return]
+
+
+def sources(trace: hv.Trace) -> dict[str, list[str]]:
+    """Call → the calls that returned its tensors, by name."""
+    data = trace._data
+    return {data.call(index): [data.call(call) for call in row.fed_by] for index, row in enumerate(data.calls)}
+
+
+def record_flattening(mode: Callable[[], AbstractContextManager[object]]) -> hv.Trace:
+    net = Flattening()
+    with mode(), hv.record(net) as trace:
+        net(torch.ones(2, 2))
+    return trace
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_without_a_graph_a_call_knows_which_calls_returned_its_tensors(
+    mode: Callable[[], AbstractContextManager[object]],
+) -> None:
+    assert sources(record_flattening(mode)) == {
+        "net": [],
+        "net.body": [],
+        "net.body.0": [],
+        "net.body.1": ["net.body.0"],
+        "net.head": ["net.body"],
+        "net.gate": ["net.body", "net.head"],
+    }
+
+
+def test_with_a_graph_the_calls_say_nothing() -> None:
+    assert not any(sources(record_flattening(torch.enable_grad)).values())
+
+
+def test_what_calls_returned_is_not_held_and_its_memory_not_mistaken() -> None:
+    flow, tensors = TensorFlow(), [torch.ones(3) for _ in range(FEW_STORAGES)]
+    alive = [weakref.ref(tensor) for tensor in tensors]
+    flow.note(0, tensors)
+    tensors.clear()
+    gc.collect()
+    assert not any(reference() is not None for reference in alive) and not flow._tensors
+    assert flow.find_calls([torch.ones(3) for _ in range(FEW_STORAGES)]) == ()
+    kept = torch.ones(3)
+    flow.note(1, [kept])
+    assert len(flow._storages) == 1 and flow.find_calls([kept[1:]]) == (1,)
+
+
+def test_calls_are_renumbered_when_passes_are_dropped() -> None:
+    frozen, net = nn.Linear(2, 2).requires_grad_(False), nn.Linear(2, 1)
+    with hv.record(keep=1) as trace:
+        for _ in range(3):
+            net(frozen(torch.ones(2))).backward()
+    assert [row.fed_by for row in trace._data.calls] == [(), (0,)]
+
+
+def arrows(scene: Scene) -> list[tuple[str, str]]:
+    names = {box.id: box.name for box in (*scene.calls.values(), *scene.group_boxes)}
+    return [(names[arrow.start], names[arrow.end]) for arrow in scene.all_arrows if arrow.is_forward]
+
+
+def test_a_picture_joins_the_calls_where_they_lie_beside_each_other() -> None:
+    scene = Scene.from_trace(record_flattening(torch.no_grad)._data)
+    assert arrows(scene) == [
+        ("net.body.0", "net.body.1"),
+        ("net.body", "net.head"),
+        ("net.body", "net.gate"),
+        ("net.head", "net.gate"),
+    ]
+    assert [arrow.id for arrow in scene.all_arrows] == ["em2-m3", "em1-m4", "em1-m5", "em4-m5"]
+    assert scene.trace.steps[scene.bundle_steps["em1-m5"]].sentence.startswith("net.gate is called")
+
+
+def test_a_view_of_a_large_trace_joins_its_closed_boxes_once() -> None:
+    net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), (nn.ReLU, nn.Tanh)[i % 2]()) for i in range(50)))
+    with torch.no_grad(), hv.record(net) as trace:
+        net(torch.ones(2))
+    views = Views(trace._data)
+    view = max(views.list_views(), key=lambda view: len(view.closed_groups))
+    activity = PassActivity(views.tree)
+    scene = build_group_scene(view, activity, GroupBoxes(views.tree, activity), [])
+    closed = [box.id for box in reversed(scene.group_boxes)]
+    assert len(closed) > 2
+    assert [(arrow.start, arrow.end) for arrow in scene.forward_arrows] == list(pairwise(closed))
+
+
+def test_where_gradients_flow_between_two_boxes_there_is_no_other_arrow() -> None:
+    net = Flattening()
+    net.body.requires_grad_(False)
+    with hv.record(net) as trace:
+        net(torch.ones(2, 2)).backward()
+    assert arrows(Scene.from_trace(trace._data)) == [
+        ("net.body.0", "net.body.1"),
+        ("net.body", "net.head"),
+        ("net.body", "net.gate"),
+    ]
