@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil
+from math import ceil, isfinite, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.group_names import describe_group, name_group
@@ -35,6 +35,21 @@ class StackBar:
     def spans(self) -> list[tuple[int, int]]:
         """Its steps as (first, last) of each run of consecutive steps."""
         return merge_consecutive(self.steps)
+
+
+def find_bar_height(norm: float, scale: list[float]) -> float:
+    """Return the height of a bar from 0 to 1, or -1 if its norm is not finite.
+
+    ``scale`` has the logarithms of all norms: the largest is as high as it can be, and the smallest a tenth of that; or
+    higher if it is less than ten times smaller, so that nearly equal norms look so.
+    """
+    if not isfinite(norm):
+        return -1
+    if not norm:
+        return 0
+    highest = max(scale)
+    decades = max(highest - min(scale), 1)
+    return round(1 - 0.9 * (highest - log10(norm)) / decades, 3)
 
 
 @dataclass

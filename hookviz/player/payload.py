@@ -287,7 +287,7 @@ class Content(TypedDict):
     internal: bool
     """Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot."""
     layers: Packed
-    """The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none."""
+    """The pictures with the tensors; empty if there are none."""
     about: str
     """What the player shows, as a phrase: the name of the player for screen readers."""
     hooks: list[HookText]
@@ -327,6 +327,7 @@ class PlayerState(TypedDict):
     large: bool
     tensors: bool
     nodes: bool
+    """Whether the pictures show internal nodes."""
     norms: bool
     shown: int
     """The index of the run that is shown."""

@@ -23,8 +23,8 @@ import hookviz as hv
 from hookviz.picture import graphviz_client, layered_layout
 from hookviz.picture.figure import Figure, draw_for_player
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError
+from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
-from hookviz.player.grouped_views import PassPictures
 from tests.picture_faults import find_faults
 
 MODULE_HOOKS = ("forward_pre", "forward", "full_backward_pre", "full_backward")

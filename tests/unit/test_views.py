@@ -13,8 +13,9 @@ from torch import nn
 import hookviz as hv
 from hookviz.picture.grouping import Group, View
 from hookviz.picture.grouping.around import MAX_AROUND, MAX_LEVELS_AROUND
+from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
-from hookviz.player.grouped_views import GroupedViews, PassPictures
+from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import hooks_in
 from hookviz.player.silent_reasons import list_reasons
 from tests.proof.pictures import record_network

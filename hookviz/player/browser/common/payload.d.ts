@@ -239,7 +239,7 @@ export interface Content {
   grouped: boolean;
   /** Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot. */
   internal: boolean;
-  /** The pictures with the nodes' lists of pre-hooks, and with the tensors; empty if there are none. */
+  /** The pictures with the tensors; empty if there are none. */
   layers: string;
   /** What the player shows, as a phrase: the name of the player for screen readers. */
   about: string;
@@ -278,6 +278,7 @@ export interface PlayerState {
   breakpoints: number[];
   large: boolean;
   tensors: boolean;
+  /** Whether the pictures show internal nodes. */
   nodes: boolean;
   norms: boolean;
   /** The index of the run that is shown. */

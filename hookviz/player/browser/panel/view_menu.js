@@ -21,20 +21,27 @@ export function makeViewMenu(context, panel) {
   const { model, say, root, driver, signal } = context;
   const pane = makeElement("details", "hv-view hv-drawer");
   const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": say("view") });
+  const missing = missingPictures(context);
+  // There is no picture with both.
   /** @param {"tensors" | "nodes"} name */
-  const toggleLayer = (name) => {
-    if (hasLayers(context)) driver.setTraits({ [name]: !model.get(name) });
-    else panel.showMessage(say("no_layers"));
+  const togglePictures = (name) => {
+    const isOn = !model.get(name);
+    if (missing[name]) panel.showMessage(missing[name]);
+    else driver.setTraits({ tensors: isOn && name === "tensors", nodes: isOn && name === "nodes" });
   };
   /** @type {Actions} */
   const actions = {
-    tensors: () => toggleLayer("tensors"),
-    nodes: () => toggleLayer("nodes"),
+    tensors: () => togglePictures("tensors"),
+    nodes: () => togglePictures("nodes"),
     norms: () => driver.setTraits({ norms: !model.get("norms") }),
     large: () => driver.setTraits({ large: !model.get("large") }),
     full: () => toggleFullScreen(root, () => panel.showMessage(say("no_full"))),
   };
   const buttons = SWITCHES.map(([name, key]) => addKeyHint(makeTextButton(say(`${name}`), actions[name], signal), key));
+  SWITCHES.forEach(([name], i) => {
+    const reason = name === "tensors" || name === "nodes" ? missing[name] : "";
+    if (reason) setAttributes(buttons[i], { "aria-disabled": true, title: reason });
+  });
   pane.append(makeElement("summary", "hv-button", say("view"), { "data-key": "view" }), menu);
   menu.append(...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
   closeOnLeaving(pane, root, signal);
@@ -48,6 +55,18 @@ export function makeViewMenu(context, panel) {
   listen(root, "fullscreenchange", paint, signal);
   paint();
   return { pane, actions };
+}
+
+/**
+ * Returns why there are no pictures with tensors, or with internal nodes; empty texts if there are.
+ * @param {Context} context
+ */
+function missingPictures(context) {
+  const { content, say } = context;
+  return {
+    tensors: hasLayers(context) ? "" : say("no_layers"),
+    nodes: content.internal ? "" : say(content.grouped ? "no_internal" : "none_internal"),
+  };
 }
 
 /**

@@ -96,8 +96,8 @@ export class PicturePane {
   #searches = 0;
   /** @type {Map<string, ShownPicture>} */
   #cache = new Map();
-  /** @type {Promise<string[][]> | null} */
-  #layers = null;
+  /** The pictures with the tensors. @type {Promise<string[]> | null} */
+  #layer = null;
   /** @type {{ pane: Element, paint: () => void }[]} */
   #overlays = [];
 
@@ -250,7 +250,6 @@ export class PicturePane {
     const hadFocus = this.graph.contains(holder) || this.trail.contains(holder);
     this.current?.picture.holder.remove();
     this.current = shown;
-    this.graph.classList.toggle("hv-no-lists", !this.context.model.get("nodes"));
     this.graph.append(shown.picture.holder);
     this.motion.turnTo(shown.picture);
     // The focused element may have been removed with the picture before.
@@ -266,19 +265,21 @@ export class PicturePane {
   }
 
   /**
-   * @param {string} name
+   * Makes a picture, or its counterpart with or without the internal nodes.
+   * @param {string} wanted
    * @returns {Promise<ShownPicture | null>}
    */
-  async #makeElement(name) {
-    const layer = this.#layer();
-    const key = `${layer} ${name}`;
+  async #makeElement(wanted) {
+    const name = await this.#chooseCounterpart(wanted);
+    const hasTensors = hasLayers(this.context) && Boolean(this.context.model.get("tensors"));
+    const key = `${hasTensors} ${name}`;
     const cached = this.#cache.get(key);
     if (cached) return cached;
     const { fetchChunk, say, signal } = this.context;
     const view = /** @type {View | null} */ (await fetchChunk(name));
-    const markup = view && (await this.#markup(view, layer));
+    const markup = view && (await this.#markup(view, hasTensors));
     if (!view || !markup) return null;
-    const baseline = /** @type {View | null} */ (await this.#fetchBaselineView(name));
+    const baseline = await this.#fetchBaselineView(name, view);
     const { strikesOldTexts, isSwitch, isOff, run } = this.options;
     const label = say("graph");
     const picture = new Picture(markup, view, { label, say, baseline, strikesOldTexts, isSwitch, isOff });
@@ -291,31 +292,41 @@ export class PicturePane {
     return shown;
   }
 
-  /** The number of the layer that is on: 0 none, 1 lists of pre-hooks, 2 tensors (which has the lists, too, but hidden). */
-  #layer() {
-    const { model } = this.context;
-    return hasLayers(this.context) ? (model.get("tensors") ? 2 : model.get("nodes") ? 1 : 0) : 0;
+  /**
+   * Returns the name of a picture, or that of its counterpart if the user chose to see, or not to see, internal nodes.
+   * @param {string} name
+   */
+  async #chooseCounterpart(name) {
+    const view = /** @type {View | null} */ (await this.context.fetchChunk(name));
+    const hasInternal = this.context.content.internal && Boolean(this.context.model.get("nodes"));
+    return view && view.internal !== hasInternal && view.counterpart ? view.counterpart : name;
   }
 
   /**
    * @param {View} view
-   * @param {number} layer
+   * @param {boolean} hasTensors
    */
-  async #markup(view, layer) {
+  async #markup(view, hasTensors) {
     const { content, fetchChunk } = this.context;
-    if (!layer || typeof view.svg !== "number") return loadSvg(view, content.svgs, fetchChunk);
-    this.#layers ??= unpack(content.layers);
-    return (await this.#layers)[layer - 1][view.svg];
+    if (!hasTensors || typeof view.svg !== "number") return loadSvg(view, content.svgs, fetchChunk);
+    this.#layer ??= unpack(content.layers);
+    return (await this.#layer)[view.svg];
   }
 
   /**
    * Fetches the same view of the baseline run.
    * @param {string} name
+   * @param {View} view
+   * @returns {Promise<View | null>}
    */
-  async #fetchBaselineView(name) {
+  async #fetchBaselineView(name, view) {
     const { baseline, run } = this.options;
-    const index = run.views.indexOf(name);
-    return baseline && index >= 0 ? this.context.fetchChunk(baseline.views[index]) : null;
+    const { fetchChunk } = this.context;
+    const index = run.views.indexOf(view.internal ? view.counterpart : name);
+    if (!baseline || index < 0) return null;
+    const plain = /** @type {View | null} */ (await fetchChunk(baseline.views[index]));
+    if (!view.internal || !plain) return plain;
+    return /** @type {Promise<View | null>} */ (fetchChunk(plain.counterpart));
   }
 
   /** @param {Picture} picture */
@@ -379,7 +390,7 @@ export class PicturePane {
 }
 
 /**
- * Returns whether there are layers with tensors and with the nodes' lists of pre-hooks.
+ * Returns whether there are pictures with the tensors.
  * @param {Context} context
  */
 export const hasLayers = ({ content }) => Boolean(content.layers && canUnpack());
