@@ -27,7 +27,6 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.player.trace_content import TraceContent
-
 from tests.picture_faults import find_faults
 
 from .pictures import count_deaths, draw_pictures
