@@ -136,6 +136,19 @@ class HookPin(TypedDict):
     """Why the hook did not fire, and what to do; missing if it fired, or if the trace does not know it."""
 
 
+class StackBar(TypedDict):
+    """A bar of a stack of equal module calls: it stands for one call, or for a few that follow one another."""
+
+    count: int
+    """How many calls it stands for."""
+    view: str
+    """The name of the picture in which the first of them is opened."""
+    spans: Spans
+    """The steps inside."""
+    heights: list[tuple[int, float]]
+    """(step, height from then on, from 0 to 1; -1 for a gradient with NaN or Inf) for each call."""
+
+
 class View(TypedDict):
     """A picture, and what it shows at each step. Elements are named by their ids in the SVG."""
 
@@ -157,8 +170,10 @@ class View(TypedDict):
     """A box that can be opened → the steps inside."""
     links: dict[str, str]
     """Element → the name of the picture that a click on it opens."""
+    stacks: dict[str, list[StackBar]]
+    """The box of a stack → its bars, in the order of the calls."""
     visible_steps: Spans
-    """The steps that are shown in this picture or inside its boxes."""
+    """The steps that are inside what is opened in this picture; of the top-level picture, all."""
     breadcrumbs: list[tuple[str, str]]
     """(name, title) of each picture on the path from the top-level picture to this one."""
     internal: bool

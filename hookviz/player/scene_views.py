@@ -51,6 +51,7 @@ def make_view(
         "arrows": {arrow.id: (arrow.start, arrow.end) for arrow in scene.all_arrows if not arrow.is_forward},
         "spans": {box.id: box.spans for box in scene.group_boxes},
         "links": {},
+        "stacks": {},
         "visible_steps": merge_consecutive(sorted(scene.marks)),
         "breadcrumbs": [],
         "internal": False,

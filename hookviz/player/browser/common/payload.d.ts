@@ -102,6 +102,18 @@ export interface HookPin {
   reason?: string;
 }
 
+/** A bar of a stack of equal module calls: it stands for one call, or for a few that follow one another. */
+export interface StackBar {
+  /** How many calls it stands for. */
+  count: number;
+  /** The name of the picture in which the first of them is opened. */
+  view: string;
+  /** The steps inside. */
+  spans: [number, number][];
+  /** (step, height from then on, from 0 to 1; -1 for a gradient with NaN or Inf) for each call. */
+  heights: [number, number][];
+}
+
 /** A picture, and what it shows at each step. Elements are named by their ids in the SVG. */
 export interface View {
   /** The picture as a template, or its index in ``Content.svgs``; -1 for no picture. */
@@ -122,7 +134,9 @@ export interface View {
   spans: { [key: string]: [number, number][] };
   /** Element → the name of the picture that a click on it opens. */
   links: { [key: string]: string };
-  /** The steps that are shown in this picture or inside its boxes. */
+  /** The box of a stack → its bars, in the order of the calls. */
+  stacks: { [key: string]: StackBar[] };
+  /** The steps that are inside what is opened in this picture; of the top-level picture, all. */
   visible_steps: [number, number][];
   /** (name, title) of each picture on the path from the top-level picture to this one. */
   breadcrumbs: [string, string][];

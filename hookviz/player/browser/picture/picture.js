@@ -158,7 +158,19 @@ export class Picture {
     const first = [this.hookNow, this.current].find((part) => part && !part.matches(".hv-module"));
     const frame = this.current ? this.rectOf(this.current) : null;
     const aim = first ? this.rectOf(first) : frame && (this.entryRect(step, frame) ?? frame);
-    return aim ? [aim, frame ?? aim, ...surroundings(aim, this.#framesAndBoxes)] : [];
+    if (!aim) return [];
+    const [around, ...near] = surroundings(aim, this.#framesAndBoxes);
+    return [aim, frame, around, around && this.#nameOfFrame(around), ...near].filter((rect) => rect !== null && rect !== undefined);
+  }
+
+  /**
+   * Returns where the name of a frame lies.
+   * @param {Rect} rect
+   */
+  #nameOfFrame(rect) {
+    const frame = [...this.svg.querySelectorAll(".hv-module")].find((one) => this.rectOf(one) === rect);
+    const name = this.elements.get(`${frame?.getAttribute("data-id")}-h`)?.querySelector(".hv-name");
+    return name ? this.rectOf(name) : null;
   }
 
   /** The hook that fires in the step, else its box. */
@@ -269,6 +281,7 @@ function addOutlines(element) {
   outline.before(copy("hv-halo"));
   if (element.matches(".hv-leaf")) outline.after(copy("hv-inner"));
   if (element.matches(".hv-edge")) outline.after(copy("hv-target"));
+  if (element.matches(".hv-stack")) outline.before(copy("hv-pile hv-pile-far"));
   if (element.matches(".hv-fold")) outline.before(copy("hv-pile"));
 }
 
