@@ -2,7 +2,7 @@
 
 from hookviz.picture.figure import Figure
 from hookviz.picture.graphviz_digraph import render
-from hookviz.picture.scene import Scene
+from hookviz.picture.pass_pictures import make_scene
 from hookviz.trace import TraceData
 
 __all__ = ["Figure", "build_trace_figure", "render"]
@@ -13,6 +13,4 @@ def build_trace_figure(trace: TraceData, step: int | None, *, tensors: bool = Fa
 
     ``tensors`` adds the layer of tensors, ``internal`` the nodes that nobody wrote.
     """
-    last = len(trace.rows) - 1 if step is None else step
-    pass_id = trace.rows[last].pass_id if trace.rows else 0
-    return Figure(Scene.from_trace(trace, pass_id, internal=internal), step, tensors=tensors)
+    return Figure(make_scene(trace, step, internal=internal), step, tensors=tensors)

@@ -1,10 +1,11 @@
 """What stands in the boxes of a picture: names, hooks and gradients, as parts that have a size."""
 
 from collections.abc import Sequence
+from math import inf, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, Words
-from hookviz.picture.grouped_graph import GroupBox
+from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL, text_width
 from hookviz.picture.module_boxes import CallBox
@@ -119,7 +120,7 @@ class BoxContents:
         lines.append(Line([Words(box.description, "hv-op", color=GREY)]))
         if box.stack:
             bars = [ids.bar_id(box.id, index) for index in range(len(box.stack))]
-            lines.append(Bars(bars, self.style.outline_color(box.id)))
+            lines.append(Bars(bars, self.style.outline_color(box.id), self._bar_heights(box)))
         texts = (
             (ids.gradient_id(box.id), "hv-grad", PURPLE, True),
             (ids.fired_count_id(box.id), "hv-hooked", "", False),
@@ -134,6 +135,14 @@ class BoxContents:
             names["data-count"] = str(sum(bar.count for bar in box.stack))
         css_class = "hv-fold hv-stack" if box.stack else "hv-fold"
         return Framed(Column(lines), box.id, css_class, outline, padding=(9, 6), names=names)
+
+    def _bar_heights(self, box: GroupBox) -> list[float]:
+        """Return the height of each bar at the step; the player gives bars their heights by itself."""
+        if self.style.for_player:
+            return [1.0] * len(box.stack)
+        latest = [[norm for step, norm in bar.norms if step <= self.style.last_step][-1:] for bar in box.stack]
+        scale = [log10(norm) for norms in latest for norm in norms if 0 < norm < inf]
+        return [max(find_bar_height(norms[0], scale), 0) if norms else 0.0 for norms in latest]
 
     def header(self, box: CallBox) -> Framed:
         """Make the head of a module call: its name, its class and its output."""

@@ -207,6 +207,8 @@ class Bars:
 
     ids: Sequence[str]
     color: str
+    heights: Sequence[float]
+    """The height of each, from 0 to 1."""
     height: float = 34
     bar_width: float = 8
     gap: float = 3
@@ -217,10 +219,11 @@ class Bars:
         return len(self.ids) * (self.bar_width + self.gap) - self.gap
 
     def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
-        """Draw the bars in the middle of the width, each at its full height."""
+        """Draw the bars in the middle of the width."""
         at = x + (width - self.width) / 2
-        for bar_id in self.ids:
-            svg.element("rect", x=at, y=y, width=self.bar_width, height=self.height, class_="hv-bar", fill=self.color)
+        for bar_id, share in zip(self.ids, self.heights, strict=True):
+            size = {"y": y + (1 - share) * self.height, "height": share * self.height, "width": self.bar_width}
+            svg.element("rect", x=at, **size, class_="hv-bar", fill=self.color)
             svg.own(' id="', bar_id).shared('"/>')
             at += self.bar_width + self.gap
 

@@ -1,6 +1,7 @@
 """The names of groups: the path of a call, what the members of a group have in common, and how many nodes it has."""
 
 from hookviz.picture.grouping import Group, Member, kind_label
+from hookviz.picture.grouping.stacking import split_at_number
 from hookviz.picture.primitives import MAX_NAME, fit_on_line, strip_module
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
@@ -10,6 +11,8 @@ def name_group(trace: TraceData, group: Group, module: str = "", max_chars: int 
     """Return the name of a group; names of modules are relative to ``module``, and each is cut to ``max_chars``."""
     if group.call is not None:
         return _name_call(trace, group, module, max_chars)
+    if group.kind == "stack":
+        return f"{_name_equal_calls(trace, group, module, max_chars)} × {len(group.stacked_calls):,}"
     members = group.unsplit_members
     count = f"{len(members):,}"
     if group.kind == "rest":
@@ -37,6 +40,21 @@ def _name_call(trace: TraceData, member: Member, module: str, max_chars: int) ->
     """Return the relative name of a call, or an empty text for a node, since the ops of most nodes are alike."""
     call = None if isinstance(member, int) else member.call
     return "" if call is None else fit_on_line(strip_module(trace.call(call), module), max_chars)
+
+
+def _name_equal_calls(trace: TraceData, stack: Group, module: str, max_chars: int) -> str:
+    """Return what the paths of equal calls have in common, with their first and their last number."""
+    calls = [group.call for group in stack.stacked_calls if group.call is not None]
+    paths = {trace.call_path(call) for call in calls}
+    before, _number, after = split_at_number(strip_module(min(paths), module))
+    if len(paths) > 1:
+        numbers = sorted(number for path in paths if (number := split_at_number(path)[1]) is not None)
+        return " ".join(filter(None, (fit_on_line(before, max_chars), f"{numbers[0]} – {numbers[-1]}", after)))
+    name = fit_on_line(strip_module(min(paths), module), max_chars)
+    if stack.parent is None or stack.parent.kind != "stack":
+        return name
+    counts = sorted(trace.calls[call].nth or trace.calls[call].number for call in calls)
+    return _("{module} (calls {first} – {last})").format(module=name, first=counts[0], last=counts[-1])
 
 
 def _count_nodes(count: int) -> str:

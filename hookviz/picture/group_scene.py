@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hookviz.picture.grouped_graph import GroupBoxes, connect_view
 from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
-from hookviz.picture.module_boxes import make_call_boxes, path_of_call
+from hookviz.picture.module_boxes import make_call_boxes
 from hookviz.picture.scene import Scene, make_node_box, number_equal_boxes
 from hookviz.picture.tensor_flow import connect_groups
 
@@ -16,7 +16,8 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
     trace, pass_id = tree.trace, tree.pass_id
     frames = {node: view.find_frame(node) for node in view.nodes}
     boxes = {
-        node: make_node_box(trace, pass_id, node, tree.graph, path_of_call(trace, frames[node])) for node in view.nodes
+        node: make_node_box(trace, pass_id, node, tree.graph, "" if call is None else trace.call_path(call))
+        for node, call in frames.items()
     }
     calls_of_nodes = {node: call for node, call in frames.items() if call is not None}
     number_equal_boxes(trace, boxes, calls_of_nodes)

@@ -1,29 +1,55 @@
 """The boxes of groups and what steps write on them, and the arrows of a view with such boxes."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil, isfinite, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.group_names import describe_group, name_group
 from hookviz.picture.grouping import BoxTree, Group, Member, View
 from hookviz.picture.grouping.activity import BoxActivity, NormRange, PassActivity, list_norm_ranges, merge_consecutive
-from hookviz.picture.module_boxes import path_of_call
 from hookviz.picture.primitives import Arrow
 from hookviz.support.messages import _
 from hookviz.trace.values import format_number
 
+MAX_BARS = 24
+"""The maximum number of bars of a stack; in a larger stack, a bar stands for several calls."""
+
 
 @dataclass
 class StackBar:
-    """A bar of a stack: one of its members, or several of them if they are many."""
+    """A bar of a stack: one call, or a few that follow one another."""
 
-    group_id: str
-    """The id of its first member."""
     count: int
+    """How many calls it stands for."""
+    group_id: str
+    """The id of the first of them."""
     steps: list[int]
+    """The steps about what is in them."""
     norms: list[tuple[int, float]]
-    """(step, norm of the gradient that arrived then)."""
+    """(step, norm) of the gradient of each call's output; the norm may be NaN or infinite."""
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """Its steps as (first, last) of each run of consecutive steps."""
+        return merge_consecutive(self.steps)
+
+
+def find_bar_height(norm: float, scale: list[float]) -> float:
+    """Return the height of a bar from 0 to 1, or -1 if its norm is not finite.
+
+    ``scale`` has the logarithms of all norms: the largest is as high as it can be, and the smallest a tenth of that; or
+    higher if it is less than ten times smaller, so that nearly equal norms look so.
+    """
+    if not isfinite(norm):
+        return -1
+    if not norm:
+        return 0
+    highest = max(scale)
+    decades = max(highest - min(scale), 1)
+    return round(1 - 0.9 * (highest - log10(norm)) / decades, 3)
 
 
 @dataclass
@@ -41,7 +67,7 @@ class GroupBox:
     steps: list[int]
     """The steps about what is in it."""
     stack: list[StackBar] = field(default_factory=list)
-    """Its bars, if it stands for equal siblings."""
+    """The bars of a stack of equal calls, in the order of the calls; empty for other groups."""
 
     def longest_text(self, text_id: str) -> str:
         """Return the longest text that any step writes in one place; empty if none does."""
@@ -69,14 +95,31 @@ class GroupBoxes:
     def _make(self, group: Group) -> GroupBox:
         trace = self._tree.trace
         frame = self._tree.find_call_around(group)
-        name = name_group(trace, group, path_of_call(trace, frame.call if frame else None))
-        full_name = name_group(trace, group, max_chars=sys.maxsize)
+        module = "" if frame is None or frame.call is None else trace.call_path(frame.call)
         inside = self._activity.merge_group(group)
         ranges = {norms.step: _format_range(norms) for norms in list_norm_ranges(inside.arrivals)}
         texts = {ids.gradient_id(group.id): ranges}
         if inside.hooks:
             texts[ids.fired_count_id(group.id)] = _count_fired(inside, self._activity.first)
-        return GroupBox(group.id, name, full_name, describe_group(trace, group), texts, inside.steps)
+        return GroupBox(
+            group.id,
+            name_group(trace, group, module),
+            name_group(trace, group, max_chars=sys.maxsize),
+            describe_group(trace, group),
+            texts,
+            inside.steps,
+            [*self._make_bars(group.stacked_calls[::-1])] if group.kind == "stack" else [],
+        )
+
+    def _make_bars(self, calls: list[Group]) -> Iterator[StackBar]:
+        """Make the bars of a stack of ``calls``; if they are many, each bar stands for a few."""
+        size = ceil(len(calls) / MAX_BARS)
+        for start in range(0, len(calls), size):
+            activities = [self._activity.merge_group(call) for call in calls[start : start + size]]
+            # The gradient of its output is the first that arrives in a call.
+            norms = [(first.step, first.norm) for activity in activities for first in activity.arrivals[:1]]
+            steps = sorted(step for activity in activities for step in activity.steps)
+            yield StackBar(len(activities), calls[start].id, steps, sorted(norms))
 
 
 def _count_fired(activity: BoxActivity, first_step: int) -> dict[int, str]:

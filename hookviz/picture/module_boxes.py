@@ -107,16 +107,9 @@ def _make_call_box(trace: TraceData, call: int, frames: Collection[int]) -> Call
     """Make the box of a call; if it is inside one of ``frames``, its name is relative to that."""
     row = trace.calls[call]
     kind, full_name = trace.modules[row.module].kind, trace.call(call)
-    name = relative_name(full_name, path_of_call(trace, row.parent) if row.parent in frames else "")
+    frame = "" if row.parent is None or row.parent not in frames else trace.call_path(row.parent)
+    name = relative_name(full_name, frame)
     return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), row.parent)
-
-
-def path_of_call(trace: TraceData, call: int | None) -> str:
-    """Return the path in its model by which a module was called; an empty text without a call."""
-    if call is None:
-        return ""
-    row = trace.calls[call]
-    return row.path or trace.module(row.module)
 
 
 def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:

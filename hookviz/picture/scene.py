@@ -84,6 +84,8 @@ class Scene:
     """Id of a box → how many arrows lead to it."""
     latest_gradients: dict[int, dict[int, str]] = field(default_factory=dict)
     """Node → output → the gradient that arrived there last, as text."""
+    last_step: int = 0
+    """The last step that it shows."""
     reserved_texts: dict[str, str] = field(default_factory=dict)
     """Id of a text in the layer of tensors, or of one that differs between variants → the text to reserve room for."""
     _text_owners: dict[str, TextOwner] = field(default_factory=dict)
@@ -137,6 +139,7 @@ class Scene:
         for index in steps:
             self._add_mark(index, self._mark_step(self.trace.steps[index]))
         self._write_silent_hooks(last_step)
+        self.last_step = last_step
         return self
 
     def _mark_step(self, step: Step) -> Mark:

@@ -25,6 +25,20 @@ class Style:
         self.marked_elements = {element_id for _, mark in marks for element_id in mark.elements}
         self.current_elements = {*marks[-1][1].elements, *marks[-1][1].related} if marks and step is not None else set()
         self.for_player = for_player
+        self.last_step = scene.last_step if step is None else step
+        """The step that is shown, or the last one."""
+        self._add_groups(scene, self.last_step)
+
+    def _add_groups(self, scene: Scene, last: int) -> None:
+        """Add the states of closed boxes and of the arrows between them, up to the step ``last``."""
+        for group in scene.group_boxes:
+            if any(step <= last for step in group.steps):
+                self.marked_elements.add(group.id)
+            for text_id, texts in () if self.for_player else group.texts.items():
+                shown = [step for step in texts if step <= last]
+                if shown:
+                    self.texts[text_id] = texts[max(shown)]
+        self.marked_elements.update(arrow for arrow, step in scene.bundle_steps.items() if step <= last)
 
     def outline_color(self, element_id: str) -> str:
         """Return the colour of the outline of a box, a pin or an arrow."""

@@ -1,10 +1,10 @@
 """The layer of Python tensors: each tensor stands above its node, and each hook on the object that stores it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.box_parts import Column, Framed, Line, Named, Outline, Part, Words
+from hookviz.picture.box_parts import GAP, Column, Framed, Line, Named, Outline, Part, Words
 from hookviz.picture.letters import LARGE
 from hookviz.picture.primitives import MAX_LABEL, MAX_NAME, SPACE, Box, Pin, fit_on_line, format_values
 from hookviz.picture.scene import Scene
@@ -58,10 +58,9 @@ def _make_tensor(scene: Scene, box: Box, tensor: TensorRow, style: Style, pins: 
     """Make the box of a tensor: its facts, two on a line, and below them the hooks that it stores."""
     name = _("tensor {name}").format(name=fit_on_line(tensor.name, MAX_NAME))
     title = Line([Words(name, "hv-name", size=LARGE, bold=True)])
-    facts = [*_list_facts(scene, box, tensor, style)]
-    lines: list[Part] = [TwoFacts(*pair) for pair in zip(facts[::2], facts[1::2], strict=True)]
+    facts = TwoColumns([*_list_facts(scene, box, tensor, style)])
     return Framed(
-        Column([title, *lines, *pins]),
+        Column([title, facts, *pins]),
         ids.tensor_box_id(box.id, tensor.output),
         "hv-tensor",
         Outline("hv-tensor-box", "white", GREY, 1),
@@ -69,26 +68,27 @@ def _make_tensor(scene: Scene, box: Box, tensor: TensorRow, style: Style, pins: 
     )
 
 
-class TwoFacts:
-    """Two facts on a line: the second begins in the middle."""
+class TwoColumns:
+    """Facts, two on a line: all that are second begin below each other."""
 
-    def __init__(self, left: Part, right: Part) -> None:
-        self._left, self._right = left, right
+    def __init__(self, facts: Sequence[Part]) -> None:
+        self._columns = Column([*facts[::2]]), Column([*facts[1::2]])
 
     @property
     def width(self) -> float:
-        """Twice the width of the wider one."""
-        return 2 * max(self._left.width, self._right.width) + 12
+        """The width of both columns, and the space between them."""
+        return sum(column.width for column in self._columns) + GAP
 
     @property
     def height(self) -> float:
-        """The height of a line."""
-        return self._left.height
+        """The height of the first column, which is no shorter than the second."""
+        return self._columns[0].height
 
     def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
-        """Draw both."""
-        self._left.draw(svg, x, y, width / 2)
-        self._right.draw(svg, x + width / 2, y, width / 2)
+        """Draw both; what is left of the width is between them."""
+        first, second = self._columns
+        first.draw(svg, x, y, first.width)
+        second.draw(svg, x + first.width + GAP + (width - self.width) / 2, y, second.width)
 
 
 def _list_facts(scene: Scene, box: Box, tensor: TensorRow, style: Style) -> Iterator[Part]:

@@ -2,44 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import chain
 
 from hookviz.picture.figure import draw_for_player
 from hookviz.picture.group_names import name_group
-from hookviz.picture.group_scene import build_group_scene
-from hookviz.picture.grouped_graph import GroupBoxes
 from hookviz.picture.grouping import INTERNAL, MAX_VISIBLE_BOXES, Group, Member, Views
-from hookviz.picture.grouping import View as Level
-from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
+from hookviz.picture.grouping.activity import merge_consecutive
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.player.payload import Packed, SharedPicture, View
 from hookviz.player.scene_views import final_picture, make_view, own_picture, pass_title
 from hookviz.player.search_index import Entry, search_entries
+from hookviz.player.stack_bars import PicturesWithBars
 from hookviz.trace import TraceData
-
-
-class PassPictures:
-    """The groups of one pass, and the activity in each; with ``internal``, all its nodes have boxes."""
-
-    def __init__(self, trace: TraceData, pass_id: int, *, internal: bool) -> None:
-        self.views = Views(trace, pass_id, internal=internal)
-        self.activity = PassActivity(self.views.tree)
-        self._group_boxes = GroupBoxes(self.views.tree, self.activity)
-
-    def scene(self, level: Level) -> Scene:
-        """Return the scene of one level, with the steps of the nodes and calls that it shows."""
-        nodes = (activity.steps for node in level.nodes for activity in self.activity.list_node_activity(node))
-        calls = (
-            self.activity.calls[group.call].steps for group in level.opened_calls if group.call in self.activity.calls
-        )
-        steps = sorted(chain.from_iterable([*nodes, *calls]))
-        return build_group_scene(level, self.activity, self._group_boxes, steps)
-
-    @cached_property
-    def groups(self) -> dict[str, Group]:
-        """Id of a group → the group."""
-        return {group.id: group for group in self.views.tree.groups}
 
 
 class GroupedViews:
@@ -55,7 +29,7 @@ class GroupedViews:
     def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
         self._trace, self._reasons = trace, reasons
         self._passes = trace.lookup.passes
-        self._pictures_by_pass: dict[tuple[int, bool], PassPictures] = {}
+        self._pictures_by_pass: dict[tuple[int, bool], PicturesWithBars] = {}
         self._templates: dict[tuple[str, ...], str] = {}
         """The pieces of a picture → the name of the first picture that has them."""
 
@@ -96,6 +70,11 @@ class GroupedViews:
         view = make_view(scene, self._picture(name, scene), hooks, self._reasons)
         views = pictures.views
         view["links"] = {closed.id: views.linked_view(closed) for closed in views.view_of(group).closed_groups}
+        view["stacks"] = {
+            closed.id: pictures.find_bars(closed)
+            for closed in views.view_of(group).closed_groups
+            if closed.kind == "stack"
+        }
         activity = pictures.activity
         view["visible_steps"] = (
             merge_consecutive(activity.merge_group(group).steps) if group.id else [(activity.first, activity.last)]
@@ -144,7 +123,7 @@ class GroupedViews:
         add_silent_pins(scene, self._reasons)
         return scene
 
-    def _locate(self, name: str) -> tuple[int, PassPictures, Group]:
+    def _locate(self, name: str) -> tuple[int, PicturesWithBars, Group]:
         """Return the pass and the group that ``name`` stands for."""
         number, _, group_id = name.removesuffix(INTERNAL).partition("/")
         pass_id = int(number)
@@ -153,11 +132,11 @@ class GroupedViews:
         pictures = self._pass_pictures(pass_id, internal=name.endswith(INTERNAL))
         return pass_id, pictures, pictures.groups[group_id]
 
-    def _pass_pictures(self, pass_id: int, *, internal: bool = False) -> PassPictures:
+    def _pass_pictures(self, pass_id: int, *, internal: bool = False) -> PicturesWithBars:
         """Return the pictures of one pass. Those of the latest passes are cached: users open group after group."""
         key = (pass_id, internal)
         if key not in self._pictures_by_pass:
-            self._pictures_by_pass[key] = PassPictures(self._trace, pass_id, internal=internal)
+            self._pictures_by_pass[key] = PicturesWithBars(self._trace, pass_id, internal=internal)
             for oldest in list(self._pictures_by_pass)[:-MAX_VISIBLE_BOXES]:
                 del self._pictures_by_pass[oldest]
         return self._pictures_by_pass[key]

@@ -103,8 +103,13 @@ class NamedTables(TraceTables):
         Of a module that a model holds at several paths, it is the path by which it was called.
         """
         row = self.calls[index]
-        name, number = row.path or self.module(row.module), row.nth or row.number
+        name, number = self.call_path(index), row.nth or row.number
         return name if number < 2 else _("{module} (call {number})").format(module=name, number=number)
+
+    def call_path(self, index: int) -> str:
+        """Return the path in its model by which a module was called: its name, if the model has it at one place."""
+        row = self.calls[index]
+        return row.path or self.module(row.module)
 
     def name(self, node: int | None, output: int | None = None) -> str:
         """Return the name of the tensor at an ``output`` of a node, or of the node itself; "" without a node."""

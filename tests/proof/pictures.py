@@ -13,7 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, product
 from typing import Any, NamedTuple
 
 import torch
@@ -23,8 +23,8 @@ import hookviz as hv
 from hookviz.picture import graphviz_client, layered_layout
 from hookviz.picture.figure import Figure, draw_for_player
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError
+from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
-from hookviz.player.grouped_views import PassPictures
 from tests.picture_faults import find_faults
 
 MODULE_HOOKS = ("forward_pre", "forward", "full_backward_pre", "full_backward")
@@ -150,12 +150,12 @@ class Drawn(NamedTuple):
 
 def draw_pictures(trace: hv.Trace, max_views: int = 12) -> Iterator[Drawn]:
     """Yield the pictures of ``trace``: whole, with the layer of tensors, and of its collapsed boxes."""
-    for pass_id in sorted({row.pass_id for row in trace._data.rows}):
-        pictures = PassPictures(trace._data, pass_id)
+    for pass_id, internal in product(sorted({row.pass_id for row in trace._data.rows}), (False, True)):
+        pictures = PassPictures(trace._data, pass_id, internal=internal)
         for view in pictures.views.list_views()[:max_views]:
             scene = pictures.scene(view)
             yield Drawn(draw_for_player(scene).svg, scene)
-        scene = Scene.from_trace(trace._data, pass_id)
+        scene = Scene.from_trace(trace._data, pass_id, internal=internal)
         if scene.box_count <= 60:
             yield Drawn(draw_for_player(scene).svg, scene)
             yield Drawn(draw_for_player(scene, tensors=True).svg, scene)
@@ -183,7 +183,7 @@ def count_deaths() -> Iterator[Counter[str]]:
 
 
 def main(picture_count: int) -> int:
-    """Draw ``picture_count`` different pictures, print what is wrong with them, and return how many faults there are."""
+    """Draw ``picture_count`` different pictures, print what is wrong with them, and return the number of faults."""
     torch.set_num_threads(1)
     hashes: set[int] = set()
     faults: Counter[str] = Counter()

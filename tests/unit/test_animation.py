@@ -45,12 +45,11 @@ def test_layout_stays_and_file_is_reproducible(trace: Trace, tmp_path: Path) -> 
         trace.animate(tmp_path / name, steps=range(4, 14), width=400)
     assert (tmp_path / "one.gif").read_bytes() == (tmp_path / "two.gif").read_bytes()
     frames = read_frames(tmp_path / "one.gif")
-    # Black letters of the names stay where they are: no frame moves what an earlier one drew.
-    ink = [{i for i, value in enumerate(frame.convert("L").tobytes()) if value < 40} for frame in frames]
-    picture = frames[0].width * round(0.8 * frames[0].height)
-    first = {i for i in ink[0] if i < picture}
-    assert len(first) > 200
-    assert all(len(first - one) < 0.02 * len(first) for one in ink)
+    # Black letters of the names stay where they are, also on another ground: no frame moves what an earlier one drew.
+    first, *others = (frame.convert("L").tobytes()[: frame.width * round(0.8 * frame.height)] for frame in frames)
+    ink = [place for place, value in enumerate(first) if value < 40]
+    assert len(ink) > 200
+    assert all(sum(other[place] > 110 for place in ink) < 0.02 * len(ink) for other in others)
 
 
 def test_steps_seconds_and_dark_mode_are_chosen(trace: Trace, tmp_path: Path) -> None:

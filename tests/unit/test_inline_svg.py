@@ -52,7 +52,7 @@ def test_every_figure_is_prepared_for_jupyter() -> None:
 def test_files_and_the_player_get_svg_without_size_and_style() -> None:
     """A <style> in the player's SVG would apply to the whole page."""
     trace = recorded()
-    for svg in (trace.figure().pipe("svg", encoding="utf-8"), trace.player().content["svgs"][0]):
+    for svg in (trace.figure().svg(), trace.player().content["svgs"][0]):
         root = ET.fromstring(svg)
         assert "<style" not in svg and (root.get("width"), root.get("height")) == (None, None)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import chain, count_calls, fan, leaf, recorded
+from scenes import Doubled, chain, count_calls, fan, leaf, recorded
 from shown import shown_words, unpack_chunk
 from torch import nn
 
@@ -141,12 +141,12 @@ LARGE: dict[str, tuple[Callable[[], hv.Trace], list[str]]] = {
     "an irregular graph": (lambda: record_backward(irregular_graph()), []),
     "equal layers": (
         lambda: record_calls(nn.Sequential(*(nn.Linear(2, 2) for _ in range(60))), torch.ones(1, 2)),
-        ["model.59 … model.50", "model.9 … model.0"],
+        ["model 0 – 59 × 60"],
     ),
     "nested modules": (lambda: record_calls(Nested(180), torch.ones(1)), []),
     "one layer": (
         lambda: record_calls(nn.Sequential(*[nn.Linear(2, 2)] * 60), torch.ones(1, 2)),
-        ["model.0 (call 60) … model.0 (call 51)"],
+        ["model.0 × 60"],
     ),
 }
 
@@ -158,16 +158,31 @@ def test_each_view_has_few_boxes_and_each_node_has_a_box_in_one_of_them(
     large = TraceContent(make()._data)
     boxes = [BOX.findall(picture(large, name)) for name in views_of(large)]
     assert len(boxes) > 1 and max(map(len, boxes)) <= MAX_BOXES
-    nodes = {int(spot[1:]) for spots in boxes for spot in spots if spot[0] == "n"}
-    assert nodes == set(make_visible_graph(large.trace, 0, list_pass_nodes(large.trace, 0)).nodes)
+    all_nodes = list_pass_nodes(large.trace, 0)
+    for internal in {name.endswith("+") for name in views_of(large)}:
+        names = [name for name in views_of(large) if name.endswith("+") == internal]
+        nodes = {int(spot[1:]) for name in names for spot in BOX.findall(picture(large, name)) if spot[0] == "n"}
+        assert nodes == set(make_visible_graph(large.trace, 0, all_nodes, internal=internal).nodes)
     texts = re.findall(">([^<>]+)<", picture(large, "0/"))
     assert [label for label in labels if label not in texts] == []
 
 
-def test_a_few_equal_layers_are_separate_boxes() -> None:
-    large = TraceContent(record_layers(25)._data)
-    assert [label for label in ("model.0", "model.24") if f">{label}<" not in picture(large, "0/")] == []
-    assert len(large.chunk("0/")["links"]) == 25
+def test_a_bar_of_a_stack_opens_its_layer_and_is_as_high_as_the_gradient_that_arrived_there() -> None:
+    large = TraceContent(record_calls(nn.Sequential(*(Doubled() for _ in range(45))), torch.ones(2))._data)
+    (bars,) = large.chunk("0/")["stacks"].values()
+    views = views_of(large)
+    assert [bar["count"] for bar in bars] == [2] * 22 + [1]
+    assert all(bar["view"] in views and bar["spans"] for bar in bars)
+    heights = [bar["heights"][-1][1] for bar in bars]
+    assert heights == sorted(heights, reverse=True) and (heights[0], heights[-1]) == (1.0, 0.1)
+
+
+def test_a_bar_of_a_gradient_with_nan_has_no_height() -> None:
+    model = nn.Sequential(*(Doubled() for _ in range(21)))
+    model[3].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * float("nan"),))
+    trace = record_calls(model, leaf(1.0))
+    (bars,) = TraceContent(trace._data, grouped=True).chunk("0/")["stacks"].values()
+    assert [bar["heights"][0][1] for bar in bars][:4] == [-1, -1, -1, 1.0]
 
 
 # -- chunks
@@ -195,7 +210,7 @@ def test_a_box_counts_its_hooks_and_those_that_fired(large: TraceContent) -> Non
     top = large.chunk("0/")
     counts = [texts for spot, texts in top["texts"].items() if spot.endswith("-c")]
     labels = sorted([text for _, text, _ in texts] for texts in counts)
-    assert labels == [["1 hook, 0 fired", "1 hook, 1 fired"]] * 2
+    assert labels == [["2 hooks, 0 fired", "2 hooks, 1 fired", "2 hooks, 2 fired"]]
 
 
 def test_a_box_shows_the_range_of_its_gradient_norms() -> None:
@@ -242,7 +257,7 @@ def picture(large: TraceContent, name: str) -> str:
     return "".join(svg["fill"][piece] if isinstance(piece, int) else piece for piece in pieces)
 
 
-BOX = re.compile(r'<g id="(\w+)"[^>]* class="hv-(?:node|fold|module)')
+BOX = re.compile(r'<g id="(\w+)"[^>]* class="hv-(?:node(?! hv-parameter)|fold|module)')
 """The ids of the boxes of a picture; the rows of parameters in them are no boxes."""
 
 

@@ -127,9 +127,11 @@ def test_the_cost_of_each_view_is_linear_in_the_passes(make: Callable[[int], hv.
     assert is_linear([count_calls(lambda count=count: VIEWS[view](cached_trace(make, count))) for count in COUNTS])  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("make", [record_new_hooks, record_forward_calls])
-def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Trace]) -> None:
-    assert is_linear([count_calls(lambda count=count: page(cached_trace(make, count)._data)) for count in COUNTS])  # type: ignore[misc]
+@pytest.mark.parametrize(("make", "factor"), [(record_new_hooks, 1), (record_forward_calls, 4)])
+def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Trace], factor: int) -> None:
+    """A few forward calls without a graph have one picture of all; here both counts have many pictures."""
+    traces = [cached_trace(make, factor * count) for count in COUNTS]
+    assert is_linear([count_calls(lambda trace=trace: page(trace._data)) for trace in traces])  # type: ignore[misc]
 
 
 # -- one picture for each pass
@@ -210,7 +212,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
             "mNone"
         }
         assert len(set(ids)) == len(ids) and sum("-p" in spot and spot[-2:] != "-v" for spot in ids) == 2
-        texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        texts = [(text.text or "").strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]
         number = f" (call {pass_id + 1})" if pass_id else ""
         calls = [f"{name}{number}" for name in ("net", "net.0", "net.1", "net.2", '<n1>&"')]
         assert [call for call in calls if call not in texts] == []

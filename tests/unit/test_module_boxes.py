@@ -13,6 +13,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.picture.scene import FEW_BOXES
+from tests.picture_faults import PicturePlan
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -48,19 +49,6 @@ def text_of(element: ET.Element) -> str:
     return " ".join(text.text or "" for text in element.iter(f"{SVG}text"))
 
 
-def corners(element: ET.Element) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of an element's outline."""
-    path = element.find(f"{SVG}path")
-    assert path is not None
-    numbers = [float(x) for x in re.findall(r"-?[\d.]+", path.get("d", ""))]
-    return min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2])
-
-
-def contains(outer: ET.Element, inner: ET.Element) -> bool:
-    (left, top, right, bottom), (x, y, z, w) = corners(outer), corners(inner)
-    return left < x and top < y and z < right and w < bottom
-
-
 @pytest.fixture(scope="module")
 def trace() -> hv.Trace:
     net = Net()
@@ -72,14 +60,13 @@ def trace() -> hv.Trace:
 
 
 def test_a_call_is_a_box_around_its_nodes_and_inner_calls(trace: hv.Trace) -> None:
-    root, made = parsed(trace.figure(internal=True)), {}
+    plan, made = PicturePlan(trace.figure(internal=True).svg()), {}
     for node, call in trace._data.owners.items():
         made.setdefault(trace._data.call(call), []).append(trace._data.ops[node])
-        assert contains(with_id(root, f"m{call}"), with_id(root, f"n{node}"))
+        assert plan.frames[f"m{call}"].contains(plan.boxes[f"n{node}"])
     assert sorted(made["net.l2"]) == ["AccumulateGrad", "MulBackward0"] and made["net"] == ["ReluBackward0"]
-    boxes = [with_id(root, f"m{call}") for call in range(3)]
-    assert contains(boxes[0], boxes[1]) and contains(boxes[0], boxes[2])
-    assert [box.get("class") for box in boxes] == ["cluster hv-module"] * 3
+    outer, first, second = (plan.frames[f"m{call}"] for call in range(3))
+    assert outer.contains(first) and outer.contains(second) and not first.overlaps(second)
 
 
 def test_a_plate_shows_name_class_and_output(trace: hv.Trace) -> None:
@@ -95,13 +82,23 @@ def test_a_plate_shows_name_class_and_output(trace: hv.Trace) -> None:
 
 
 def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
-    root = parsed(trace.figure())
-    at_output, at_input = (text_of(with_id(root, f"m1-{side}")) for side in "hf")
+    figure = trace.figure()
+    root, plan = parsed(figure), PicturePlan(figure.svg())
+    at_output, at_input = (text_of(with_id(root, f"m1-{side}")) for side in "qf")
     assert "forward ① looks 6 → 6" in at_output and "backward pre ① looks 2 → 2" in at_output
     assert "forward pre ① looks 3 → 3" in at_input and "backward ① looks 4 → 4" in at_input
-    box, upper, lower = (corners(with_id(root, spot)) for spot in ("m1", "m1-h", "m1-f"))
-    assert upper[1] - box[1] < 16 and box[3] - lower[3] < 16
-    assert upper[3] < lower[1]
+    head, output, inputs = (plan.areas[f"m1-{side}"] for side in "hqf")
+    (box,) = [
+        plan.boxes[name] for name in plan.boxes if name.startswith("n") and plan.frames["m1"].contains(plan.boxes[name])
+    ]
+    assert head.bottom < output.top < output.bottom < box.top < box.bottom < inputs.top
+
+
+def test_the_hooks_of_a_module_with_modules_stand_where_gradients_enter_and_leave() -> None:
+    plan = PicturePlan(record_backward(with_all_hooks(Net())).figure().svg())
+    frame, output, inputs = (plan.areas[name] for name in ("m0", "m0-q", "m0-f"))
+    assert 0 < frame.right - output.right < 40 and 0 < inputs.left - frame.left < 40
+    assert inputs.right < plan.frames["m1"].left and inputs.right < output.left
 
 
 def test_a_global_hook_has_a_pin_on_every_module_it_ran_for() -> None:
@@ -219,11 +216,11 @@ def test_a_forward_pass_without_gradients_is_drawn() -> None:
     net = Net()
     with torch.no_grad(), hv.record(net) as trace:
         net(torch.tensor(3.0))
-    root = parsed(trace.figure())
+    figure = trace.figure()
+    root, plan = parsed(figure), PicturePlan(figure.svg())
     assert len(content_of(trace)["svgs"]) == 1 and {frame["picture"] for frame in shown_steps_of(trace)} == {0}
-    assert all(contains(with_id(root, "m0"), with_id(root, f"m{call}")) for call in (1, 2))
-    # The later call is drawn above the earlier one.
-    assert corners(with_id(root, "m2"))[3] < corners(with_id(root, "m1"))[1]
+    assert all(plan.frames["m0"].contains(plan.frames[f"m{call}"]) for call in (1, 2))
+    assert plan.frames["m1"].right < plan.frames["m2"].left, "the later call stands at the right"
     assert "output 12" in text_of(root) and not [i for i in map(id_of, root.iter()) if i.startswith("n")]
 
 
@@ -243,9 +240,10 @@ def test_a_forward_pass_after_the_last_backward_pass_has_its_own_picture() -> No
 
 def test_modules_count_towards_the_box_limit_of_a_picture() -> None:
     net = nn.Sequential(*[Doubled() for _ in range(200)])
-    root = parsed(record_backward(net).figure())
-    boxes = [element for element in root.iter() if element.get("class") in ("hv-node", "hv-node hv-leaf", "hv-module")]
-    assert len(boxes) == 300
+    figure = record_backward(net).figure()
+    root, plan = parsed(figure), PicturePlan(figure.svg())
+    nodes = [box for box in plan.boxes if "hv-node" in plan.classes[box]]
+    assert len(nodes) + len(plan.frames) == 300
     assert "This picture would have 402 boxes" in text_of(root)  # a box and a node each; the model; the input
 
 
@@ -269,6 +267,6 @@ def test_in_a_large_picture_an_arrow_does_not_repeat_the_text_of_its_box() -> No
     """Only the two arrows into one node show what each of them brings."""
     small, large = (parsed(record_chain(boxes - 2).figure()) for boxes in (FEW_BOXES, FEW_BOXES + 1))
     labelled = [
-        [g for g in root.iter(f"{SVG}g") if g.get("class") == "edge hv-edge" and text_of(g)] for root in (small, large)
+        [g for g in root.iter(f"{SVG}g") if g.get("class") == "hv-edge" and text_of(g)] for root in (small, large)
     ]
     assert [len(groups) for groups in labelled] == [FEW_BOXES, 2]

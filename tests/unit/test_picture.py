@@ -378,7 +378,7 @@ def test_in_a_graph_of_tensors_gradients_go_down(trace: hv.Trace) -> None:
 def test_in_a_network_gradients_go_from_right_to_left() -> None:
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh())
     with hv.record(net) as trace:
-        net(torch.ones(1, 2)).sum().backward()
+        net(torch.ones(1, 2)).backward(torch.ones(1, 2))
     figure = trace.figure()
     plan = PicturePlan(figure.svg())
     assert plan.arrows and all(points[0][0] > points[-1][0] for points in plan.arrows.values())

@@ -13,7 +13,6 @@ from shown import shown_steps, unpack_chunk
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
-from hookviz.picture.element_ids import is_tensor_fact
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
 from hookviz.player.scene_views import MAX_LAYER_BOXES
@@ -93,17 +92,17 @@ def test_every_id_marked_by_a_frame_is_in_its_picture(player: Player) -> None:
     for step in shown_steps(player.content):
         picture_ids = ids_in(player.content["svgs"][step["picture"]])
         assert step["on"] and set(step["on"]) <= picture_ids
-        assert {spot for spot in step["texts"] if not is_tensor_fact(spot)} <= picture_ids
+        assert step["texts"].keys() <= picture_ids | ids_in(layer_of(player))
 
 
 def ids_in(svg: str) -> set[str | None]:
     return {element.get("id") for element in ET.fromstring(svg).iter()}
 
 
-def layers(player: Player) -> list[list[str]]:
-    """The SVGs of the layer with hook lists, and those of the layer with tensors."""
-    svgs: list[list[str]] = unpack(player.content["layers"])
-    return svgs
+def layer_of(player: Player) -> str:
+    """The SVG with the layer of tensors of a player with one picture."""
+    (svg,) = unpack(player.content["layers"])
+    return str(svg)
 
 
 def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(player: Player) -> None:
@@ -113,30 +112,21 @@ def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(pl
     assert {*view["arrows"]} <= ids_in(player.content["svgs"][0])
 
 
-def test_the_layers_contain_every_id_marked_by_the_frames(player: Player) -> None:
-    plain, with_lists, with_tensors = (ids_in(svgs[0]) for svgs in (player.content["svgs"], *layers(player)))
+def test_the_layer_of_tensors_contains_every_id_marked_by_the_frames(player: Player) -> None:
+    shown = ids_in(layer_of(player))
     for step in shown_steps(player.content):
-        assert set(step["on"]) <= with_lists & with_tensors
-        assert {spot for spot in step["texts"] if is_tensor_fact(spot)} <= with_tensors
-        # In the tensor layer, a node's gradient is shown on arrows and pins only.
-        other_ids = {
-            spot
-            for spot in step["texts"]
-            if not is_tensor_fact(spot) and spot != ids.gradient_id(spot.partition("-")[0])
-        }
-        assert other_ids <= with_lists & with_tensors
-    assert plain == with_lists
+        assert set(step["on"]) <= shown
+        # There, a node's gradient is shown on arrows and pins only.
+        assert {spot for spot in step["texts"] if spot != ids.gradient_id(spot.partition("-")[0])} <= shown
 
 
-def test_the_layers_show_hook_lists_and_tensor_facts(player: Player) -> None:
-    with_lists, with_tensors = ("".join(ET.fromstring(svgs[0]).itertext()) for svgs in layers(player))
-    for text in (with_lists, with_tensors):
-        assert text.count("pre-hooks: ") == 5
-    assert "is_leaf" not in with_lists and with_tensors.count("is_leaf") == 5
+def test_the_layer_of_tensors_shows_hook_lists_and_facts(player: Player) -> None:
+    shown = "".join(ET.fromstring(layer_of(player)).itertext())
+    assert shown.count("pre-hooks: ") == shown.count("is_leaf") == 5
     assert "pre-hooks" not in "".join(ET.fromstring(player.content["svgs"][0]).itertext())
 
 
-def test_a_large_graph_has_no_layers() -> None:
+def test_a_large_graph_has_no_layer_of_tensors() -> None:
     x = leaf(2.0)
     y = x
     for _ in range(MAX_LAYER_BOXES):

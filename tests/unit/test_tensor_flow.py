@@ -12,6 +12,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.picture.group_scene import build_group_scene
+from hookviz.picture.grouped_graph import GroupBoxes
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.scene import Scene
@@ -102,14 +103,15 @@ def test_a_picture_joins_the_calls_where_they_lie_beside_each_other() -> None:
 
 
 def test_a_view_of_a_large_trace_joins_its_closed_boxes_once() -> None:
-    net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(50)))
+    net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), (nn.ReLU, nn.Tanh)[i % 2]()) for i in range(50)))
     with torch.no_grad(), hv.record(net) as trace:
         net(torch.ones(2))
     views = Views(trace._data)
     view = max(views.list_views(), key=lambda view: len(view.closed_groups))
-    scene = build_group_scene(view, PassActivity(views.tree), [])
+    activity = PassActivity(views.tree)
+    scene = build_group_scene(view, activity, GroupBoxes(views.tree, activity), [])
     closed = [box.id for box in reversed(scene.group_boxes)]
-    assert len(closed) > 3
+    assert len(closed) > 2
     assert [(arrow.start, arrow.end) for arrow in scene.forward_arrows] == list(pairwise(closed))
 
 

@@ -2,18 +2,22 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
 
+import pytest
 import torch
 from torch import nn
 
 import hookviz as hv
 from hookviz.picture.grouping import Group, View
 from hookviz.picture.grouping.around import MAX_AROUND, MAX_LEVELS_AROUND
+from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
-from hookviz.player.grouped_views import PassPictures
+from hookviz.player.grouped_views import GroupedViews
+from hookviz.player.hook_texts import hooks_in
+from hookviz.player.silent_reasons import list_reasons
 from tests.proof.pictures import record_network
 
 SEEDS = range(12)
@@ -116,8 +120,103 @@ def test_the_calls_around_the_opened_group_are_frames_the_outermost_first() -> N
 
 
 def test_a_level_around_the_opened_group_shows_its_neighbours_and_joins_what_is_far() -> None:
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Tanh()) for _ in range(30)))
-    pictures = PassPictures(record_backward(model, torch.ones(4))._data, 0)
+    kinds = (nn.Tanh, nn.Sigmoid)
+    model = nn.Sequential(*(nn.Sequential(kinds[index % 2](), nn.Softsign(), nn.ReLU()) for index in range(30)))
+    pictures = PassPictures(record_backward(model, torch.ones(4, requires_grad=True))._data, 0)
     opened = pictures.views.tree.calls[1 + 4 * 20]
     names = [box.name for box in pictures.scene(pictures.views.view_of(opened)).group_boxes]
     assert names == ["7 more", "model.22", "model.21", "model.19", "model.18", "18 more"]
+
+
+# -- stacks
+
+
+class Looped(nn.Module):
+    """A cell in a loop, whose outputs go through a head or not."""
+
+    def __init__(self, has_head: bool) -> None:
+        super().__init__()
+        self.cell, self.head, self.has_head = nn.LSTMCell(2, 3), nn.Linear(3, 1), has_head
+
+    def forward(self, xs: torch.Tensor) -> torch.Tensor:
+        state, outputs = None, []
+        for x in xs:
+            state = self.cell(x, state)
+            outputs.append(self.head(state[0]) if self.has_head else state[0])
+        return torch.stack(outputs)
+
+
+def list_box_names(model: nn.Module, x: torch.Tensor, call: int | None = None) -> list[str]:
+    """The names of the closed boxes in the view of the whole pass, or in that of a call."""
+    pictures = PassPictures(record_backward(model, x)._data, 0)
+    tree = pictures.views.tree
+    opened = pictures.views.view_of(tree.root if call is None else tree.calls[call])
+    return [box.name for box in pictures.scene(opened).group_boxes]
+
+
+def encoder(count: int) -> nn.Module:
+    layer = nn.TransformerEncoderLayer(8, 2, 8)
+    return nn.TransformerEncoder(layer, count, enable_nested_tensor=False)
+
+
+def with_hook(model: nn.Module, index: int) -> nn.Module:
+    model.get_submodule(f"layers.{index}").register_full_backward_hook(lambda *_: None)
+    return model
+
+
+SEQUENCE = torch.ones(3, 2, 8)
+STACKED: dict[str, tuple[Callable[[], nn.Module], torch.Tensor, list[str]]] = {
+    "layers": (lambda: encoder(12), SEQUENCE, ["layers 0 – 11 × 12"]),
+    "a layer with a hook": (lambda: with_hook(encoder(5), 2), SEQUENCE, ["layers 0 – 4 × 5"]),
+    "a loop": (lambda: Looped(has_head=False), torch.ones(30, 1, 2), ["cell × 30"]),
+    "a loop of two": (lambda: Looped(has_head=True), torch.ones(30, 1, 2), ["head × 30", "cell × 30"]),
+    "a shared layer": (lambda: nn.Sequential(*[nn.Linear(2, 2)] * 60), torch.ones(1, 2), ["model.0 × 60"]),
+    "unequal layers": (lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), torch.ones(2), []),
+}
+
+
+@pytest.mark.parametrize(("make", "x", "names"), STACKED.values(), ids=STACKED)
+def test_three_or_more_equal_calls_are_one_stack(
+    make: Callable[[], nn.Module], x: torch.Tensor, names: list[str]
+) -> None:
+    assert list_box_names(make(), x) == names
+
+
+def test_an_opened_layer_has_the_layers_before_and_after_it_as_stacks_beside_it() -> None:
+    pictures = PassPictures(record_backward(encoder(6), SEQUENCE)._data, 0)
+    calls = {pictures.views.tree.trace.call(call): group for call, group in pictures.views.tree.calls.items()}
+    names = {}
+    for index in (0, 1, 3, 5):
+        view = pictures.views.view_of(calls[f"model.layers.{index}"])
+        around = [box.name for box in pictures.scene(view).group_boxes if "layers" in box.name]
+        names[index] = around
+    assert names == {
+        0: ["layers 1 – 5 × 5"],
+        1: ["layers 2 – 5 × 4", "layers.0"],
+        3: ["layers 4 – 5 × 2", "layers 0 – 2 × 3"],
+        5: ["layers 0 – 4 × 5"],
+    }
+
+
+def test_a_part_of_a_loop_names_its_calls() -> None:
+    assert [name for name in list_box_names(Looped(has_head=False), torch.ones(30, 1, 2), 12) if "cell" in name] == [
+        "cell (calls 13 – 30) × 18",
+        "cell (calls 1 – 11) × 11",
+    ]
+
+
+def test_every_hook_of_a_pass_is_drawn_in_the_view_that_its_stacks_lead_to() -> None:
+    trace = record_backward(with_hook(encoder(12), 7), SEQUENCE)._data
+    pictures = GroupedViews(trace, list_reasons(trace))
+    hooks = {row: index for index, row in enumerate(hooks_in(trace))}
+    for step in [index for index, row in enumerate(trace.rows) if row.hook is not None]:
+        view = pictures.view("0/", hooks)
+        while box := next((box for box, spans in view["spans"].items() if is_within(spans, step)), None):
+            bars = view["stacks"].get(box, [])
+            (name,) = [bar["view"] for bar in bars if is_within(bar["spans"], step)] or [view["links"][box]]
+            view = pictures.view(name, hooks)
+        assert any(step in view["steps"].get(pin, ()) for pin in view["pins"])
+
+
+def is_within(spans: list[tuple[int, int]], step: int) -> bool:
+    return any(first <= step <= last for first, last in spans)

@@ -91,6 +91,13 @@ class PassActivity:
         return self._merged[group]
 
     def _list_group_activity(self, group: Group) -> Iterator[BoxActivity]:
+        if group.kind in ("rest", "stack"):  # the many groups that are joined around opened ones share their members
+            for member in group.members:
+                if isinstance(member, int):
+                    yield from self.list_node_activity(member)
+                else:
+                    yield self.merge_group(member)
+            return
         for node in group.nodes:
             yield from self.list_node_activity(node)
         yield from (self.calls[call] for call in group.calls if call in self.calls)

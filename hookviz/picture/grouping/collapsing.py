@@ -10,13 +10,13 @@ MIN_GROUP_SIZE = 3
 """Fewer members than this do not become a group."""
 
 MakeGroup = Callable[[str, list[Member]], Group]
-"""Makes a group of a kind (``run``, ``fan``, ``part``) with the given members."""
+"""Makes a group of a kind (``run``, ``fan``, ``part``, ``stack``) with the given members."""
 
 
 def collapse(tree: BoxTree) -> None:
     """Group each level of ``tree`` until it has at most ``MAX_VISIBLE_BOXES`` boxes."""
     for group in list(tree.groups):
-        if len(group.members) > MAX_VISIBLE_BOXES:
+        if len(group.members) > MAX_VISIBLE_BOXES and group.kind != "stack":
             group.members = _collapse_members(tree, group.members, tree.make_group)
     tree.link_parents()
 
@@ -41,7 +41,7 @@ def _dissolve_small_groups(members: list[Member], tree: BoxTree, make_group: Mak
     return members
 
 
-def _find_neighbours(tree: BoxTree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
+def find_neighbours(tree: BoxTree, members: list[Member]) -> tuple[list[set[int]], list[set[int]]]:
     """Return for each member the indices of the members before it and of the members after it.
 
     A node after it that is in none of the members counts as -1 - node.
@@ -61,7 +61,7 @@ def _find_neighbours(tree: BoxTree, members: list[Member]) -> tuple[list[set[int
 
 def _group_fans(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
     """Group members of one kind that have the same neighbours."""
-    before, after = _find_neighbours(tree, members)
+    before, after = find_neighbours(tree, members)
     candidates: dict[Any, list[int]] = {}  # by a key that is quick to compute
     for index, (above, below) in enumerate(zip(before, after, strict=True)):
         key = len(above), len(below), min(above, default=None), min(below, default=None)
@@ -71,12 +71,12 @@ def _group_fans(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> 
         for index in indices if len(indices) >= MIN_GROUP_SIZE else ():
             exact_key = kind_label(tree.trace, members[index]), frozenset(before[index]), frozenset(after[index])
             groups.setdefault(exact_key, []).append(index)
-    return _replace_with_groups(members, groups.values(), "fan", make_group)
+    return replace_with_groups(members, groups.values(), "fan", make_group)
 
 
 def _group_runs(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
     """Group members of one kind that follow one another, with no other edge in or out between them."""
-    before, after = _find_neighbours(tree, members)
+    before, after = find_neighbours(tree, members)
     labels = [kind_label(tree.trace, member) for member in members]
 
     def next_in_run(index: int) -> int | None:
@@ -85,7 +85,7 @@ def _group_runs(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> 
 
     not_first = {follower for index in range(len(members)) if (follower := next_in_run(index)) is not None}
     groups = [list(_follow_run(index, next_in_run)) for index in range(len(members)) if index not in not_first]
-    return _replace_with_groups(members, groups, "run", make_group)
+    return replace_with_groups(members, groups, "run", make_group)
 
 
 def _follow_run(index: int | None, next_in_run: Callable[[int], int | None]) -> Iterator[int]:
@@ -94,7 +94,7 @@ def _follow_run(index: int | None, next_in_run: Callable[[int], int | None]) -> 
         index = next_in_run(index)
 
 
-def _replace_with_groups(members: list[Member], index_groups: Any, kind: str, make_group: MakeGroup) -> list[Member]:
+def replace_with_groups(members: list[Member], index_groups: Any, kind: str, make_group: MakeGroup) -> list[Member]:
     """Return ``members`` with a group in the place of the first of its members.
 
     ``index_groups`` are lists of indices; lists shorter than ``MIN_GROUP_SIZE`` stay ungrouped.

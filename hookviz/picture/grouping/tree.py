@@ -67,6 +67,13 @@ class Group:
         return members
 
     @property
+    def stacked_calls(self) -> "list[Group]":
+        """The calls of a stack, which may be made of smaller stacks; of another group, the group itself."""
+        if self.kind != "stack":
+            return [self]
+        return [call for member in self.members if isinstance(member, Group) for call in member.stacked_calls]
+
+    @property
     def offset(self) -> int:
         """The index of a part's first member among the members of the whole that was split, counted from 0."""
         return self.start + self.parent.offset if self.kind == "part" and self.parent is not None else 0

@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 
 from hookviz.picture.grouping.around import Surroundings
 from hookviz.picture.grouping.collapsing import collapse
+from hookviz.picture.grouping.stacking import stack_equal_calls
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.trace import TraceData
 
 MAX_BOXES_BESIDE_MODEL = 6
 """A model is opened even if its boxes alone fill the picture, unless it has more boxes than this around it."""
+
+MAX_OPENED = 20
+"""Calls in the opened group are opened at once as long as the group has no more boxes than this, which fit a screen."""
 
 INTERNAL = "+"
 """What the name of a picture ends with in which the nodes that nobody wrote have boxes as well."""
@@ -58,18 +62,18 @@ class View:
         box_count = len(level) + (self.group.call is not None)
         while level:
             groups = self._add_boxes(level)
-            calls = [group for group in groups if group.call is not None]
+            single = [group for group in groups if _is_single(group)]
+            calls = [group for group in groups if group.call is not None and not _is_single(group)]
             members_of_calls = [member for call in calls for member in call.members]
             # Either all calls of a level are opened or none, so that calls of one kind look alike. A model with hardly
             # anything around it is opened in any case, since it is what one wants to see.
-            fits = box_count + len(members_of_calls) <= (
-                MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL
-                if box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
-                else MAX_VISIBLE_BOXES
-            )
-            self.doors += [group for group in groups if not (fits and group.call is not None)]
-            self.opened_calls += calls if fits else []
-            level, box_count = (members_of_calls, box_count + len(members_of_calls)) if fits else ([], box_count)
+            is_model = box_count <= MAX_BOXES_BESIDE_MODEL and len(groups) == 1
+            most = MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL if is_model else MAX_OPENED
+            opened = calls if box_count + len(members_of_calls) <= most else []
+            self.doors += [group for group in groups if group not in opened and group not in single]
+            self.opened_calls += [*opened, *single]
+            self.nodes += [member for call in single for member in call.members if isinstance(member, int)]
+            level, box_count = (members_of_calls, box_count + len(members_of_calls)) if opened else ([], box_count)
 
     @property
     def boxes(self) -> list[Member]:
@@ -101,11 +105,17 @@ class View:
         return group.call if group is not None and group in self.opened_calls else None
 
 
+def _is_single(group: Group) -> bool:
+    """Whether a group is a call with one node, which is drawn as one box with the call's hooks."""
+    return group.call is not None and len(group.members) == 1 and isinstance(group.members[0], int)
+
+
 class Views:
     """All views of one pass; each is made when it is first needed."""
 
     def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
         self.tree, self._suffix = BoxTree(trace, pass_id, internal=internal), INTERNAL if internal else ""
+        stack_equal_calls(self.tree)
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
@@ -148,13 +158,11 @@ class Views:
         if group.kind == "rest":  # its boxes have boxes of their own where the level around them is opened
             assert group.parent is not None
             return self.view_name(group.parent)
-        return self.view_name(group.members[0] if group.kind == "stack" else group)
+        return self.view_name(group.stacked_calls[0])
 
     def list_views(self) -> list[View]:
         """List every view, the outermost first."""
         views = [self.view_of(self.tree.root)]
         for view in views:  # grows while it is read
-            for door in view.doors:
-                opened = door.members if door.kind == "stack" else [door]
-                views.extend(self.view_of(group) for group in opened if isinstance(group, Group))
+            views.extend(self.view_of(group) for door in view.doors for group in door.stacked_calls)
         return views

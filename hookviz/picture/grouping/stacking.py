@@ -1,0 +1,147 @@
+"""Stacks: three or more equal calls beside one another are one box: the layers of an encoder, or a cell in a loop."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from hookviz.picture.grouping.collapsing import MIN_GROUP_SIZE, find_neighbours, part_size, replace_with_groups
+from hookviz.picture.grouping.tree import BoxTree, Group, Member
+
+MAX_STACK_SIZE = 64
+"""A stack of more calls is made of smaller ones: each call has its own view with the stacks before and after it."""
+UNEQUAL_OPS = ("AccumulateGrad", "BackwardHookFunctionBackward")
+"""The ops that equal calls may differ in: the first call that uses a parameter has its node, and hooks add nodes."""
+
+
+class _Shape(NamedTuple):
+    """What equal calls have in common, and what they may differ in."""
+
+    skeleton: tuple[Any, ...]
+    """The class of the module, and the skeletons of the calls in it, each as a number."""
+    ops: Counter[str]
+    """The ops in it, at any depth."""
+
+    def is_like(self, largest: "_Shape") -> bool:
+        """Whether it is ``largest`` without some ops: torch makes no nodes for what needs no gradient."""
+        return self.ops <= largest.ops and 2 * self.ops.total() >= largest.ops.total()
+
+
+def stack_equal_calls(tree: BoxTree) -> None:
+    """Put equal calls of each level of ``tree`` into stacks."""
+    shapes = _list_shapes(tree)
+    for group in list(tree.groups):
+        if len(group.members) >= MIN_GROUP_SIZE:
+            stacks = [*_Level(tree, group.members, shapes).find_stacks()]
+            group.members = replace_with_groups(group.members, stacks, "stack", partial(_make_stack, tree))
+
+
+def _make_stack(tree: BoxTree, kind: str, members: list[Member]) -> Group:
+    """Make a stack; if it is large, of smaller ones."""
+    if len(members) > MAX_STACK_SIZE:
+        size = part_size(len(members))
+        chunks = [members[start : start + size] for start in range(0, len(members), size)]
+        members = [_make_stack(tree, kind, chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
+    return tree.make_group(kind, members)
+
+
+def _list_shapes(tree: BoxTree) -> dict[Member, _Shape]:
+    """Return the shape of each call; in a pass with nodes, not of calls without nodes, such as dropout's."""
+    trace = tree.trace
+    shapes: dict[Member, _Shape] = {}
+    numbers: dict[tuple[Any, ...], int] = {}
+    skeletons: dict[Member, int] = {}
+    for call, group in reversed(tree.calls.items()):  # inner calls first
+        kind = trace.modules[trace.calls[call].module].kind
+        inside = sorted(skeletons[member] for member in group.members if not isinstance(member, int))
+        skeleton = (kind, *inside)
+        skeletons[group] = numbers.setdefault(skeleton, len(numbers))
+        if group.nodes or not tree.nodes:
+            ops = Counter(trace.ops[node] for node in group.nodes)
+            for op in UNEQUAL_OPS:
+                del ops[op]
+            shapes[group] = _Shape(skeleton, ops)
+    return shapes
+
+
+class _Level:
+    """The members of a group, among which stacks are looked for."""
+
+    def __init__(self, tree: BoxTree, members: list[Member], shapes: dict[Member, _Shape]) -> None:
+        self._tree, self._members, self._shapes = tree, members, shapes
+        self._followers: list[set[int]] | None = None
+
+    def find_stacks(self) -> Iterator[list[int]]:
+        """Yield the indexes of the members of each stack: first calls of one module, then those of equal ones."""
+        stacked: set[int] = set()
+        for key_of in (self._path, self._numbered_path):
+            for indices in self._group_calls(key_of, stacked):
+                for stack in self._split_into_stacks(indices, only_whole=key_of == self._path):
+                    stacked.update(stack)
+                    yield stack
+
+    def _group_calls(self, key_of: Any, stacked: set[int]) -> list[list[int]]:
+        """Group the calls with equal keys and equal skeletons, and leave out those that are unlike the largest one."""
+        groups: dict[Any, list[int]] = {}
+        for index, member in enumerate(self._members):
+            if member in self._shapes and index not in stacked:
+                groups.setdefault((key_of(member), self._shapes[member].skeleton), []).append(index)
+        return [self._leave_out_unlike(indices) for indices in groups.values() if len(indices) >= MIN_GROUP_SIZE]
+
+    def _leave_out_unlike(self, indices: list[int]) -> list[int]:
+        shapes = {index: self._shapes[self._members[index]] for index in indices}
+        largest = max(shapes.values(), key=lambda shape: shape.ops.total())
+        return [index for index in indices if shapes[index].is_like(largest)]
+
+    def _split_into_stacks(self, indices: list[int], *, only_whole: bool) -> Iterator[list[int]]:
+        """Yield all of ``indices`` if no arrow leads out of them and back, and else those that follow one another."""
+        if len(indices) < MIN_GROUP_SIZE:
+            return
+        if indices[-1] - indices[0] == len(indices) - 1 or self._is_convex(set(indices)):
+            yield indices
+        elif not only_whole:
+            for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]):
+                stack = [index for _, index in run]
+                if len(stack) >= MIN_GROUP_SIZE:
+                    yield stack
+
+    def _is_convex(self, indices: set[int]) -> bool:
+        """Whether no path leads from one of the members out of them, and back to one of them."""
+        if self._followers is None:
+            _, self._followers = find_neighbours(self._tree, self._members)
+        reached = self._list_followers(indices) - indices
+        pending = reached
+        while pending:
+            followers = self._list_followers(pending)
+            if followers & indices:
+                return False
+            pending = followers - reached
+            reached |= pending
+        return True
+
+    def _list_followers(self, indices: Iterable[int]) -> set[int]:
+        assert self._followers is not None
+        return {follower for index in indices for follower in self._followers[index] if follower >= 0}
+
+    def _path(self, group: Group) -> str:
+        assert group.call is not None
+        return self._tree.trace.call_path(group.call)
+
+    def _numbered_path(self, group: Group) -> tuple[str, str]:
+        """Return the path without the number that equal siblings differ in, such as ``layers`` of ``layers.3``."""
+        before, _number, after = split_at_number(self._path(group))
+        return before, after
+
+
+def split_at_number(path: str) -> tuple[str, int | None, str]:
+    """Split a path at its last number; without a number, it is all before it.
+
+    >>> split_at_number("net.layers.3"), split_at_number("blocks.12.attention"), split_at_number("net.cell")
+    (('net.layers', 3, ''), ('blocks', 12, 'attention'), ('net.cell', None, ''))
+    """
+    parts = path.split(".")
+    at = next((index for index in reversed(range(len(parts))) if parts[index].isdecimal()), None)
+    if at is None:
+        return path, None, ""
+    return ".".join(parts[:at]), int(parts[at]), ".".join(parts[at + 1 :])
