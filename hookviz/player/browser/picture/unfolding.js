@@ -5,7 +5,7 @@ import { isMotionWanted } from "./motion.js";
 /** @import { Picture } from "./picture.js" */
 
 const MOVE = { duration: 260, easing: "cubic-bezier(.45, .05, .35, 1)" };
-const APPEAR = { duration: 180, delay: 120, fill: /** @type {FillMode} */ ("backwards") };
+const APPEAR = { duration: 200, delay: 60, fill: /** @type {FillMode} */ ("backwards") };
 /** What moves. Arrows have other paths in the new picture: they appear. */
 const MOVING = ".hv-node, .hv-fold, .hv-module, .hv-plate";
 /** More elements than these would not move smoothly. */
@@ -34,7 +34,7 @@ export function unfold(before, picture) {
   if (boxes.length > MAX_MOVING || !boxes.some(({ id }) => before.has(id))) return;
   const moves = boxes.map(({ id, element, outline }) => {
     const from = before.get(id);
-    return { element, transform: from && transformFrom(from, outline) };
+    return { element, transform: from && transformFrom(from, outline, element.matches(".hv-module")) };
   });
   for (const { element, transform } of moves) {
     if (transform) element.animate({ transform: [transform, "none"] }, MOVE);
@@ -56,14 +56,15 @@ function movingBoxes({ svg }) {
  * Returns the transform that puts an outline where it was before; empty if it is there.
  * @param {DOMRect} from
  * @param {SVGGraphicsElement} outline
+ * @param {boolean} isFrame whether it gets its size of before, too: letters would be stretched
  */
-function transformFrom(from, outline) {
+function transformFrom(from, outline, isFrame) {
   const to = outline.getBoundingClientRect();
   const { x, y, width } = outline.getBBox();
-  if (!to.width || !to.height || !from.width) return "";
+  if (!to.width || !to.height) return "";
   const scale = to.width / width;
   const [across, down] = [(from.left - to.left) / scale, (from.top - to.top) / scale];
-  const [wider, higher] = [from.width / to.width, from.height / to.height];
+  const [wider, higher] = isFrame ? [from.width / to.width, from.height / to.height] : [1, 1];
   const isThere = Math.hypot(across, down) < 0.5 && Math.abs(wider - 1) + Math.abs(higher - 1) < 0.01;
   return isThere ? "" : `translate(${x + across}px, ${y + down}px) scale(${wider}, ${higher}) translate(${-x}px, ${-y}px)`;
 }
