@@ -5,7 +5,7 @@ from hookviz.support.messages import N_, _
 _LABELS: dict[str, str] = {
     "trail": N_("Where you are"),
     "enter": N_("Enter {box}"),
-    "go_there": N_("{box}: go there"),
+    "enter_bar": N_("Enter {box}: bar {number} of {count}"),
     "elsewhere": N_("Step {step} is not in this picture: press E to go there."),
     "no_part": N_("This part is not loaded, and no kernel is running to send it. Run the cell again."),
     "not_here": N_("This step belongs to another pass."),

@@ -66,7 +66,7 @@ test("around a part are the smallest frame that holds it, and the nearest box th
   assert.equal(contains(layer, hook) && contains(hook, hook), true);
   assert.equal(contains(hook, layer), false);
   assert.deepEqual(surroundings(hook, { frames: [net, layer], boxes: [far, node, near] }), [layer, near]);
-  assert.deepEqual(surroundings(hook, { frames: [], boxes: [node] }), []);
+  assert.deepEqual(surroundings(hook, { frames: [], boxes: [node] }), [null]);
 });
 
 test("as many parts are joined as the pane has room for; of one around them that is too high, the width", () => {

@@ -157,7 +157,7 @@ export function contains(outer, inner) {
 }
 
 /**
- * Returns the smallest frame around a part, and the box that is nearest to it.
+ * Returns the smallest frame around a part, null if there is none, and the box that is nearest to it.
  * @param {Rect} part
  * @param {{ frames: Rect[], boxes: Rect[] }} picture
  */
@@ -165,7 +165,7 @@ export function surroundings(part, { frames, boxes }) {
   const around = frames.filter((frame) => contains(frame, part)).sort((one, other) => areaOf(one) - areaOf(other));
   const others = boxes.filter((box) => !contains(box, part) && !contains(part, box));
   const near = others.sort((one, other) => distance(one, part) - distance(other, part));
-  return [...around.slice(0, 1), ...near.slice(0, 1)];
+  return [around[0] ?? null, ...near.slice(0, 1)];
 }
 
 /** @param {Rect} rect */

@@ -3,7 +3,7 @@
 import { strikeOldText } from "../compare/comparison.js";
 import { contains, surroundings } from "./camera.js";
 import { makeElement, setAttributes } from "../common/dom.js";
-import { nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
+import { isWithin, nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
 
 /** @import { Camera, Rect } from "./camera.js" */
 /** @import { Say } from "../common/labels.js" */
@@ -151,14 +151,27 @@ export class Picture {
 
   /**
    * What is to be seen of a step, in points, the most important first: the hook that fires, its box, the frame around
-   * it, and the nearest box. Empty if nothing of the picture happens in the step.
+   * it, and the nearest box. If the step is not in what is open here, it is seen where the gradient enters that.
    * @param {number} step
    */
   focus(step) {
-    const first = [this.hookNow, this.current].find((part) => part && !part.matches(".hv-module"));
-    const frame = this.current ? this.rectOf(this.current) : null;
-    const aim = first ? this.rectOf(first) : frame && (this.entryRect(step, frame) ?? frame);
-    return aim ? [aim, frame ?? aim, ...surroundings(aim, this.#framesAndBoxes)] : [];
+    const isOpen = isWithin(this.view.visible_steps, step);
+    const first = [this.hookNow, this.current].find((part) => part && isOpen && !part.matches(".hv-module"));
+    const frame = isOpen && this.current ? this.rectOf(this.current) : null;
+    const aim = first ? this.rectOf(first) : (this.#entryRect(step, frame) ?? frame);
+    if (!aim) return [];
+    const [around, ...near] = surroundings(aim, this.#framesAndBoxes);
+    return [aim, frame, around, around && this.#nameOfFrame(around), ...near].filter((rect) => rect !== null && rect !== undefined);
+  }
+
+  /**
+   * Returns where the name of a frame lies.
+   * @param {Rect} rect
+   */
+  #nameOfFrame(rect) {
+    const frame = [...this.svg.querySelectorAll(".hv-module")].find((one) => this.rectOf(one) === rect);
+    const name = this.elements.get(`${frame?.getAttribute("data-id")}-h`)?.querySelector(".hv-name");
+    return name ? this.rectOf(name) : null;
   }
 
   /** The hook that fires in the step, else its box. */
@@ -176,25 +189,25 @@ export class Picture {
   #widestPin;
 
   /**
-   * Returns where the next box lies that has a step from a step on, in points: where the gradient enters a picture, or a
-   * part of it. After the last step, the first box.
+   * Returns where the next box lies that has a step from a step on, in points: where the gradient enters what is open
+   * here, or a part of the picture. After the last step, where it entered.
    * @param {number} step
-   * @param {Rect} [part]
+   * @param {Rect | null} part
    */
-  entryRect(step, part) {
-    const { steps, spans } = this.view;
+  #entryRect(step, part) {
+    const { steps, spans, visible_steps: open } = this.view;
     const entries = [...this.svg.querySelectorAll(".hv-node, .hv-fold")].flatMap((box) => {
       const id = box.getAttribute("data-id") ?? "";
       const rect = this.rectOf(box);
-      const starts = steps[id] ?? spans[id]?.flat() ?? [];
-      return rect && (!part || contains(part, rect)) ? [{ rect, starts }] : [];
+      const starts = (steps[id] ?? spans[id]?.map(([first]) => first) ?? []).filter((start) => isWithin(open, start));
+      return rect && (!part || contains(part, rect)) ? [{ rect, next: starts.find((start) => start >= step), last: starts.at(-1) }] : [];
     });
-    /** @param {(start: number) => boolean} isMeant */
-    const earliest = (isMeant) => {
-      const found = entries.map(({ rect, starts }) => ({ rect, at: starts.find(isMeant) ?? Infinity }));
-      return found.filter(({ at }) => at < Infinity).sort((one, other) => one.at - other.at)[0]?.rect;
+    /** @param {(entry: typeof entries[number]) => number | undefined} startOf */
+    const earliest = (startOf) => {
+      const found = entries.flatMap((entry) => startOf(entry) ?? []);
+      return entries.find((entry) => startOf(entry) === Math.min(...found))?.rect;
     };
-    return earliest((start) => start >= step) ?? earliest(() => true) ?? entries[0]?.rect ?? null;
+    return earliest(({ next }) => next) ?? earliest(({ last }) => last) ?? entries[0]?.rect ?? null;
   }
 
   /**
@@ -269,6 +282,7 @@ function addOutlines(element) {
   outline.before(copy("hv-halo"));
   if (element.matches(".hv-leaf")) outline.after(copy("hv-inner"));
   if (element.matches(".hv-edge")) outline.after(copy("hv-target"));
+  if (element.matches(".hv-stack")) outline.before(copy("hv-pile hv-pile-far"));
   if (element.matches(".hv-fold")) outline.before(copy("hv-pile"));
 }
 

@@ -16,13 +16,17 @@ import { makePictureTools } from "./picture_tools.js";
 import { makeSilentPins } from "./silent_pins.js";
 import { isWithin } from "../common/stepping.js";
 import { isFullScreen } from "../host/full_screen.js";
+import { makeStacks, memberAt } from "./stacks.js";
+import { placesOf, unfold } from "./unfolding.js";
 import { Viewport } from "./viewport.js";
 
 /** @import { View } from "../common/payload" */
 /** @import { Actions, Band, Context, LoadedRun } from "../common/types" */
 
-/** Elements that open another picture: closed boxes, and the names of boxes outside. */
-const LINK_ELEMENTS = ".hv-fold, .hv-port";
+/** Closed boxes, which open where they stand: in another picture. The bars of a stack have their own. */
+const DOORS = ".hv-fold:not(.hv-stack)";
+/** The speed of playing, from which on boxes do not move when one opens. */
+const FAST_SPEED = 2;
 
 /**
  * Returns whether the reasons are hidden at a step: while predicting they would give answers away, until the end.
@@ -38,6 +42,7 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {Picture} picture
  * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
+ * @property {(step: number) => void} paintStacks
  * @property {(isOn: boolean) => void} showReasons shows or hides why hooks did not fire
  */
 
@@ -123,17 +128,18 @@ export class PicturePane {
   paint(step) {
     const { steps } = this.options.run;
     const before = this.step;
-    const turned = steps[step].picture !== steps[before].picture;
+    const isFirst = !this.#requested;
     this.step = step;
-    if (turned || !this.current) this.enter(this.options.run.views[steps[step].picture]);
+    if (isFirst || steps[step].picture !== steps[before].picture) this.enter(this.options.run.views[steps[step].picture]);
     this.#paint();
-    if (step === before) return;
+    if (step === before && !isFirst) return;
     this.motion.play(before, step);
-    if (this.current) this.follow(Math.abs(step - before) > 1 && steps[step].glyph === "hook");
+    this.follow(steps[step].glyph === "hook");
   }
 
   /**
-   * Shows a picture in which the step is: this one, or one around it. If `isDeep`, enters the closed box that holds the step.
+   * Shows a picture in which the step is: this one, or one around it, or the one in which the member of a stack is open
+   * that holds the step. If `isDeep`, opens the closed boxes around the step, too, until its hook is there.
    * @param {boolean} isDeep
    */
   follow(isDeep) {
@@ -162,9 +168,11 @@ export class PicturePane {
       [found] = around;
       view = /** @type {View | null} */ (await fetchChunk(found));
     }
-    while (isDeep && view) {
-      const box = boxOfStep(view, step);
-      if (!box) return found;
+    const seen = new Set([found]);
+    while (view) {
+      const box = memberAt(view, step) ?? (isDeep ? boxOfStep(view, step) : undefined);
+      if (!box || seen.has(box)) return found;
+      seen.add(box);
       view = /** @type {View | null} */ (await fetchChunk(box));
       if (view) found = box;
     }
@@ -191,7 +199,7 @@ export class PicturePane {
 
   /** @param {FocusEvent} event */
   #revealFocused(event) {
-    const box = event.target instanceof Element ? event.target.closest(".hv-node, .hv-fold, .hv-port") : null;
+    const box = event.target instanceof Element ? event.target.closest(".hv-node, .hv-fold") : null;
     const rect = box && this.current?.picture.rectOf(box);
     if (rect) this.viewport.reveal([rect]);
   }
@@ -200,6 +208,7 @@ export class PicturePane {
     if (!this.current) return;
     this.current.picture.paint(this.step);
     this.current.color(this.step, Boolean(this.context.model.get("norms")));
+    this.current.paintStacks(this.step);
     this.current.showReasons(!hidesReasons(this.context, this.step));
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.focus(this.step));
@@ -223,7 +232,7 @@ export class PicturePane {
       if (!this.leave()) this.options.showMessage(say("not_here"));
       return;
     }
-    const box = boxOfStep(this.current.view, this.step);
+    const box = memberAt(this.current.view, this.step) ?? boxOfStep(this.current.view, this.step);
     this.options.showMessage(box ? "" : say("no_box"));
     if (box) this.enter(box);
   }
@@ -248,6 +257,7 @@ export class PicturePane {
     }
     const holder = focusedElement(root);
     const hadFocus = this.graph.contains(holder) || this.trail.contains(holder);
+    const places = this.current && !this.#isPlayingFast ? placesOf(this.current.picture) : null;
     this.current?.picture.holder.remove();
     this.current = shown;
     this.graph.append(shown.picture.holder);
@@ -259,9 +269,15 @@ export class PicturePane {
     shown.picture.paint(this.step);
     this.viewport.show(shown.picture);
     this.#paint();
+    if (places) unfold(places, shown.picture);
     this.motion.show(rollPicture(root, this.context.model, shown.picture));
     this.options.onShow(shown.bands);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
+  }
+
+  get #isPlayingFast() {
+    const { playing, speed } = this.context.driver.position();
+    return playing && speed >= FAST_SPEED;
   }
 
   /**
@@ -286,8 +302,9 @@ export class PicturePane {
     this.#makeLinks(picture);
     const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
     const color = makeNormColors(picture, run.steps, this.scale);
+    const paintStacks = makeStacks(picture, { open: (box) => this.enter(box), say, signal });
     const showReasons = makeSilentPins(picture, say, this.options.showMessage, signal);
-    const shown = { name, view, picture, bands, color, showReasons };
+    const shown = { name, view, picture, bands, color, paintStacks, showReasons };
     this.#cache.set(key, shown);
     return shown;
   }
@@ -332,9 +349,9 @@ export class PicturePane {
   /** @param {Picture} picture */
   #makeLinks(picture) {
     const { say, signal } = this.context;
-    const doors = [...picture.svg.querySelectorAll(LINK_ELEMENTS)].filter((box) => linkOf(picture, box));
+    const doors = [...picture.svg.querySelectorAll(DOORS)].filter((box) => linkOf(picture, box));
     for (const box of doors) {
-      const label = say(box.matches(".hv-port") ? "go_there" : "enter", { box: titleOf(box) });
+      const label = say("enter", { box: titleOf(box) });
       box.classList.add("hv-door");
       setAttributes(box, { role: "button", tabindex: 0, "aria-label": label });
       listen(box, "keydown", (event) => {
@@ -413,11 +430,13 @@ function setProperty(element, name, value) {
 }
 
 /**
- * Returns the name of the picture inside the closed box that holds a step; undefined if there is none.
+ * Returns the name of the picture in which the closed box is open that holds a step; undefined if there is none, or if the
+ * hook of the step is in this picture.
  * @param {View} view
  * @param {number} step
  */
-function boxOfStep({ spans, links }, step) {
+function boxOfStep({ spans, links, pins, steps }, step) {
+  if (Object.keys(pins).some((pin) => steps[pin]?.includes(step))) return undefined;
   const box = Object.keys(spans).find((id) => isWithin(spans[id], step));
   return box && links[box];
 }

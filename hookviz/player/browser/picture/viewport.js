@@ -193,17 +193,14 @@ export class Viewport {
   }
 
   /**
-   * Aims at the step, or else at where the gradient enters the picture.
+   * Aims at the step.
    * @param {Picture} picture
    * @param {number} scale
    * @param {boolean} isSmooth
    */
   #aim(picture, scale, isSmooth) {
-    const step = this.options.step();
     const camera = limitPosition({ ...this.camera, scale }, picture.size, this.size);
-    const entry = picture.entryRect(step);
-    const parts = picture.focus(step);
-    const part = joinFitting(parts.length || !entry ? parts : [entry], scale, this.size);
+    const part = joinFitting(picture.focus(this.options.step()), scale, this.size);
     this.#set(part ? reveal(camera, part, this.size) : camera, isSmooth);
   }
 
