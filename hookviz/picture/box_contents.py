@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf, log10
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, Row, Words
+from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, SideBySide, Words
 from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL, text_width
@@ -100,7 +100,7 @@ class BoxContents:
             return rows
         return [
             *rows,
-            Row([self._parameter_frame(row, [Line([Words(row.name, "hv-op", color=GREY)])]) for row in brief]),
+            SideBySide([self._parameter_frame(row, [Line([Words(row.name, "hv-op", color=GREY)])]) for row in brief]),
         ]
 
     def _parameter(self, row: Parameter) -> Part:

@@ -121,7 +121,7 @@ class Column:
 
 
 @dataclass
-class Row:
+class SideBySide:
     """Parts beside each other, all as high as the highest."""
 
     parts: Sequence[Part]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hookviz.picture.layered_layout import Curve, Edge, Placement, Point, Size, join, line, shift
 
-WIDE, LONG = 2.6, 1_000.0
+WIDE, LONG = 2.6, 1_200.0
 """A picture is cut if it is this many times as wide as high, and longer than this number of points."""
 BEST_RATIO = 16 / 9
 MAX_ROWS = 12
