@@ -220,6 +220,14 @@ class HookRow(NamedTuple):
     """Whether it is a method or an object, which is copied with a module; a function is not."""
     registered_by: HookKey | None = None
     """The key of the module hook that registered it; None if none was running."""
+    overwritten_by: HookKey | None = None
+    """The key of another hook that was removed while this one stayed: its handle had taken the place of this one's."""
+    overwritten_at: SourcePlace | None = None
+    """File and line of the code at which its handle gave its place to another one."""
+    spared: StepCount | None = None
+    """The number of steps when that other hook was removed; None if none was."""
+    spared_at: SourcePlace | None = None
+    """File and line of the code that removed that other hook."""
 
     @property
     def source(self) -> Source:

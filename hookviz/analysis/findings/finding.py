@@ -21,6 +21,7 @@ _LINE_ROLES = {
     "hook": N_("line {line} (the hook)"),
     "registered": N_("line {line} (registers the hook)"),
     "removed": N_("line {line} (removes the hook)"),
+    "overwrites": N_("line {line} (overwrites the handle)"),
     "pass": N_("line {line} (starts the pass)"),
     "update": N_("line {line} (the step of the optimizer)"),
     "makes": N_("line {line} (makes the optimizer)"),
@@ -76,6 +77,7 @@ _KIND_NAMES = {
     "exception": N_("exception"),
     "edited_in_place": N_("edited in place"),
     "repeated": N_("hook registered again"),
+    "overwritten": N_("handle overwritten"),
     "copied": N_("copied hook"),
     "legacy": N_("legacy hook"),
     "recomputed": N_("other hooks in the recomputation"),
@@ -127,7 +129,8 @@ class Finding:
       gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
       input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0; a parameter is not trained
       although it seems to be meant to; gradients of several optimizer steps add up; a hook edits a gradient in place,
-      which changes another one in the same memory; hooks pile up; a hook of yours did not fire, for a reason that the
+      which changes another one in the same memory; hooks pile up; one still
+      changes gradients because its handle was overwritten; a hook of yours did not fire, for a reason that the
       recording proves.
     - ``remark``: worth knowing, and perhaps intended. NaN or Inf that went no further; -Inf alone in the output of a
       model, as in a mask; gradients that overflow under a GradScaler; zeros because of a mask, a weight of zeros or a
@@ -159,8 +162,9 @@ class Finding:
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
-    ``hook``, or ``registered`` or ``removed`` it; it starts the ``pass``, is the ``update`` of an optimizer, ``makes``
-    that, sets its learning ``rate``, ``clips`` gradients, or ``replaces`` parameters."""
+    ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
+    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, or ``replaces``
+    parameters."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""
@@ -204,6 +208,7 @@ NAMED_HOOK_KINDS = (
     "exception",
     "edited_in_place",
     "repeated",
+    "overwritten",
     "copied",
     "legacy",
     "recomputed",
