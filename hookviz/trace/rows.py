@@ -146,6 +146,8 @@ class ModuleRow(NamedTuple):
     forward: SourcePlace | None = None
     """File and line of a function that this module has in the place of the forward of its class, as a program puts it
     there; empty if they are not known, None if it has none."""
+    drops: Annotated[float, Shows(("values",))] | None = None
+    """The probability with which it drops numbers, when it was called first; None if it is no dropout of torch."""
 
 
 class CallRow(NamedTuple):
@@ -175,6 +177,8 @@ class CallRow(NamedTuple):
     transformed: bool = False
     """Whether a transform of ``torch.func`` ran it, such as ``vmap``, ``jvp`` or ``grad``: its tensors are wrapped, and
     what they say of ``requires_grad`` holds in the transform only."""
+    evaluates: bool = False
+    """Whether the module was in evaluation mode when the call began."""
 
 
 class ReturnedPart(NamedTuple):

@@ -25,6 +25,7 @@ _LINE_ROLES = {
     "pass": N_("line {line} (starts the pass)"),
     "update": N_("line {line} (the step of the optimizer)"),
     "makes": N_("line {line} (makes the optimizer)"),
+    "evaluates": N_("line {line} (switches to evaluation mode)"),
     "rate": N_("line {line} (sets the learning rate)"),
     "clips": N_("line {line} (clips the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
@@ -74,6 +75,8 @@ _KIND_NAMES = {
     "step_first": N_("step before backward"),
     "moved": N_("moved without a gradient"),
     "eval_norm": N_("batch norm in eval mode"),
+    "eval_dropout": N_("dropout in eval mode"),
+    "always_drops": N_("dropout in evaluation"),
     "exception": N_("exception"),
     "edited_in_place": N_("edited in place"),
     "repeated": N_("hook registered again"),
@@ -104,6 +107,8 @@ _TRAINING_KINDS = (
     "step_first",
     "moved",
     "eval_norm",
+    "eval_dropout",
+    "always_drops",
 )
 _VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
@@ -163,8 +168,8 @@ class Finding:
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
     ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
-    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, or ``replaces``
-    parameters."""
+    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, ``replaces``
+    parameters, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

@@ -23,6 +23,7 @@ from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
 from hookviz.recorder.torch.grad_modes import grad_mode, is_transformed, requires_grad
+from hookviz.support.user_objects import own_attributes
 from hookviz.trace import CallRow
 from hookviz.trace.traversal import list_outer_paths
 
@@ -92,6 +93,7 @@ class CallTracker:
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
         row = CallRow(number, self._counts[number], parent, recomputed, grad_mode(), transformed=is_transformed())
+        row = row._replace(evaluates=own_attributes(call.module).get("training") is False)
         takes_grad = None if row.transformed else requires_grad([item for _, item in labelled])
         row = self.shared.add_path(row, call.module, stack[-1].module if stack else None)
         self.trace.calls.append(row._replace(takes_grad=takes_grad))
