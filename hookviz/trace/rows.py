@@ -105,7 +105,7 @@ MISSING_REASONS = (
     "none",  # it does not exist
     "torch",  # this PyTorch is too old to tell
 )
-"""Why the trace has no value for a tensor that a node saved."""
+"""Why the trace does not have the numbers of a tensor that a node saved."""
 
 
 BACKWARD_LOCATION = "backward"
@@ -120,7 +120,7 @@ class SavedRow(NamedTuple):
     name: str
     """The name of torch's attribute without ``_saved_``, or ``BACKWARD_LOCATION``."""
     value: ValueIndexes
-    """The value of a tensor, a tuple for a list of tensors, else None."""
+    """The value of a tensor, a tuple for a list of tensors, else None; of a large tensor statistics, if any."""
     plain: Setting
     why: Annotated[str, OneOf(MISSING_REASONS)] | None = None
 
