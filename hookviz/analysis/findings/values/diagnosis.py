@@ -69,12 +69,13 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
         sentence = join_sentences(
             [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
         )
-        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
+        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
     if finding.is_product_of_zeros and len(passes) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
         text = _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
         sentence = join_sentences([finding.sentence, text.format(count=f"{len(trace.updates) - 1:,}")])
         finding = finding._replace(sentence=sentence, severity="warning")
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
+    found = replace(found, advice=finding.advice)
     place = find_op_line(trace, finding.nodes)
     return found if place is None else replace(found, file=place[0], line=place[1])
 

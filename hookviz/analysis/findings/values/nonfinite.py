@@ -8,6 +8,7 @@ from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
 from hookviz.analysis.findings.values.forward_origin import find_forward_origin
+from hookviz.analysis.findings.values.half_precision import advise_on_overflow
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
 from hookviz.support.messages import N_, _, join_sentences
@@ -24,6 +25,12 @@ _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGI
 
 
 def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
+    """Find where NaN or Inf begins, and say what to do if it is the range of float16."""
+    for finding in _find_begins(statistics):
+        yield finding._replace(advice=advise_on_overflow(statistics, finding))
+
+
+def _find_begins(statistics: PassStatistics) -> Iterator[PassFinding]:
     """Find the first step of the forward, and the first of the backward, with NaN or Inf that was not in its input.
 
     In the forward, Inf counts only if an output of the model is NaN or infinite: masks are infinite by design. The
