@@ -55,6 +55,7 @@ _KIND_NAMES = {
     "zero": N_("zero"),
     "vanishing": N_("vanishing"),
     "exploding": N_("exploding"),
+    "saturated": N_("saturated"),
     "softmax_twice": N_("softmax twice"),
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
@@ -110,7 +111,7 @@ _TRAINING_KINDS = (
     "eval_dropout",
     "always_drops",
 )
-_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
+_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice")
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),

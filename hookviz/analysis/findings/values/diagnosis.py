@@ -7,6 +7,7 @@ from hookviz.analysis.findings.finding import Finding, describe_passes, rank_sev
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
+from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.values.zeros import find_zeros
 from hookviz.support.messages import _, join_sentences
@@ -14,7 +15,7 @@ from hookviz.trace import TensorRow, TraceData
 
 MIN_STUCK = 3
 """A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
-_KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
+_KINDS = ("nan", "inf", "zero", "exploding", "vanishing", "saturated")
 
 
 def list_troubles(trace: TraceData) -> list[Finding]:
@@ -99,3 +100,4 @@ def _find_in_pass(statistics: PassStatistics) -> Iterator[PassFinding]:
     if zeros is not None:
         yield zeros
     yield from find_vanishing_or_exploding(statistics)
+    yield from find_saturation(statistics)
