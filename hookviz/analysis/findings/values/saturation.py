@@ -12,7 +12,9 @@ LEAST_FACTOR = 1e-4
 """What is left of the gradient behind a saturated function is less than this part of it."""
 _DISTANCE = 1e-3
 """A number that is so near to a limit counts as being there."""
-_LIMITS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0)}
+_LIMITS = {"SigmoidBackward0": (0.0, 1.0), "TanhBackward0": (-1.0, 1.0)}
+"""Op → the limits of what it makes."""
+_NAMES = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh"}
 
 
 class _Flat(NamedTuple):
@@ -38,7 +40,7 @@ def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
     text = _(
         "{on} leaves {factor} of the gradient that it gets: its outputs lie at the limits of {op}, where it is flat."
     )
-    sentences = [text.format(op=first.op.lower(), **names), *_count_at_limits(statistics, first)]
+    sentences = [text.format(op=_NAMES[first.op], **names), *_count_at_limits(statistics, first)]
     if len(flat) > 1:
         more = _("{count} more ops of this pass leave less than {least} of it.")
         sentences.append(more.format(count=f"{len(flat) - 1:,}", least=format_number(LEAST_FACTOR)))
@@ -48,8 +50,8 @@ def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
 
 def _list_flat(statistics: PassStatistics) -> Iterator[_Flat]:
     for node, step in statistics.compute_steps.items():
-        op = statistics.trace.ops[node].partition("Backward")[0]
-        if op not in _LIMITS or statistics.trace.ops[node] != f"{op}Backward0":
+        op = statistics.trace.ops[node]
+        if op not in _LIMITS:
             continue
         row = statistics.trace.rows[step]
         before, after = (math.hypot(*statistics.norms(values)) for values in (row.before, row.after))
