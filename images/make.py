@@ -38,7 +38,7 @@ def pictures() -> dict[str, str]:
     at = next(step.index for step in trace.firings if step.hook and step.hook.name == "c_hook")
     drawn["c_hook"] = trace.figure(step=at)
     drawn["module"] = four_hooks().figure()
-    return {name: str(figure.pipe("svg", encoding="utf-8")) for name, figure in drawn.items()}
+    return {name: figure.svg() for name, figure in drawn.items()}
 
 
 class Scaled(torch.nn.Module):

@@ -32,7 +32,7 @@ PURPLE, ORANGE, GREY = "#6d28d9", "#b45309", "#475569"
 def draw_graphs() -> dict[str, str]:
     """Name → SVG of a word that hookviz itself can show."""
     figures = {"diamond": diamond(), "residual_connection": residual_connection(), "shared": shared(), "seed": seed()}
-    return {name: str(figure.pipe("svg", encoding="utf-8")) for name, figure in figures.items()}
+    return {name: figure.svg() for name, figure in figures.items()}
 
 
 def diamond() -> hv.Figure:

@@ -20,8 +20,6 @@ def draw(
 ) -> Figure:
     """Draw the autograd graph below ``root`` with every registered hook on it, before anything runs.
 
-    If many arrows are long, as in an unrolled recurrent net, all are drawn straight, and the picture says so.
-
     Args:
         root: a tensor that was computed from leaves, such as a loss.
         tensors: draw also the Python tensor of each node, with its data, grad, grad_fn and hooks.
@@ -37,7 +35,7 @@ def draw(
     >>> import torch, hookviz as hv
     >>> a = torch.tensor(2.0, requires_grad=True)
     >>> c = a * 3
-    >>> "MulBackward0" in hv.draw(c).source
+    >>> "MulBackward0" in hv.draw(c).svg()
     True
     """
     require_internals()

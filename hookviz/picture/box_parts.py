@@ -232,5 +232,5 @@ def begin_group(svg: SvgWriter, element_id: str, css_class: str, names: dict[str
     """Begin the group of an element of the picture."""
     svg.own('<g id="', element_id).shared('"')
     for name, value in names.items():
-        svg.own(f' {name}="', value).shared('"')
+        svg.own(f' {name}="', fit_for_picture(value)).shared('"')
     svg.shared(f' class="{css_class}">')

@@ -26,10 +26,10 @@ import torch
 from torch import Tensor, nn
 
 import hookviz as hv
-from hookviz.picture import layout
 from hookviz.player.trace_content import TraceContent
+from tests.picture_faults import find_faults
 
-from .pictures import layout_method_of_outcome
+from .pictures import count_deaths, draw_pictures
 
 MAX_WEIGHTS = 3_000_000
 """Models with more weights run on the ``meta`` device."""
@@ -208,30 +208,21 @@ def build(library: str, name: str) -> tuple[nn.Module, Run]:
 
 
 def record_and_show(library: str, name: str) -> dict[str, Any]:
-    """Run one model plain, then record it and make its content; return the methods that drew its pictures."""
+    """Run one model plain, then record it and make its content; return what is wrong with its pictures, if anything."""
     net, run = build(library, name)
     loss = first_tensor(run())
     if loss is None:
         return {"skipped": "it returns nothing that has a gradient"}
     loss.sum().backward()
-    methods: Counter[str] = Counter()
-    draw = layout._draw_by_any_method
-
-    def draw_and_count(*arguments: Any) -> Any:
-        outcome = draw(*arguments)
-        methods[layout_method_of_outcome(outcome)] += 1
-        return outcome
-
-    layout._draw_by_any_method = draw_and_count  # type: ignore[assignment]
-    try:
-        with hv.record(net) as trace:
-            out = first_tensor(run())
-            assert out is not None
-            out.sum().backward()
+    with hv.record(net) as trace:
+        out = first_tensor(run())
+        assert out is not None
+        out.sum().backward()
+    with count_deaths() as deaths:
         TraceContent(trace._data).full_content()
-    finally:
-        layout._draw_by_any_method = draw
-    return {"steps": len(trace._data.rows), "drawn": methods}
+        pictures = [*draw_pictures(trace)]
+    faults = [fault for drawn in pictures for fault in find_faults(drawn.svg, drawn.scene)]
+    return {"steps": len(trace._data.rows), "pictures": len(pictures), "faults": faults[:3], "deaths": deaths}
 
 
 def run_models(library: str, names: list[str]) -> None:
@@ -293,14 +284,15 @@ def main(libraries: list[str]) -> None:
     table = []
     for library in libraries or FAMILIES:
         counts: Counter[str] = Counter()
-        methods: Counter[str] = Counter()
+        pictures = deaths = 0
         for found in run_in_subprocesses(library, globals()[f"{library}_names"]()):
             result = next(word for word in ("died", "failed", "skipped", "steps") if word in found)
             counts["shown" if result == "steps" else result] += 1
-            methods.update(found.get("drawn", {}))
-            if result != "steps" or found["seconds"] > 60 or set(found["drawn"]) - {"usual"}:
+            pictures += found.get("pictures", 0)
+            deaths += sum(found.get("deaths", {}).values())
+            if result != "steps" or found["seconds"] > 60 or found["faults"] or found["deaths"]:
                 print(library, found["name"], {key: found[key] for key in found if key not in ("name",)}, flush=True)
-        table.append(f"{library}: {dict(counts)}; pictures: {dict(methods)}")
+        table.append(f"{library}: {dict(counts)}; {pictures} pictures; Graphviz died {deaths} times")
     print("\n".join(table))
 
 

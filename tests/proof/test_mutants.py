@@ -10,9 +10,9 @@ from pathlib import Path
 from .mutants import (
     KINDS_OF_TRACE,
     MEGABYTES,
-    blank_pictures,
     kind_of,
     peak_megabytes,
+    quick_layouts,
     saved,
     time_limit,
     try_mutant,
@@ -31,7 +31,7 @@ def test_each_damaged_file_is_refused_with_a_message_or_works_in_every_view(tmp_
         undamaged(kind)
     before = peak_megabytes()
     for seed in range(MUTANTS):
-        with time_limit(), nullcontext() if seed % LAYOUT_INTERVAL == 0 else blank_pictures():
+        with time_limit(), nullcontext() if seed % LAYOUT_INTERVAL == 0 else quick_layouts():
             counts[try_mutant(seed, tmp_path, VIEW_SHARE)] += 1
     assert counts["refused"] >= 0.4 * MUTANTS and counts["worked"] >= 0.2 * MUTANTS
     assert peak_megabytes() - before < MEGABYTES

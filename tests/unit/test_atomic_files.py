@@ -17,7 +17,7 @@ TRACE = recorded()
 WRITERS: dict[str, Callable[[Path], Any]] = {
     "save": TRACE.save,
     "to_html": TRACE.to_html,
-    "figure": lambda path: TRACE.figure(3).render(path, format="svg"),
+    "figure": TRACE.figure(3).render,
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import graphviz
 import pytest
 import torch
 from scenes import leaf, scene
@@ -63,10 +64,10 @@ def test_rendering_a_non_digraph_is_refused() -> None:
         hv.render("digraph {}")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("path_arguments", [{"filename": 3}, {"directory": 3}])
-def test_rendering_to_an_invalid_path_is_refused(path_arguments: Any) -> None:
+@pytest.mark.parametrize("drawing", [hv.draw(LOSS), hv.render(graphviz.Digraph())], ids=["figure", "digraph"])
+def test_rendering_to_an_invalid_path_is_refused(drawing: Any) -> None:
     with pytest.raises(TypeError, match="A path is a string such as"):
-        hv.draw(LOSS).render(**path_arguments)
+        drawing.render(3)
 
 
 # -- names

@@ -12,7 +12,7 @@ from shown import content_of, shown_steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.scene import FEW_BOXES
+from hookviz.picture.scene import FEW_BOXES, Scene
 from tests.picture_faults import PicturePlan
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -238,9 +238,14 @@ def test_a_forward_pass_after_the_last_backward_pass_has_its_own_picture() -> No
     assert "output 16" in text_of(parsed(trace.figure()))
 
 
+def draw_whole(trace: hv.Trace) -> hv.Figure:
+    """Draw a pass with all its boxes, none of them closed."""
+    return hv.Figure(Scene.from_trace(trace._data), None)
+
+
 def test_modules_count_towards_the_box_limit_of_a_picture() -> None:
     net = nn.Sequential(*[Doubled() for _ in range(200)])
-    figure = record_backward(net).figure()
+    figure = draw_whole(record_backward(net))
     root, plan = parsed(figure), PicturePlan(figure.svg())
     nodes = [box for box in plan.boxes if "hv-node" in plan.classes[box]]
     assert len(nodes) + len(plan.frames) == 300
@@ -252,7 +257,7 @@ def test_nested_modules_are_drawn_at_any_depth(depth: int) -> None:
     net: nn.Module = Doubled()
     for _ in range(depth):
         net = nn.Sequential(net)
-    figure = record_backward(net).figure()
+    figure = draw_whole(record_backward(net))
     assert len([i for i in map(id_of, parsed(figure).iter()) if re.fullmatch(r"m\d+", i)]) == depth + 1
 
 
