@@ -33,11 +33,9 @@ autosummary_context = {
     # Type → its members that other parts of hookviz use, and nobody else should.
     "hidden": {
         "Comparison": ["content", "lines", "texts"],
-        "Figure": ["finish"],
         "Hook": ["source_"],
         "Player": ["answer", "answered", "content", "flipped", "of", "show", "showing", "twin"],
         "RecordBlock": ["exit_requested", "write_exception"],
-        "Rendered": ["finish"],
         "Step": ["row", "scales", "trace"],
         "Trace": ["content", "verify_formula", *sorted(TABLES - PUBLIC_OF_TABLES)],
         "Value": ["row"],

@@ -14,7 +14,7 @@ from hookviz.analysis.hook_counts import HookCount, count_firings, find_count
 from hookviz.api.trace import Trace, data_of
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
-from hookviz.hook_listing.graph_hooks import UnplacedHook, capture_with_hook_dicts
+from hookviz.hook_listing.graph_hooks import UnplacedHook, UnplacedHooks, capture_with_hook_dicts
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.torch.hook_dicts import (
     Dict,
@@ -26,7 +26,7 @@ from hookviz.recorder.torch.hook_dicts import (
     user_hook_entries,
 )
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
@@ -88,7 +88,7 @@ class Census(Table[Hook]):
     def __init__(
         self,
         hooks: Iterable[tuple[HookIdentity, Hook]],
-        unplaced: Sequence[UnplacedHook] = (),
+        unplaced: UnplacedHooks | None = None,
         trace: Trace | None = None,
     ) -> None:
         unique: dict[tuple[int, Any], tuple[HookIdentity, Hook]] = {}
@@ -96,15 +96,7 @@ class Census(Table[Hook]):
             unique.setdefault(identity.plain, (identity, hook))
         self._identities = [identity for identity, _ignored in unique.values()]
         self._number = next(_census_numbers)
-        self._unplaced = (
-            _(
-                "Hooks whose tensor can no longer be reached: {hooks}. The tensor was freed, or changed in "
-                "place after the hook was registered. The hook is still on a node of the graph, but PyTorch "
-                "does not say which; it may run here."
-            ).format(hooks=_join_unplaced(unplaced))
-            if unplaced
-            else ""
-        )
+        self._unplaced = "" if unplaced is None else _describe_unplaced(unplaced)
         empty = self._unplaced or _("No hook is registered here.")
         rows = [hook for _ignored, hook in unique.values()]
         if trace is None:
@@ -186,7 +178,7 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     modules = [thing for thing in things if isinstance(thing, torch.nn.Module)]
     optimizers = [thing for thing in things if isinstance(thing, torch.optim.Optimizer)]
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
-    unplaced: list[UnplacedHook] = []
+    unplaced = UnplacedHooks([], [])
     with DisableTorchFunction():
         found = [*hooks_in_dicts(_dicts_of_modules(modules)), *_hooks_on_graphs(roots, unplaced)]
         found += hooks_in_dicts(_dicts_of_optimizers(optimizers))
@@ -228,7 +220,7 @@ def hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
         yield identity, replace(row, distinction=labels.distinguish(labelled, row.on))
 
 
-def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[UnplacedHook]) -> IdentifiedHooks:
+def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: UnplacedHooks) -> IdentifiedHooks:
     """Yield the hooks of graphs, named as in a recording; none for a tensor without a history.
 
     Hooks that may be on these graphs, but on an unknown node, are added to ``unplaced``.
@@ -244,6 +236,22 @@ def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: list[Unplac
             HookIdentity(weakref.ref(hook_dict), key),
             replace(trace.hook(row), place=keys.index(key), total=len(keys)),
         )
+
+
+def _describe_unplaced(unplaced: UnplacedHooks) -> str:
+    """Say which hooks run in a graph, or may, and are not listed on its nodes; empty if there are none."""
+    sentences: list[str] = []
+    if unplaced.of_modules:
+        text = _("Backward hooks of modules run in this graph, too: {hooks}. hooks(model) lists them.")
+        sentences.append(text.format(hooks=_join_unplaced(unplaced.of_modules)))
+    if unplaced.lost:
+        text = _(
+            "Hooks whose tensor can no longer be reached: {hooks}. The tensor was freed, or changed in "
+            "place after the hook was registered. The hook is still on a node of the graph, but PyTorch "
+            "does not say which; it may run here."
+        )
+        sentences.append(text.format(hooks=_join_unplaced(unplaced.lost)))
+    return join_sentences(sentences)
 
 
 def _join_unplaced(hooks: Sequence[UnplacedHook]) -> str:

@@ -15,8 +15,9 @@ from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
+from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
-from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
+from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, is_multi_grad_part, unwrap_hook, user_function
 from hookviz.recorder.torch_patches import recording_here
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.messages import _
@@ -26,10 +27,19 @@ from hookviz.trace import TraceData
 
 
 class UnplacedHook(NamedTuple):
-    """A hook on an unknown node: its tensor is gone, or was changed in place since."""
+    """A hook that runs in a graph and is not listed on a node of it."""
 
     label: str
     where: str
+
+
+class UnplacedHooks(NamedTuple):
+    """The hooks that run in a graph, or may, and are not listed on its nodes."""
+
+    lost: list[UnplacedHook]
+    """Those on an unknown node: their tensors are gone, or were changed in place since."""
+    of_modules: list[UnplacedHook]
+    """The backward hooks of modules, which torch's own hooks on nodes call."""
 
 
 class GraphHook(NamedTuple):
@@ -69,12 +79,12 @@ def capture_with_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> 
 
 
 def capture_with_hook_dicts(
-    roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: list[UnplacedHook] | None = None
+    roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: UnplacedHooks | None = None
 ) -> tuple[TraceData, list[GraphHook]]:
     """As ``capture_with_hooks``, and return with the trace the hooks with the dicts that keep them.
 
     With ``unplaced``, search also for the hooks of tensors that no variable leads to. Hooks that may be on this graph,
-    but on an unknown node, are added to it.
+    but on an unknown node, are added to it, as are the hooks of modules that run here.
 
     Raises:
         ValueError: the graph is too deep to be held.
@@ -87,6 +97,10 @@ def capture_with_hook_dicts(
             dicts = _hook_dicts_on_graph(snapshot) if unplaced is None else _all_hook_dicts(snapshot, unplaced)
             for kind, hooks, node, output in dicts:
                 for key, hook in user_hook_entries(hooks):
+                    unwrapped = unwrap_hook(hook)
+                    if unwrapped.calls_others:
+                        _add_of_module(unwrapped, unplaced)
+                        continue
                     row = add_hook_row(trace, 0, *_unwrap_multi_grad(kind, node, output, key, hook))
                     graph_hooks.append(GraphHook(row, hooks, key))
             fetch_pending(trace.values, 0)
@@ -112,7 +126,14 @@ def _hook_dicts_on_graph(snapshot: GraphSnapshot) -> Iterator[PlacedHookDict]:
             tick()
 
 
-def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: list[UnplacedHook]) -> Iterator[PlacedHookDict]:
+def _add_of_module(unwrapped: UnwrappedHook, unplaced: UnplacedHooks | None) -> None:
+    """Add the hooks of a module that torch's own hook on a node calls."""
+    if unplaced is not None:
+        hooks = (*unwrapped.function.user_pre_hooks, *unwrapped.function.user_hooks)
+        unplaced.of_modules.extend(_describe_unplaced(hook) for hook in hooks if not isinstance(hook, Observer))
+
+
+def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: UnplacedHooks) -> Iterator[PlacedHookDict]:
     """As ``_hook_dicts_on_graph``, with dicts that only nodes hold; add hooks on unknown nodes to ``unplaced``."""
     known = set()
     for placed in _hook_dicts_on_graph(snapshot):
@@ -122,7 +143,7 @@ def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: list[UnplacedHook]) -> It
         return
     for hooks, tensor in dicts_on_nodes(known):
         if tensor is None:
-            unplaced += [_describe_unplaced(hook) for _ignored, hook in user_hook_entries(hooks)]
+            unplaced.lost.extend(_describe_unplaced(hook) for _ignored, hook in user_hook_entries(hooks))
         elif (place := snapshot.place_of_tensor(tensor)) is not None:
             yield "tensor_hook", hooks, *place
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf, log10
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, Words
+from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, SideBySide, Words
 from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL, text_width
@@ -43,6 +43,8 @@ class BoxContents:
         self.scene, self.style, self.tensors = scene, style, tensors
         is_large = bool(scene.group_boxes) or has_many_passes(scene.trace)
         self._rounding = WIDTH_STEP if is_large and style.for_player else 1
+        self._is_brief = bool(scene.group_boxes)
+        """Whether boxes say less, so that more of a large network fits a screen: the panel says the rest."""
 
     def node(self, box: Box) -> Part:
         """Make the box of a node."""
@@ -82,7 +84,7 @@ class BoxContents:
         op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
         first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
         gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
-        rows = [*map(self.pin, box.pins), *map(self._parameter, box.parameters)]
+        rows = [*map(self.pin, box.pins), *self._parameters(box)]
         if gradient is None:
             return [first, *others, *rows]
         shared = Line(first.left, gradient)
@@ -90,12 +92,25 @@ class BoxContents:
             return [shared, *others, *rows]
         return [first, *others, *rows, Line([gradient])]
 
+    def _parameters(self, box: Box) -> list[Part]:
+        """Make the rows of the parameters; in a large picture those without hooks stand on one line."""
+        brief = [row for row in box.parameters if self._is_brief and not row.pins]
+        rows: list[Part] = [self._parameter(row) for row in box.parameters if row not in brief]
+        if not brief:
+            return rows
+        return [
+            *rows,
+            SideBySide([self._parameter_frame(row, [Line([Words(row.name, "hv-op", color=GREY)])]) for row in brief]),
+        ]
+
     def _parameter(self, row: Parameter) -> Part:
         """Make the row of a parameter: its name, its value, its gradient, and its hooks."""
         gradient = self._written(ids.gradient_id(row.id), "hv-grad", row.longest_text, PURPLE, bold=True)
         name = self._named_value(row.name, row.value, ids.tensor_value_id(row.id, 0), SMALL)
+        return self._parameter_frame(row, [Line(name, gradient), *map(self.pin, row.pins)])
+
+    def _parameter_frame(self, row: Parameter, lines: list[Part]) -> Part:
         outline = Outline("hv-box", LEAF_FILL, self.style.outline_color(row.id), 1)
-        lines: list[Part] = [Line(name, gradient), *map(self.pin, row.pins)]
         return Framed(Column(lines), row.id, "hv-node hv-parameter", outline, padding=(7, 3))
 
     def _named_value(self, name: str, value: str, value_id: str, size: int) -> Sequence[Words]:
@@ -147,7 +162,9 @@ class BoxContents:
     def header(self, box: CallBox) -> Framed:
         """Make the head of a module call: its name, its class and its output."""
         name = [Words(f"{box.name} ", "hv-name", size=LARGE, bold=True), Words(box.kind, "hv-kind", color=GREY)]
-        output = self._written(ids.output_id(box.id), "hv-activation", box.longest_text, INK, bold=True)
+        says_output = not self._is_brief or box.pins_at(self.scene.trace, output=True)
+        longest = box.longest_text if says_output else ""
+        output = self._written(ids.output_id(box.id), "hv-activation", longest, INK, bold=True)
         return _plate(ids.header_id(box.id), [Line(name, output)])
 
     def output_plate(self, box: CallBox) -> Framed | None:

@@ -121,6 +121,31 @@ class Column:
 
 
 @dataclass
+class SideBySide:
+    """Parts beside each other, all as high as the highest."""
+
+    parts: Sequence[Part]
+    gap: float = 4
+
+    @property
+    def width(self) -> float:
+        """The width of all parts with the gaps between them."""
+        return sum(part.width for part in self.parts) + self.gap * (len(self.parts) - 1)
+
+    @property
+    def height(self) -> float:
+        """The height of the highest part."""
+        return max(part.height for part in self.parts)
+
+    def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
+        """Draw one part after the other, each with its share of the width that is left."""
+        share = (width - self.width) / len(self.parts)
+        for part in self.parts:
+            part.draw(svg, x, y, part.width + share)
+            x += part.width + share + self.gap
+
+
+@dataclass
 class Outline:
     """How the outline of a frame looks."""
 

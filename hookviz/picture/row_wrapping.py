@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hookviz.picture.layered_layout import Curve, Edge, Placement, Point, Size, join, line, shift
 
-WIDE, LONG = 2.6, 1_000.0
+WIDE, LONG = 2.6, 1_200.0
 """A picture is cut if it is this many times as wide as high, and longer than this number of points."""
 BEST_RATIO = 16 / 9
 MAX_ROWS = 12
@@ -45,7 +45,7 @@ def wrap_rows(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]
     if width < LONG or width < WIDE * height:
         return placement
     spans = _list_spans(placement, sizes)
-    best = min((_cut(placement, sizes, spans, count) for count in range(1, MAX_ROWS + 1)), key=_misfit)
+    best = min((_cut_rows(placement, sizes, spans, count) for count in range(1, MAX_ROWS + 1)), key=_misfit)
     return placement if len(best) == 1 else _move(placement, sizes, edges, best)
 
 
@@ -63,7 +63,9 @@ def _list_spans(placement: Placement, sizes: Sequence[Size]) -> list[tuple[float
     return spans
 
 
-def _cut(placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[float, float]], count: int) -> list[_Row]:
+def _cut_rows(
+    placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[float, float]], count: int
+) -> list[_Row]:
     """Cut the picture into ``count`` rows of about equal length, or into fewer if its boxes do not allow that."""
     width = placement.size.width
     cuts = [(before[1] + after[0]) / 2 for before, after in pairwise(spans)]

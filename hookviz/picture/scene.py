@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouped_graph import GroupBox
@@ -175,20 +174,6 @@ class Scene:
         starts = self.graph.passages.get((node, slot), [(node, slot)])
         return [self.arrows[start] for start in starts if start in self.arrows]
 
-    @cached_property
-    def layout_key(self) -> tuple[Any, ...]:
-        """The boxes, pins and arrows of the scene: two scenes with equal keys have the same ids."""
-        boxes = sorted((box.id, box.op, *_list_parts(box)) for box in self.boxes.values())
-        calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in self.calls.values())
-        arrows = [*self.arrows.values(), *self.forward_arrows]
-        return self.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in arrows))
-
-    @cached_property
-    def appearance(self) -> tuple[Any, ...]:
-        """The layout key and all names: two scenes of equal appearance can share one picture."""
-        names = ((node, *_list_names(box)) for node, box in sorted(self.boxes.items()))
-        return *self.layout_key, tuple(names)
-
     def reserve_room(self, scenes: "Sequence[Scene]") -> None:
         """Reserve room for the texts of ``scenes``, the variants of this pass, and for two of them side by side."""
         texts_by_scene = [scene.collect_texts() for scene in scenes]
@@ -297,19 +282,6 @@ def _select_boxes(
             break
         calls |= enclosing
     return nodes, list(calls)
-
-
-def _list_parts(box: Box) -> Iterator[str]:
-    """Yield the ids of the pins and parameters of a box."""
-    holders: list[Box | Parameter] = [box, *box.parameters]
-    for holder in holders:
-        yield from (holder.id, *(pin.id for pin in holder.pins))
-
-
-def _list_names(box: Box) -> Iterator[str]:
-    """Yield the names of the tensors and parameters of a box."""
-    yield from (name for name, _value in box.names)
-    yield from (parameter.name for parameter in box.parameters)
 
 
 def make_node_box(trace: TraceData, pass_id: int, node: int, graph: VisibleGraph, module: str = "") -> Box:

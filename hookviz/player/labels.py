@@ -159,7 +159,8 @@ _LABELS: dict[str, str] = {
     "no_full": N_("The browser does not allow full screen here."),
     "no_layers": N_("Tensors are not drawn here: there are too many boxes, or the browser is too old."),
     "no_internal": N_(
-        "There are too many steps here to hold the internal nodes, too. In Python, trace.figure(internal=True) draws them."
+        "There are too many steps here to hold the internal nodes, too. In Python, "
+        "trace.figure(internal=True) draws them."
     ),
     "none_internal": N_("Every node is drawn here: torch made none on its own."),
     "predict": N_("Predict"),

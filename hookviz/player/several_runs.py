@@ -9,6 +9,7 @@ from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.picture.element_ids import data_id, tensor_value_id
 from hookviz.picture.figure import draw_final
 from hookviz.picture.grouping import INTERNAL
+from hookviz.picture.looks import key_of_look, key_of_shape
 from hookviz.picture.primitives import SPACE, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
@@ -336,14 +337,14 @@ class _SharedPictures:
         shared: dict[Any, Scene] = {}
         for by_pass, is_shown in zip(scenes, shown, strict=True):
             for scene in by_pass.values() if is_shown else ():
-                shared.setdefault(scene.appearance, scene)
+                shared.setdefault(key_of_look(scene), scene)
         for scene in shared.values():
             scene.reserve_room([other for other in all_scenes if other.pass_id == scene.pass_id])
         self._drawn = [*shared.values()]
         by_look = {look: index for index, look in enumerate(shared)}
-        by_shape = {scene.layout_key: index for index, scene in enumerate(self._drawn)}
+        by_shape = {key_of_shape(scene): index for index, scene in enumerate(self._drawn)}
         self._indices = [
-            [by_look.get(scene.appearance, by_shape.get(scene.layout_key, -1)) for scene in by_pass.values()]
+            [by_look.get(key_of_look(scene), by_shape.get(key_of_shape(scene), -1)) for scene in by_pass.values()]
             for by_pass in scenes
         ]
         self._first = dict(zip(self._indices[first], scenes[first].values(), strict=True))

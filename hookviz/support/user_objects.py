@@ -19,7 +19,7 @@ def own_attributes(item: object) -> Mapping[str, Any]:
     ({'depth': 2}, 3, {})
     """
     try:
-        read = type if isinstance(item, type) else object
+        read = type if issubclass(type(item), type) else object  # isinstance asks for ``__class__``
         attributes: Mapping[str, Any] = read.__getattribute__(item, "__dict__")
     except (AttributeError, TypeError):
         return {}

@@ -105,7 +105,7 @@ MISSING_REASONS = (
     "none",  # it does not exist
     "torch",  # this PyTorch is too old to tell
 )
-"""Why the trace has no value for a tensor that a node saved."""
+"""Why the trace does not have the numbers of a tensor that a node saved."""
 
 
 BACKWARD_LOCATION = "backward"
@@ -120,7 +120,7 @@ class SavedRow(NamedTuple):
     name: str
     """The name of torch's attribute without ``_saved_``, or ``BACKWARD_LOCATION``."""
     value: ValueIndexes
-    """The value of a tensor, a tuple for a list of tensors, else None."""
+    """The value of a tensor, a tuple for a list of tensors, else None; of a large tensor statistics, if any."""
     plain: Setting
     why: Annotated[str, OneOf(MISSING_REASONS)] | None = None
 
@@ -146,6 +146,8 @@ class ModuleRow(NamedTuple):
     forward: SourcePlace | None = None
     """File and line of a function that this module has in the place of the forward of its class, as a program puts it
     there; empty if they are not known, None if it has none."""
+    drops: Annotated[float, Shows(("values",))] | None = None
+    """The probability with which it drops numbers, when it was called first; None if it is no dropout of torch."""
 
 
 class CallRow(NamedTuple):
@@ -177,6 +179,8 @@ class CallRow(NamedTuple):
     what they say of ``requires_grad`` holds in the transform only."""
     fed_by: tuple[CallIndex, ...] = ()
     """The calls that returned the tensors it takes, if torch recorded no graph that says so."""
+    evaluates: bool = False
+    """Whether the module was in evaluation mode when the call began."""
 
 
 class ReturnedPart(NamedTuple):
@@ -222,6 +226,14 @@ class HookRow(NamedTuple):
     """Whether it is a method or an object, which is copied with a module; a function is not."""
     registered_by: HookKey | None = None
     """The key of the module hook that registered it; None if none was running."""
+    overwritten_by: HookKey | None = None
+    """The key of another hook that was removed while this one stayed: its handle had taken the place of this one's."""
+    overwritten_at: SourcePlace | None = None
+    """File and line of the code at which its handle gave its place to another one."""
+    spared: StepCount | None = None
+    """The number of steps when that other hook was removed; None if none was."""
+    spared_at: SourcePlace | None = None
+    """File and line of the code that removed that other hook."""
 
     @property
     def source(self) -> Source:

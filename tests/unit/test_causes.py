@@ -93,8 +93,8 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
     "unseen entropy": (
         entropy,
         200.0 * torch.eye(20),
-        "NaN: its input held none (minimum 0, maximum 200); the cause was not seen. What these made was not kept, and "
-        "it can be NaN: SoftmaxBackward0 of net (Does), LogBackward0 of net (Does).",
+        "NaN. As far as the statistics of its inputs tell, MulBackward0 of net (Does) multiplies 0 by -Inf. The Inf "
+        "begins at LogBackward0 of net (Does), which takes the logarithm of 0, which is -Inf.",
     ),
 }
 

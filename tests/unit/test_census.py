@@ -368,3 +368,15 @@ def test_a_hook_on_a_tensor_that_only_an_object_holds_is_listed() -> None:
     holder.tensor.register_hook(silent("held"))
     (hook,) = hv.hooks(holder.tensor * 4)
     assert hook.name == "held"
+
+
+def test_what_torch_registers_to_call_hooks_of_modules_is_not_listed_but_said() -> None:
+    layer = nn.Linear(2, 1)
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    layer.register_full_backward_pre_hook(lambda module, grad_output: None)
+    out = layer(torch.ones(1, 2, requires_grad=True))
+    census = hv.hooks(out)
+    assert list(census) == []
+    assert "Backward hooks of modules run in this graph" in repr(census)
+    assert repr(census).count("λ module, grad_") == 2
+    assert {hook.kind for hook in hv.hooks(layer)} == {"full_backward_hook", "full_backward_pre_hook"}

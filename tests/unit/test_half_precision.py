@@ -186,3 +186,66 @@ def test_the_traceback_of_a_scaler_error_has_no_hookviz_frame() -> None:
     with hv.record(), pytest.raises(AssertionError) as raised:
         scaler.unscale_(opt)
     assert not [entry for entry in raised.traceback if "hookviz" in str(entry.path.parts[-3:])]
+
+
+# -- the range of float16 as a cause
+
+
+def sigmoids(dtype: torch.dtype) -> hv.Trace:
+    """Train a deep net whose gradients become smaller with each layer, without a GradScaler."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(32, 32), nn.Sigmoid()))).to(dtype)
+    opt, x = torch.optim.SGD(net.parameters(), lr=0.1), torch.randn(16, 32).to(dtype)
+    with hv.record(net) as trace:
+        (net(x).mean() * 1e-2).backward()
+        opt.step()
+    return trace
+
+
+def cast(dtype: torch.dtype) -> hv.Trace:
+    """Train under autocast: the gradient of the loss is cast to the smaller dtype."""
+    torch.manual_seed(0)
+    net = nn.Linear(32, 8)
+    opt, x = torch.optim.SGD(net.parameters(), lr=0.1), torch.randn(16, 32)
+    with hv.record(net) as trace:
+        with torch.autocast("cpu", dtype):
+            out = net(x)
+        (out.float().square().mean() * 1e-7).backward()
+        opt.step()
+    return trace
+
+
+def large(dtype: torch.dtype) -> hv.Trace:
+    """Train with a loss whose gradients add up to more than float16 holds."""
+    torch.manual_seed(0)
+    net = nn.Linear(32, 8).to(dtype)
+    opt, x = torch.optim.SGD(net.parameters(), lr=1e-9), torch.randn(256, 32).to(dtype)
+    with hv.record(net) as trace:
+        (net(x).float() * 60).square().sum().mul(5).backward()
+        opt.step()
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("train_once", "kind", "severity", "part"),
+    [
+        (sigmoids, "zero", "warning", "too small for float16"),
+        (cast, "zero", "warning", "too small for float16"),
+        (large, "inf", "error", "float16 ends at 65,504, and no GradScaler"),
+    ],
+)
+def test_what_float16_cannot_hold_is_said_with_the_remedy(
+    train_once: Callable[[torch.dtype], hv.Trace], kind: str, severity: str, part: str
+) -> None:
+    finding = next(row for row in train_once(torch.float16).findings if row.kind == kind)
+    assert finding.severity == severity and part in finding.text and "bfloat16" in finding.text
+    assert not any(row.kind in ("zero", "inf") for row in train_once(torch.bfloat16).findings)
+
+
+def test_an_overflow_in_the_forward_has_another_remedy_than_a_scaler() -> None:
+    net = nn.Linear(4, 4).half()
+    nn.init.ones_(net.weight)
+    with hv.record(net) as trace:
+        (net(torch.full((4, 4), 6e4).half()) * 8).sum().backward()
+    finding = next(row for row in trace.findings if row.kind == "inf")
+    assert "compute this in bfloat16 or float32" in finding.text and "GradScaler" not in finding.text

@@ -76,6 +76,21 @@ def mask_hides_a_row_of_many() -> None:
     Pool()(torch.randn(30, 50, 6), torch.tensor([1, 0, 5] * 10)).sum().backward()
 
 
+class Scaled(nn.Module):
+    """Divides each row by its norm, behind more nodes than a small graph has."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(300):
+            x = x * 1.01
+        norm = x.norm(dim=1, keepdim=True)
+        x = x / norm
+        return torch.tanh(x) + 1
+
+
+def row_of_zeros_in_a_large_graph() -> None:
+    Scaled()(score(50) * (torch.arange(50) > 0)[:, None]).sum().backward()
+
+
 def data_holds_it() -> None:
     nn.Linear(2, 2)(torch.tensor([[1.0, torch.nan]])).sum().backward()
 
@@ -86,10 +101,11 @@ ORIGINS: dict[Callable[[], None], tuple[str, str]] = {
     a_loss_compares_nothing: ("takes the mean of no numbers", "F.mse_loss("),
     spread_of_one_row: ("divides by 1 - 1", "spread = out.std(0)"),
     entropy_of_zero: ("The Inf begins at LogBackward0", "entropy = -(p * p.log())"),
-    entropy_of_many_numbers: ("was not kept, and it can be NaN: LogBackward0", "entropy = p * p.log()"),
+    entropy_of_many_numbers: ("The Inf begins at LogBackward0", "entropy = p * p.log()"),
     logarithm_behind_where: ("0 times Inf is NaN", "torch.where("),
     mask_hides_a_row: ("hides every number of row 1, counted from 0", "weight = torch.softmax"),
-    mask_hides_a_row_of_many: ("it can be NaN: SoftmaxBackward0", "weight = torch.softmax"),
+    mask_hides_a_row_of_many: ("is first seen in the forward, at SoftmaxBackward0 of Pool", "weight = torch.softmax"),
+    row_of_zeros_in_a_large_graph: ("divides 0 by 0", "x = x / norm"),
     data_holds_it: ("No input requires grad", ""),
 }
 """Program → a part of what is said, and the begin of the line that is shown."""

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import hookviz as hv
-from hookviz.picture import graphviz_client, layout
+from hookviz.picture import graphviz_client
+from hookviz.picture.layered_layout import place_boxes
 from hookviz.storage.integrity import find_fault
 from tests.unit.test_interrupts import POINTS, RecordedTraining, WhatIfTraining, global_state, objects_left_on_nodes
 
@@ -49,7 +50,7 @@ class Scenes:
         self.write("svg", self.targets)
 
     def write(self, kind: str, places: dict[str, Path]) -> None:
-        layout._outcomes.clear()  # forces Graphviz to run
+        place_boxes.cache_clear()  # forces Graphviz to run
         match kind:
             case "json":
                 self.trace.save(places[kind])

@@ -230,6 +230,9 @@ def _explains(origin: Finding, finding: Finding) -> bool:
         return finding.kind == "raised" and finding.step == origin.step
     if finding.kind == "edited_in_place":
         return origin.kind == "zero" and origin.step == finding.step
+    if finding.kind == "overwritten":
+        piled = {(hook.label, hook.on) for hook in origin.hooks}
+        return origin.kind == "repeated" and piled >= {(hook.label, hook.on) for hook in finding.hooks}
     if finding.kind == "not_called":
         is_equal = (origin.severity, origin.certainty) == (finding.severity, finding.certainty)
         return is_equal and origin.kind in ("not_called", "substituted") and _covers_hooks(origin, finding)
@@ -253,7 +256,7 @@ def _covers_hooks(origin: Finding, finding: Finding) -> bool:
 
 
 def _add_consequence(origin: Finding, finding: Finding) -> Finding:
-    if finding.kind == "edited_in_place":
+    if finding.kind in ("edited_in_place", "overwritten"):
         return origin
     if origin.kind == "exception" or finding.kind == "not_called" or not finding.parameters:
         named = list(dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks))

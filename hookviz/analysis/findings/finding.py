@@ -21,9 +21,11 @@ _LINE_ROLES = {
     "hook": N_("line {line} (the hook)"),
     "registered": N_("line {line} (registers the hook)"),
     "removed": N_("line {line} (removes the hook)"),
+    "overwrites": N_("line {line} (overwrites the handle)"),
     "pass": N_("line {line} (starts the pass)"),
     "update": N_("line {line} (the step of the optimizer)"),
     "makes": N_("line {line} (makes the optimizer)"),
+    "evaluates": N_("line {line} (switches to evaluation mode)"),
     "rate": N_("line {line} (sets the learning rate)"),
     "clips": N_("line {line} (clips the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
@@ -53,6 +55,7 @@ _KIND_NAMES = {
     "zero": N_("zero"),
     "vanishing": N_("vanishing"),
     "exploding": N_("exploding"),
+    "saturated": N_("saturated"),
     "softmax_twice": N_("softmax twice"),
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
@@ -73,9 +76,12 @@ _KIND_NAMES = {
     "step_first": N_("step before backward"),
     "moved": N_("moved without a gradient"),
     "eval_norm": N_("batch norm in eval mode"),
+    "eval_dropout": N_("dropout in eval mode"),
+    "always_drops": N_("dropout in evaluation"),
     "exception": N_("exception"),
     "edited_in_place": N_("edited in place"),
     "repeated": N_("hook registered again"),
+    "overwritten": N_("handle overwritten"),
     "copied": N_("copied hook"),
     "legacy": N_("legacy hook"),
     "recomputed": N_("other hooks in the recomputation"),
@@ -102,8 +108,10 @@ _TRAINING_KINDS = (
     "step_first",
     "moved",
     "eval_norm",
+    "eval_dropout",
+    "always_drops",
 )
-_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "softmax_twice")
+_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice")
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),
@@ -127,7 +135,8 @@ class Finding:
       gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
       input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0; a parameter is not trained
       although it seems to be meant to; gradients of several optimizer steps add up; a hook edits a gradient in place,
-      which changes another one in the same memory; hooks pile up; a hook of yours did not fire, for a reason that the
+      which changes another one in the same memory; hooks pile up; one still
+      changes gradients because its handle was overwritten; a hook of yours did not fire, for a reason that the
       recording proves.
     - ``remark``: worth knowing, and perhaps intended. NaN or Inf that went no further; -Inf alone in the output of a
       model, as in a mask; gradients that overflow under a GradScaler; zeros because of a mask, a weight of zeros or a
@@ -159,8 +168,9 @@ class Finding:
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
-    ``hook``, or ``registered`` or ``removed`` it; it starts the ``pass``, is the ``update`` of an optimizer, ``makes``
-    that, sets its learning ``rate``, ``clips`` gradients, or ``replaces`` parameters."""
+    ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
+    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, ``replaces``
+    parameters, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""
@@ -204,6 +214,7 @@ NAMED_HOOK_KINDS = (
     "exception",
     "edited_in_place",
     "repeated",
+    "overwritten",
     "copied",
     "legacy",
     "recomputed",

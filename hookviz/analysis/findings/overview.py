@@ -11,6 +11,7 @@ from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_lost_rows
 from hookviz.analysis.findings.hooks.late_bindings import list_late_bindings
 from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
+from hookviz.analysis.findings.hooks.overwritten_handles import list_overwritten_handles
 from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hooks
 from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
 from hookviz.analysis.findings.training.hygiene import list_hygiene
@@ -27,6 +28,7 @@ _LISTS = (
     list_troubles,
     list_edits_in_place,
     list_repeated_hooks,
+    list_overwritten_handles,
     list_copied_hooks,
     list_legacy_hooks,
     list_recomputed_hooks,

@@ -12,7 +12,7 @@ from hookviz.trace import TraceData
 MAX_BOXES_BESIDE_MODEL = 6
 """A model is opened even if its boxes alone fill the picture, unless it has more boxes than this around it."""
 
-MAX_OPENED = 20
+MAX_OPENED = 12
 """Calls in the opened group are opened at once as long as the group has no more boxes than this, which fit a screen."""
 
 INTERNAL = "+"

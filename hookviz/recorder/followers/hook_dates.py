@@ -48,6 +48,11 @@ class HookDates(Follower):
         """Return when a hook was registered during the recording, and by which line."""
         return self._registered.get(key, (None, None))
 
+    @property
+    def has_hooks(self) -> bool:
+        """Whether any hook was registered since Python started."""
+        return bool(RemovableHandle.next_id)
+
     def registered_at(self, key: Any) -> str | None:
         """Return the file and line of the code that registered a hook during the recording; None if unknown."""
         return self.find(key)[1]

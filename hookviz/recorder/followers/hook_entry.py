@@ -35,6 +35,12 @@ class HookEntry:
         self.until: int | None = None
         """The number of steps when it was removed; None if it was not."""
         self.removed_at: str | None = None
+        self.overwritten_by: Any = None
+        """The key of a hook that was removed, and whose handle had taken the place of that of this one."""
+        self.overwritten_at: str | None = None
+        self.spared: int | None = None
+        """The number of steps when that other hook was removed; None if none was."""
+        self.spared_at: str | None = None
         self.version = 0
         """How often its tensor had been changed in place when it was registered."""
         self.passes_before = 0

@@ -18,6 +18,7 @@ from hookviz.recorder.followers.hook_entry import HookEntry
 from hookviz.recorder.followers.hook_firings import HookFirings
 from hookviz.recorder.followers.hook_owners import HookOwner, HookOwners, TensorOwner
 from hookviz.recorder.followers.multi_grad_rows import MultiGradGroup
+from hookviz.recorder.followers.overwritten_handles import OverwrittenHandles
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.stand_ins import StandIns
 from hookviz.recorder.modules.call_tracker import CallTracker
@@ -63,6 +64,7 @@ class HookLedger(Follower):
         self._on_tensors: dict[tuple[Any, int], HookEntry] = {}
         """The hooks of tensors that are registered now."""
         self.dates = HookDates(self.trace)
+        self.handles = OverwrittenHandles(session, self.dates)
 
     # -- hooks come and go
 
@@ -72,6 +74,7 @@ class HookLedger(Follower):
         ``registering`` is the frame of the function that registers the hook.
         """
         self.dates.note_registration(handle.id)
+        self.handles.registered(handle)
         kind = _REGISTERING_METHODS.get(registering.f_code.co_name)
         if kind is not None:
             self.session.guard(self._hook_comes, handle, kind, registering)
@@ -149,6 +152,7 @@ class HookLedger(Follower):
             self._on_tensors.pop(entry.identity, None)
             entry.until, entry.removed_at = self.dates.now()
             entry.passes_after = self.whole_passes
+        self.handles.removed(handle.id, self.entries)
 
     def _find_removed(self, key: Any, hooks: Any) -> HookEntry | None:
         """Return the entry of an older hook that is about to be removed; its owner may not be known yet."""
@@ -177,13 +181,13 @@ class HookLedger(Follower):
 
     def call_written(self, call: int, module: torch.nn.Module) -> None:
         """Note what runs in the place of modules with hooks."""
-        if self.has_hooks and self.stand_ins.note(module, self.trace.plain_call(call)):
+        if self.dates.has_hooks and self.stand_ins.note(module, self.trace.plain_call(call)):
             self.owners.note_stand_ins(self.stand_ins)
 
     def unfollowed_call(self, module: torch.nn.Module) -> None:
         """Note a call of a module that the recording does not follow, or not now."""
         self.firings.unfollowed_call(module)
-        if self.has_hooks and self.stand_ins.note(module):
+        if self.dates.has_hooks and self.stand_ins.note(module):
             self.owners.note_stand_ins(self.stand_ins)
 
     # -- passes begin
@@ -196,7 +200,7 @@ class HookLedger(Follower):
         """Note which tensors with hooks belong to the graph of a pass, unless only a part of it is observed."""
         self.passes += 1
         self.partial_passes += bool(start.inputs)
-        if not self.has_hooks or len(start.snapshot.nodes) < len(start.snapshot.all_nodes):
+        if not self.dates.has_hooks or len(start.snapshot.nodes) < len(start.snapshot.all_nodes):
             return
         met: set[int] = set()
         for name, tensor in start.names.items():  # of several names the first counts: that of a module comes early
@@ -231,11 +235,6 @@ class HookLedger(Follower):
         is_held = is_called or self.owners.names.is_held(parameter) or self.calls.modules.holds(parameter)
         entry.is_stray = not is_held
 
-    @property
-    def has_hooks(self) -> bool:
-        """Whether any hook was registered since Python started."""
-        return bool(RemovableHandle.next_id)
-
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget the reference to a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self.owners.forget(tensor)
@@ -255,6 +254,7 @@ class HookLedger(Follower):
 
     def close(self) -> None:
         """Write of the hooks that fired by which line they were registered, and what the ledger knows of them."""
+        self.handles.close()
         for index, row in enumerate(self.trace.hook_rows):
             entry = self.entries.get(row.key)
             where = self.dates.registered_at(row.key) or row.registered_at
@@ -274,7 +274,9 @@ def _make_older(kind: str, key: Any, hook: Any, owner: HookOwner, hooks: Any) ->
 def _complete(row: HookRow, entry: HookEntry, dates: HookDates) -> HookRow:
     """Add to the row of a hook that fired what the ledger knows of it."""
     row = row._replace(again=entry.is_again, bound=entry.has_object, registered_by=entry.registered_by)
-    return row._replace(removed_at=entry.removed_at or None, until=dates.count_left(entry.until))
+    row = row._replace(removed_at=entry.removed_at or None, until=dates.count_left(entry.until))
+    row = row._replace(overwritten_by=entry.overwritten_by, overwritten_at=entry.overwritten_at)
+    return row._replace(spared=dates.count_left(entry.spared), spared_at=entry.spared_at)
 
 
 def _is_forgotten(entry: HookEntry, dates: HookDates) -> bool:

@@ -6,7 +6,6 @@ A model may be gone when the recording ends: what is said about its parameters i
 import weakref
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from operator import itemgetter
 from typing import TypeGuard
 
 import torch
@@ -173,9 +172,14 @@ class ParameterLedger(Follower):
         """
         if not (self.trace.roots and self._are_wanted) or self.calls.followed.are_part:
             return
-        called = [(entry.module, entry) for entry in self._entries.values() if entry.module is not None]
-        for module, entry in sorted(called, key=itemgetter(0)):
-            self._add_called(entry, self.trace.modules[module].name)
+        called: dict[tuple[int, str], list[ParameterEntry]] = {}
+        for entry in self._entries.values():
+            if entry.module is not None:
+                called.setdefault((entry.module, entry.name), []).append(entry)
+        for (module, _name), entries in sorted(called.items(), key=lambda item: item[0][0]):
+            # Several parameters took turns there, as in functional_call: one with a gradient speaks for all.
+            if len(entries) == 1 or not any(entry.passes or _is_filled(entry) for entry in entries):
+                self._add_called(entries[-1], self.trace.modules[module].name)
         known = {key for key, entry in self._entries.items() if entry.reference() is not None}
         self._add_given(known)
         if self.cuts is not None:
@@ -183,8 +187,7 @@ class ParameterLedger(Follower):
 
     def _add_called(self, entry: ParameterEntry, owner: str) -> None:
         parameter = entry.reference()
-        is_filled = parameter is not None and not entry.had_grad and read_grad(parameter) is not None
-        if is_filled or entry.is_shard:  # its gradient comes from a tensor that stands for it, as under FSDP
+        if _is_filled(entry) or entry.is_shard:  # its gradient comes from a tensor that stands for it, as under FSDP
             return
         at_the_end = entry.requires_grad or entry.is_thawed
         requires_grad = at_the_end if parameter is None else parameter.requires_grad
@@ -223,3 +226,9 @@ class ParameterLedger(Follower):
     def _add(self, row: MissingRow) -> None:
         if len(self.trace.missing_rows) < MAX_PARAMETERS:
             self.trace.missing_rows.append(row)
+
+
+def _is_filled(entry: ParameterEntry) -> bool:
+    """Whether a parameter has a gradient that it did not have when it was first met."""
+    parameter = entry.reference()
+    return parameter is not None and not entry.had_grad and read_grad(parameter) is not None

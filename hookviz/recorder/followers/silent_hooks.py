@@ -41,7 +41,7 @@ class SilentHooks(Follower):
 
     def close(self) -> None:
         """Write a row for each hook that did not fire."""
-        if not self.ledger.has_hooks:
+        if not self.ledger.dates.has_hooks:
             return
         self.firings.note_all()
         self._used_prefixes = self._collect_uses()

@@ -24,6 +24,7 @@ from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
 from hookviz.recorder.torch.grad_modes import grad_mode, is_transformed, requires_grad
+from hookviz.support.user_objects import own_attributes
 from hookviz.trace import CallRow
 from hookviz.trace.traversal import list_outer_paths
 
@@ -94,6 +95,7 @@ class CallTracker:
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
         row = CallRow(number, self._counts[number], parent, recomputed, grad_mode(), transformed=is_transformed())
+        row = row._replace(evaluates=own_attributes(call.module).get("training") is False)
         items = [item for _, item in labelled]
         takes_grad = None if row.transformed else requires_grad(items)
         fed_by = self.flow.find_calls(items) if self._follows_tensors(call, row) else ()

@@ -21,6 +21,7 @@ from hookviz.autograd.torch_internals import (
 from hookviz.autograd.variable_names import Holder, caller_frame, find_holder, user_frames
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.support.source_code import describe_function
+from hookviz.support.user_objects import read_attribute
 from hookviz.trace import ModuleRow, TraceData
 
 Module = torch.nn.Module
@@ -28,6 +29,12 @@ Module = torch.nn.Module
 _MODULE_ATTRIBUTES = {**MODULE_HOOKS, "backward_hook": MODULE_HOOKS["full_backward_hook"]}
 _GLOBAL_VARIABLES = {**GLOBAL_MODULE_HOOKS, "backward_hook": GLOBAL_MODULE_HOOKS["full_backward_hook"]}
 """Kind of hook → the attribute in which a module keeps its own hooks; the variable that holds the global hooks."""
+
+_DROPOUTS = tuple(
+    getattr(torch.nn, name)
+    for name in ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout")
+)
+"""The modules that drop numbers in training mode only, with the probability ``p``."""
 
 
 class ModuleRegistry:
@@ -62,7 +69,7 @@ class ModuleRegistry:
         if reference is None or reference() is not module:
             number, name = len(self.trace.modules), self._make_name(module)
             with Uninterrupted():
-                self.trace.modules.append(ModuleRow(name, type(module).__name__))
+                self.trace.modules.append(ModuleRow(name, type(module).__name__, drops=_read_dropout(module)))
                 self._holders.append(weakref.ref(module))
                 self._numbers[id(module)] = (self._holders[-1], number)
         if "forward" in vars(module) and self.trace.modules[number].forward is None:
@@ -287,3 +294,9 @@ def _find_own_forward(module: Module) -> str:
     """Return file and line of the function that was put in the place of the forward of a module; empty if unknown."""
     source = describe_function(vars(module)["forward"])
     return f"{source.file}:{source.line}" if source.file and source.line else ""
+
+
+def _read_dropout(module: Module) -> float | None:
+    """Return the probability with which a module drops numbers; None if it is no dropout of torch."""
+    rate = read_attribute(module, "p") if issubclass(type(module), _DROPOUTS) else None
+    return float(rate) if isinstance(rate, (float, int)) else None

@@ -25,7 +25,7 @@ from hookviz.recorder.passes.observer_registry import ObserverRegistry
 from hookviz.recorder.passes.parameter_values import measure_unread_leaves
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
 from hookviz.recorder.passes.running_pass import RunningPass
-from hookviz.recorder.passes.saved_tensors import MAX_SAVED_NUMBERS, SavedTensors
+from hookviz.recorder.passes.saved_tensors import SavedTensors
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import is_backward_compiled
 from hookviz.support.interpreter import gc_paused
@@ -234,7 +234,7 @@ class PassTracker:
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
         """Renumber the nodes (old → new), because passes were dropped."""
-        self.saved_tensors.numbers_left = MAX_SAVED_NUMBERS
+        self.saved_tensors.renew()
         self.numbering.renumber(nodes)
         self._last_begun = self._fetched = 0  # values moved, including those that are still on a device
 

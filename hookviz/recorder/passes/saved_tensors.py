@@ -8,15 +8,23 @@ from torch.autograd.graph import Node
 from hookviz.analysis.formulas.derivatives import required_names
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.tensor_types import has_few_numbers
+from hookviz.autograd.tensor_types import has_few_numbers, is_opaque
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED, SAVED_TENSORS_SHOW_THEIR_HOOKS
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
 from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD_LOCATION
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import get_norm_nan_inf
 
 MAX_SAVED_NUMBERS = 1_024
 """How many numbers a recording keeps for formulas, in addition to those that it keeps anyway."""
+MAX_SEARCHED = 16_384
+"""How many more numbers a recording keeps of passes that begin at NaN or Inf, to find where that began."""
+MAX_SEARCHED_NODES = 4_096
+"""In how many nodes of such a pass."""
+_STATISTICS = 8
+"""For how many numbers the statistics of a large tensor count."""
 
 _PLAIN = (bool, int, float, complex, str, type(None))
 _UNSIGNED = 2**63
@@ -27,14 +35,29 @@ class SavedTensors:
     """Writes what nodes saved into the trace, until the recording's limit is reached."""
 
     def __init__(self) -> None:
-        self.numbers_left = MAX_SAVED_NUMBERS
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin with the whole limit: passes were dropped."""
+        self.numbers_left, self._searched_left = MAX_SAVED_NUMBERS, MAX_SEARCHED
+        self._searches = False
 
     def capture(self, snapshot: GraphSnapshot) -> None:
-        """Write what the formulas of this graph's nodes need; nothing for more than ``SMALL_GRAPH`` nodes."""
+        """Write what the formulas of this graph's nodes need; nothing for more than ``SMALL_GRAPH`` nodes.
+
+        Of a pass that begins at NaN or Inf more nodes are read, and of large tensors the statistics: they show where it
+        came from. A healthy pass pays nothing for that.
+        """
+        self._searches = _begins_at_nonfinite(snapshot)
+        most, kept = (MAX_SEARCHED_NODES, self.numbers_left) if self._searches else (SMALL_GRAPH, 0)
+        if self._searches:
+            self.numbers_left = self._searched_left
         try:
-            for node in snapshot.nodes if len(snapshot.nodes) <= SMALL_GRAPH else ():
+            for node in snapshot.nodes if len(snapshot.nodes) <= most else ():
                 self._capture_node(snapshot, node, snapshot.numbers[id(node)])
         finally:
+            if self._searches:
+                self.numbers_left, self._searched_left = kept, self.numbers_left
             snapshot.tensors.forget_values()
 
     def _capture_node(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
@@ -81,7 +104,7 @@ class SavedTensors:
         if saved is None:
             return None, None
         if saved.is_nested or not has_few_numbers(saved):
-            return None, "large"
+            return self._measure(snapshot, saved), "large"
         if saved.numel() > self.numbers_left:
             return None, "many"
         count = len(snapshot.trace.values)
@@ -89,6 +112,23 @@ class SavedTensors:
         # Most tensors have names and are kept already.
         self.numbers_left -= saved.numel() if len(snapshot.trace.values) > count else 0
         return value, None
+
+    def _measure(self, snapshot: GraphSnapshot, saved: torch.Tensor) -> int | None:
+        """Return the number of the statistics of a large tensor, if they help to find NaN or Inf."""
+        is_readable = not saved.is_nested and not is_opaque(saved) and saved.is_floating_point()
+        if not self._searches or not is_readable or self.numbers_left < _STATISTICS:
+            return None
+        self.numbers_left -= _STATISTICS
+        return snapshot.tensors.shared_value(saved)
+
+
+def _begins_at_nonfinite(snapshot: GraphSnapshot) -> bool:
+    """Return whether a tensor at which a pass begins is known to contain NaN or Inf."""
+    trace, roots = snapshot.trace, snapshot.trace.roots[snapshot.pass_id]
+    rows = trace.tensors[snapshot.tensors.first_row :]
+    indexes = [row.data for row in rows if (row.node, row.output) in roots and row.data is not None]
+    values = [value for value in map(trace.values.__getitem__, indexes) if not isinstance(value, DeferredRow)]
+    return any(value[-1] is None and any(get_norm_nan_inf(value)[1:]) for value in values)
 
 
 def _is_plain(saved: Any) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
@@ -12,6 +13,7 @@ from hookviz.analysis.findings.training.gradient_timing import (
     find_useless_clips,
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
+from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms
 from hookviz.analysis.findings.training.moved_parameters import find_moved
 from hookviz.analysis.findings.training.outdated_optimizers import find_missing, find_replaced
 from hookviz.analysis.findings.training.parameter_findings import (
@@ -30,7 +32,7 @@ def list_hygiene(trace: TraceData) -> list[Finding]:
     """List the mistakes of the training that a trace shows, over all its passes and optimizer steps.
 
     They are found from the steps of optimizers, of a GradScaler, and from the gradients that reach parameters; a trace
-    without any optimizer step has none.
+    without any optimizer step has at most a dropout that drops in an evaluation.
     """
     facts = TrainingFacts(trace)
     return [finding for rule in _RULES for finding in rule(facts)]
@@ -138,27 +140,6 @@ def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
             yield Finding(steps[0], "skipped", sentence, "warning")
 
 
-def _find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find batch norms that are trained in evaluation mode."""
-    steps: dict[int, int] = {}
-    for row in facts.trace.updates:
-        for module in row.eval_norms:
-            steps.setdefault(module, row.step)
-    if steps:
-        names = [facts.trace.module(module) for module in steps]
-        on = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}") if len(names) > 1 else names[0]
-        yield Finding(
-            min(steps.values()),
-            "eval_norm",
-            _(
-                "Trained in evaluation mode: {on}. They normalise with their running statistics and do not "
-                "update these. That is right if you freeze them on purpose; otherwise call train() on the "
-                "model."
-            ).format(on=on),
-            "remark",
-        )
-
-
 _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_replaced,
     find_missing,
@@ -177,5 +158,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_early_steps,
     find_idle_optimizers,
     find_moved,
-    _find_eval_norms,
+    find_eval_norms,
+    find_eval_dropouts,
+    find_functional_dropouts,
 )

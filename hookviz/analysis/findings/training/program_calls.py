@@ -93,6 +93,25 @@ def find_optimizer_call(trace: TraceData, kind: str) -> CodePlace | None:
     return _get_only(_find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) == kind))
 
 
+def find_evaluation(trace: TraceData, model: str) -> CodePlace | None:
+    """Return the only line that switches a model to evaluation mode; None if there are several, or none.
+
+    A line that names another model of the trace does not count.
+    """
+    others = {row.name for row in trace.modules if "." not in row.name} - {model}
+    return _get_only(_find_lines(trace, partial(_evaluates, others)))
+
+
+def _evaluates(others: set[str], node: ast.AST) -> bool:
+    """Return whether code calls ``eval()`` or ``train(False)`` of anything but ``others``."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute):
+        return False
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    is_off = function.attr == "train" and [ast.dump(one) for one in arguments] == ["Constant(value=False)"]
+    return (is_off or (function.attr == "eval" and not arguments)) and get_last_name(function.value) not in others
+
+
 def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
     """Return the line of the only ``zero_grad()`` that runs between the line of a pass and that of the step after it.
 

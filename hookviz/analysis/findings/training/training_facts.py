@@ -89,6 +89,13 @@ class TrainingFacts:
         updates = [row for optimizer in optimizers for row in self.updates.get(optimizer, ())]
         return bool(updates) and all(parameter in row.without_grad for row in updates)
 
+    @cached_property
+    def evaluated_calls(self) -> dict[int, int]:
+        """The calls of modules in evaluation mode, but for recomputations: call → its step, in order."""
+        calls = {index for index, call in enumerate(self.trace.calls) if call.evaluates and not call.recomputed}
+        rows = enumerate(self.trace.rows) if calls else ()
+        return {row.own_call: step for step, row in rows if row.kind == "call" and row.call in calls}
+
     # -- the order of passes and steps
 
     @cached_property

@@ -30,12 +30,12 @@ def find_gates(statistics: PassStatistics) -> list[Gate]:
 
     In a chain of layers each node is a gate. In a residual net the gates are the nodes where branches have joined
     again: a branch carries only a part of the gradient, which may be small without any harm. Parameters are branches,
-    too: neither a leaf nor a node that only transposes, casts or expands a leaf is a gate. A node is also no gate if
-    the norm of its gradient is unknown, 0 or not finite.
+    too: neither a leaf nor a node that computes a weight from one is a gate, since the gradient of a weight is a sum
+    over the batch. A node is also no gate if the norm of its gradient is unknown, 0 or not finite.
     """
     order = [node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad"]
     targets = {node: statistics.targets(node) for node in order}
-    trunk = _find_trunk(order, targets)
+    trunk = _leave_out_weights(statistics, _find_trunk(order, targets))
     gates: list[Gate] = []
     nodes_to_next: list[int] = []
     bottlenecks = _find_bottlenecks(trunk, targets)
@@ -73,6 +73,39 @@ def _find_trunk(order: list[int], targets: dict[int, list[int]]) -> list[int]:
             on_path.add(node)
             trunk.append(node)
     return trunk[::-1]
+
+
+_INPUT_SLOTS = {
+    "AddmmBackward0": 1,
+    "ConvolutionBackward0": 0,
+    "LinearBackward0": 0,
+    "MkldnnConvolutionBackward0": 0,
+    "MmBackward0": 0,
+}
+"""Product of an input and a weight → the slot of the input."""
+_TRANSPOSES = ("TBackward0", "PermuteBackward0", "TransposeBackward0")
+
+
+def _leave_out_weights(statistics: PassStatistics, trunk: list[int]) -> list[int]:
+    """Leave out what the layer that takes the data computes its weight with: there the trunk goes on to a parameter."""
+    ops = statistics.trace.ops
+    products = (i for i, node in enumerate(trunk) if ops[node] in _INPUT_SLOTS and _takes_data(statistics, node))
+    start = next(products, None)
+    if start is None:
+        return trunk
+    call = statistics.trace.owners.get(trunk[start])
+    rest = [node for node in trunk[start + 1 :] if call is not None and call not in statistics.enclosing_calls(node)]
+    return [*trunk[: start + 1], *rest]
+
+
+def _takes_data(statistics: PassStatistics, node: int) -> bool:
+    """Whether a product multiplies a weight by something without a gradient, or by a leaf."""
+    ops, edges = statistics.trace.ops, statistics.trace.edges
+    slot = _INPUT_SLOTS[ops[node]]
+    place, weight = edges.get((node, slot)), edges.get((node, slot + 1))
+    if ops[node] == "MmBackward0" and (weight is None or ops[weight[0]] not in _TRANSPOSES):
+        return False  # a constant may stand before a product, such as the edges of a graph network
+    return place is None or ops[place[0]] == "AccumulateGrad"
 
 
 def _find_bottlenecks(trunk: list[int], targets: dict[int, list[int]]) -> set[int]:

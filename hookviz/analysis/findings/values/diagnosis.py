@@ -7,6 +7,7 @@ from hookviz.analysis.findings.finding import Finding, describe_passes, rank_sev
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
+from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.values.zeros import find_zeros
 from hookviz.support.messages import _, join_sentences
@@ -14,7 +15,7 @@ from hookviz.trace import TensorRow, TraceData
 
 MIN_STUCK = 3
 """A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
-_KINDS = ("nan", "inf", "zero", "exploding", "vanishing")
+_KINDS = ("nan", "inf", "zero", "exploding", "vanishing", "saturated")
 
 
 def list_troubles(trace: TraceData) -> list[Finding]:
@@ -69,12 +70,13 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
         sentence = join_sentences(
             [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
         )
-        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when)
+        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
     if finding.is_product_of_zeros and len(passes) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
         text = _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
         sentence = join_sentences([finding.sentence, text.format(count=f"{len(trace.updates) - 1:,}")])
         finding = finding._replace(sentence=sentence, severity="warning")
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
+    found = replace(found, advice=finding.advice)
     place = find_op_line(trace, finding.nodes)
     return found if place is None else replace(found, file=place[0], line=place[1])
 
@@ -98,3 +100,4 @@ def _find_in_pass(statistics: PassStatistics) -> Iterator[PassFinding]:
     if zeros is not None:
         yield zeros
     yield from find_vanishing_or_exploding(statistics)
+    yield from find_saturation(statistics)

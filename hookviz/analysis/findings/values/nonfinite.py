@@ -7,8 +7,10 @@ from typing import Any
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
-from hookviz.analysis.findings.values.forward_origin import describe_suspects, find_forward_origin, list_suspects
+from hookviz.analysis.findings.values.forward_origin import find_forward_origin
+from hookviz.analysis.findings.values.half_precision import advise_on_overflow
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
@@ -23,6 +25,12 @@ _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGI
 
 
 def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
+    """Find where NaN or Inf begins, and say what to do if it is the range of float16."""
+    for finding in _find_begins(statistics):
+        yield finding._replace(advice=advise_on_overflow(statistics, finding))
+
+
+def _find_begins(statistics: PassStatistics) -> Iterator[PassFinding]:
     """Find the first step of the forward, and the first of the backward, with NaN or Inf that was not in its input.
 
     In the forward, Inf counts only if an output of the model is NaN or infinite: masks are infinite by design. The
@@ -62,7 +70,7 @@ def _raise_to_warning(statistics: PassStatistics, severity: str) -> str:
 def _is_harmless_overflow(statistics: PassStatistics, found: PassFinding) -> bool:
     """Whether the loss overflowed where a GradScaler scaled it, and no gradient did, or it skipped the next step."""
     trace = statistics.trace
-    node = found.nodes[0] if found.nodes else trace.rows[found.step].node
+    node = trace.rows[found.step].node
     if not any(node in scale.at for scale in statistics.scales):
         return False
     if not _reaches_leaves(statistics):
@@ -165,15 +173,16 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
         )
     cause, seen = explain_cause(statistics, index, before, kind)
     sentence = _("{module} returns {what}: {why}").format(module=module, what=what, why=cause)
+    bare = _("{module} returns {what}.").format(module=module, what=what)
     origin = find_forward_origin(statistics, kind)
     nodes = () if origin is None else origin.nodes
-    if nodes and statistics.trace.owners.get(nodes[0]) == row.own_call:
+    if origin is not None and nodes and statistics.trace.owners.get(nodes[0]) == row.own_call:
+        if not seen and origin.seen:
+            sentence, seen = join_sentences([bare, origin.sentence]), True
         return PassFinding(index, kind, sentence, seen=seen, nodes=nodes)
-    suspects = [] if seen else list_suspects(statistics, row.own_call, len(statistics.trace.ops))
-    sentences = [sentence, *describe_suspects(statistics, suspects, kind)]
-    return PassFinding(
-        index, kind, join_sentences(sentences), seen=seen, nodes=tuple(suspects) if len(suspects) == 1 else ()
-    )
+    suspects = Suspects() if seen else find_suspects(statistics, row.own_call, len(statistics.trace.ops), kind)
+    text = join_sentences([bare if suspects.are_explained else sentence, *suspects.sentences])
+    return PassFinding(index, kind, text, seen=seen or suspects.are_explained, nodes=suspects.places)
 
 
 def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
@@ -188,15 +197,13 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
     if call.takes_grad is False:
         text = _("No input requires grad: it came with the data, or from code without a graph.")
         return PassFinding(index, kind, join_sentences([sentence, text]))
-    suspects = list_suspects(statistics, call.parent, _find_first_node(statistics, row))
-    more = describe_suspects(statistics, suspects, kind)
+    suspects = find_suspects(statistics, call.parent, _find_first_node(statistics, row), kind)
+    more = list(suspects.sentences)
     sizes = [math.prod(statistics.trace.values[one][0]) for one in _list(row.after)]
     if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
         text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
         more = [text.format(count=MAX_KEPT_NUMBERS)]
-    return PassFinding(
-        index, kind, join_sentences([sentence, *more]), nodes=tuple(suspects) if len(suspects) == 1 else ()
-    )
+    return PassFinding(index, kind, join_sentences([sentence, *more]), nodes=suspects.places)
 
 
 def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:

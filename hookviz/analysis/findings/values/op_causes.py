@@ -42,6 +42,10 @@ class ForwardOps:
         """The name of the op: ``Log`` for a node ``LogBackward0``."""
         return self.statistics.trace.ops[node].partition("Backward")[0]
 
+    def knows(self, node: int) -> bool:
+        """Whether it is known what the op made."""
+        return (node, 0) in self._known or self.saved_tensor(node, "result") is not None
+
     def saved_number(self, node: int, name: str) -> float | None:
         """A number that the node saved, such as an exponent; None if it is a tensor or unknown."""
         row = self._saved.get((node, name))
@@ -181,7 +185,11 @@ def _check_division(ops: ForwardOps, node: int) -> Iterator[Cause]:
             is_nan = x == 0 or y != 0
             text = _INF_BY_INF if y else _ZERO_BY_ZERO if is_nan else _DIVIDES_BY_ZERO
             yield Cause("nan" if is_nan else "inf", _(text), needs_inf=y != 0)
-    if numerator is None and denominator is not None and denominator.zero == math.prod(denominator.shape):
+    if denominator is None or denominator.zero != math.prod(denominator.shape):
+        return
+    if numerator is not None and numerator.zero and numerator.tolist() is None:  # of many numbers, some are 0
+        yield Cause("nan", _(_ZERO_BY_ZERO))
+    if numerator is None or (numerator.zero is not None and numerator.zero < math.prod(numerator.shape)):
         yield Cause("inf", _(_DIVIDES_BY_ZERO))
 
 

@@ -26,6 +26,7 @@ class PassFinding(NamedTuple):
     """Whether the gradient is 0 because a parameter holds only zeros."""
     nodes: tuple[int, ...] = ()
     """The node of the op at which it begins, if that is known, and that of the Inf that it began with."""
+    advice: str = ""
 
 
 class PassStatistics:

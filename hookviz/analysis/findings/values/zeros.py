@@ -3,6 +3,7 @@
 from typing import Any
 
 from hookviz.analysis.findings.values.graph_patterns import follow_views
+from hookviz.analysis.findings.values.half_precision import ENLARGE, describe_underflow
 from hookviz.analysis.findings.values.nonfinite import describe_saved
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.support.messages import _, join_list, join_sentences
@@ -47,8 +48,13 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     sentence = _describe_zeros(statistics, first, affected)
     row = statistics.trace.rows[first]
     is_product = row.kind == "compute" and bool(list_zero_parameters(statistics, row.own_node))
+    underflow = describe_underflow(statistics, first)
     severity = _rate(statistics, first, len(affected), len(leaves))
-    return PassFinding(first, "zero", sentence, severity, is_product_of_zeros=is_product)
+    if underflow and statistics.trace.updates and not statistics.scales:
+        severity = "warning"
+    advice = _(ENLARGE) if underflow and not statistics.scales else ""
+    sentence = join_sentences([sentence, underflow])
+    return PassFinding(first, "zero", sentence, severity, is_product_of_zeros=is_product, advice=advice)
 
 
 def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> str:

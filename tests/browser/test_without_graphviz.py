@@ -1,4 +1,4 @@
-"""Without Graphviz, a message replaces the picture, and the player works."""
+"""Where Graphviz cannot run, the picture has all its boxes, and the player works."""
 
 import sys
 from collections.abc import Callable
@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 from scenes import c_hook, leaf, recorded, silent
 
 import hookviz as hv
-from hookviz.picture import graphviz_client, layout
+from hookviz.picture import graphviz_client
+from hookviz.picture.layered_layout import place_boxes
 from tests.browser.conftest import press
 
 Opener = Callable[..., Page]
@@ -35,26 +36,22 @@ def record_large_model() -> hv.Trace:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    layout._outcomes.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "USUAL_METHOD", layout.SIMPLER_METHODS[-1])
-        record_large_model().to_html(folder / "frameless.html")
-    layout._outcomes.clear()
     graphviz_client.end_worker()
+    place_boxes.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "frozen", True, raising=False)  # a frozen program has no Graphviz
         recorded().to_html(folder / "small.html")
         record_large_model().to_html(folder / "large.html")
         hv.whatif(square_with_hook).to_html(folder / "whatif.html")
+    place_boxes.cache_clear()
     return folder
 
 
 @pytest.mark.parametrize(("name", "width"), [("small", 390), ("large", 1280), ("whatif", 1280)])
-def test_player_steps_to_the_end_without_a_picture(open_file: Opener, name: str, width: int) -> None:
+def test_player_steps_to_the_end_of_a_picture_in_layers(open_file: Opener, name: str, width: int) -> None:
     page = open_file(name, width=width)
-    expect(page.locator(".hv-picture")).to_contain_text("There is no picture: ")
-    box = page.locator(".hv-picture text").first.bounding_box()
-    assert box is not None and box["height"] >= 12
+    expect(page.locator(".hv-picture svg .hv-box").first).to_be_attached()
+    expect(page.locator(".hv-picture")).not_to_contain_text("Graphviz")
     count = page.locator(".hv-count")
     steps = int(count.inner_text().split()[-1])
     press(page, *["ArrowRight"] * (steps - 1))
@@ -64,21 +61,11 @@ def test_player_steps_to_the_end_without_a_picture(open_file: Opener, name: str,
     assert page.errors == []  # type: ignore[attr-defined]
 
 
-def test_search_works_without_a_picture(open_file: Opener) -> None:
+def test_search_works_in_a_picture_in_layers(open_file: Opener) -> None:
     page = open_file("large")
     press(page, "/")
     page.locator(".hv-search input").fill("0.0.weight")
     expect(page.locator(".hv-search [role=option]").first).to_be_visible()
     press(page, "Enter")
     expect(page.locator(".hv-panel")).to_contain_text("0.0.weight")
-    assert page.errors == []  # type: ignore[attr-defined]
-
-
-def test_player_steps_through_a_picture_without_module_frames(open_file: Opener) -> None:
-    page = open_file("frameless")
-    expect(page.locator(".hv-module")).to_have_count(0)
-    steps = int(page.locator(".hv-count").inner_text().split()[-1])
-    press(page, *["ArrowRight"] * (steps - 1))
-    expect(page.locator(".hv-panel")).to_contain_text(".grad is written")
-    expect(page.locator(".hv-picture .hv-now")).to_have_count(1)
     assert page.errors == []  # type: ignore[attr-defined]

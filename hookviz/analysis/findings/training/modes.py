@@ -1,0 +1,123 @@
+"""Find modules that are trained in evaluation mode: batch norms, and the dropouts of a whole model."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.training.program_calls import find_evaluation, put_line
+from hookviz.analysis.findings.training.training_facts import TrainingFacts
+from hookviz.support.messages import N_, _, join_first
+from hookviz.trace import TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
+
+MAX_NAMED = 3
+"""A sentence names at most so many modules."""
+
+
+class EvaluatedCall(NamedTuple):
+    """A call of a dropout in evaluation mode, in a model that was in this mode as a whole."""
+
+    step: int
+    module: int
+    model: int
+    """The call of the model."""
+
+
+_ON_PURPOSE = N_("That is right if you want it so; otherwise call train() on {model} before the training goes on.")
+
+
+def find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find batch norms that are trained in evaluation mode."""
+    steps: dict[int, int] = {}
+    for row in facts.trace.updates:
+        for module in row.eval_norms:
+            steps.setdefault(module, row.step)
+    if steps:
+        sentence = _(
+            "Trained in evaluation mode: {on}. They normalise with their running statistics and do not "
+            "update these. That is right if you freeze them on purpose; otherwise call train() on the "
+            "model."
+        ).format(on=name_modules(facts.trace, steps))
+        finding = Finding(min(steps.values()), "eval_norm", sentence, "remark")
+        model = facts.trace.module(next(iter(steps))).partition(".")[0]
+        yield put_line(finding, find_evaluation(facts.trace, model), "evaluates")
+
+
+def find_eval_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find models with dropout that are in evaluation mode as a whole, in passes whose gradients an optimizer used."""
+    calls = list(_list_evaluated(facts))
+    trained = _find_trained_calls(facts) if calls else {}
+    found: dict[int, list[EvaluatedCall]] = {}
+    for call in calls:
+        if call.model in trained:
+            found.setdefault(facts.trace.calls[call.model].module, []).append(call)
+    for model, those in found.items():
+        yield _make_eval_dropout(facts.trace, model, those, trained)
+
+
+def _make_eval_dropout(
+    trace: TraceData, model: int, calls: list[EvaluatedCall], trained: Mapping[int, set[int]]
+) -> Finding:
+    """Make the finding of a model; ``trained``: call of a model → the passes that an optimizer used."""
+    name, passes = trace.module(model), tuple(sorted({one for call in calls for one in trained[call.model]}))
+    others = [call for call in trained if trace.calls[call].module == model and not trace.calls[call].evaluates]
+    before = len({one for call in others for one in trained[call] if one < passes[0]})
+    names = {"on": name_modules(trace, (call.module for call in calls)), "model": name}
+    sentence = _("{model} was trained in evaluation mode: {on} dropped nothing.").format(**names)
+    finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes, describe_passes(passes, trace))
+    cause = _("Before that, an optimizer used {count} passes in training mode.").format(count=f"{before:,}")
+    finding = replace(finding, cause=cause if before else "", advice=_(_ON_PURPOSE).format(model=name))
+    return put_line(finding, find_evaluation(trace, name), "evaluates")
+
+
+def _list_evaluated(facts: TrainingFacts) -> Iterator[EvaluatedCall]:
+    """Yield the calls of dropouts in evaluation mode, of models that were in evaluation mode as a whole."""
+    trace = facts.trace
+    for call, step in facts.evaluated_calls.items():
+        module, model = trace.calls[call].module, _find_outermost(trace, call)
+        if trace.modules[module].drops and trace.calls[model].evaluates:
+            yield EvaluatedCall(step, module, model)
+
+
+def _find_outermost(trace: TraceData, call: int) -> int:
+    *_inner, outermost = iter_enclosing_calls(trace, call)
+    return outermost
+
+
+def _find_trained_calls(facts: TrainingFacts) -> dict[int, set[int]]:
+    """Find the calls of models whose gradients an optimizer used: call → the passes of which this is so."""
+    trace, used = facts.trace, _find_used_passes(facts)
+    found: dict[int, set[int]] = {}
+    for row in trace.rows:
+        owner = trace.owners.get(row.own_node) if row.kind == "compute" and row.pass_id in used else None
+        if owner is not None and trace.ops[row.own_node] != "AccumulateGrad":
+            found.setdefault(owner, set()).add(row.pass_id)
+    trained: dict[int, set[int]] = {}
+    for owner, passes in found.items():
+        call = _find_outermost(trace, owner)
+        prefix = f"{trace.module(trace.calls[call].module)}."
+        own = {one for one in passes if any(name.startswith(prefix) for name in used[one])}
+        if own:
+            trained.setdefault(call, set()).update(own)
+    return trained
+
+
+def _find_used_passes(facts: TrainingFacts) -> dict[int, set[str]]:
+    """Find the passes whose gradients an optimizer used: pass → the names of the parameters that they are of."""
+    used: dict[int, set[str]] = {}
+    for optimizer, updates in facts.updates.items():
+        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        starts = [-1, *(row.step for row in updates)]
+        for start, row in zip(starts, updates, strict=False):
+            for number in held:
+                for each in reversed(facts.accumulations_between(number, start, row.step)):
+                    used.setdefault(each.pass_id, set()).update(facts.parameters[number].names)
+                    if not each.before:  # what earlier passes wrote was cleared
+                        break
+    return used
+
+
+def name_modules(trace: TraceData, modules: Iterable[int]) -> str:
+    """Name some modules, each once."""
+    return join_first([trace.module(module) for module in dict.fromkeys(modules)], MAX_NAMED)

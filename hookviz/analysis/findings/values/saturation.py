@@ -1,0 +1,71 @@
+"""Find sigmoids and tanhs that let almost nothing of a gradient through, because their outputs lie at their limits."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
+from hookviz.support.messages import _, join_sentences
+from hookviz.trace.values import flatten_numbers, format_number
+
+LEAST_FACTOR = 1e-4
+"""What is left of the gradient behind a saturated function is less than this part of it."""
+_DISTANCE = 1e-3
+"""A number that is so near to a limit counts as being there."""
+_LIMITS = {"SigmoidBackward0": (0.0, 1.0), "TanhBackward0": (-1.0, 1.0)}
+"""Op → the limits of what it makes."""
+_NAMES = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh"}
+
+
+class _Flat(NamedTuple):
+    """A function that is flat where its outputs are."""
+
+    factor: float
+    """What is left of the norm of the gradient."""
+    step: int
+    node: int
+    op: str
+
+
+def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
+    """Find the sigmoid or tanh that leaves least of the gradient; a remark, since a gate may be closed on purpose.
+
+    One that leaves exactly 0 is another finding.
+    """
+    flat = sorted(_list_flat(statistics))
+    if not flat:
+        return
+    first = flat[0]
+    names = {"on": statistics.describe_node(first.node), "factor": format_number(first.factor, 2)}
+    text = _(
+        "{on} leaves {factor} of the gradient that it gets: its outputs lie at the limits of {op}, where it is flat."
+    )
+    sentences = [text.format(op=_NAMES[first.op], **names), *_count_at_limits(statistics, first)]
+    if len(flat) > 1:
+        more = _("{count} more ops of this pass leave less than {least} of it.")
+        sentences.append(more.format(count=f"{len(flat) - 1:,}", least=format_number(LEAST_FACTOR)))
+    advice = _("Look at what comes in: smaller weights, a norm before it, or inputs of another scale.")
+    yield PassFinding(first.step, "saturated", join_sentences(sentences), "remark", nodes=(first.node,), advice=advice)
+
+
+def _list_flat(statistics: PassStatistics) -> Iterator[_Flat]:
+    for node, step in statistics.compute_steps.items():
+        op = statistics.trace.ops[node]
+        if op not in _LIMITS:
+            continue
+        row = statistics.trace.rows[step]
+        before, after = (math.hypot(*statistics.norms(values)) for values in (row.before, row.after))
+        if 0 < after < LEAST_FACTOR * before < math.inf:
+            yield _Flat(after / before, step, node, op)
+
+
+def _count_at_limits(statistics: PassStatistics, flat: _Flat) -> Iterator[str]:
+    """Say how many outputs lie at a limit, if their numbers are known."""
+    rows = (row for row in statistics.trace.lookup.saved(statistics.pass_id, flat.node) if row.name == "result")
+    values = (statistics.value(row.value) for row in rows if isinstance(row.value, int))
+    numbers = next((value.tolist() for value in values), None)
+    if numbers is not None:
+        known = list(flatten_numbers(numbers))
+        near = sum(min(abs(one - limit) for limit in _LIMITS[flat.op]) < _DISTANCE for one in known)
+        text = _("{count} of {total} outputs are within {distance} of a limit.")
+        yield text.format(count=f"{near:,}", total=f"{len(known):,}", distance=format_number(_DISTANCE))

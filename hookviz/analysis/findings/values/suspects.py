@@ -1,0 +1,82 @@
+"""Find the ops that may have made NaN or Inf, where the recorded numbers do not show which one did."""
+
+from typing import NamedTuple
+
+from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.values.known_tensors import collect_known_tensors
+from hookviz.analysis.findings.values.op_causes import Cause, ForwardOps, explain_by_statistics, find_op_causes
+from hookviz.analysis.findings.values.pass_statistics import PassStatistics
+from hookviz.support.messages import _, join_list
+
+_SUSPECTS = (
+    "Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Div", "Reciprocal", "Pow", "Softmax", "LogSoftmax", "Acos",
+    "Asin", "Std", "Var", "NllLoss",
+)  # fmt: skip
+"""The ops that make NaN or Inf of ordinary numbers, such as 0."""
+MAX_SUSPECTS = 3
+"""A sentence names at most so many ops."""
+_DECIDING = {
+    **dict.fromkeys(("Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Reciprocal"), ((0, "self"),)),
+    "Div": ((0, "self"), (1, "other")),
+}
+"""Op → the inputs, slot and name under which it saves them, whose statistics tell whether it can make NaN or Inf."""
+
+
+class Suspects(NamedTuple):
+    """The ops that may have made NaN or Inf, as far as it is known."""
+
+    sentences: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+    """The node, if it is a single one, and that of the Inf that it needs."""
+    are_explained: bool = False
+    """Whether the statistics of its inputs tell how it made it."""
+
+
+def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind: str) -> Suspects:
+    """Find the ops of a call, or outside of all, before a node that can have made NaN or Inf.
+
+    It is not known what they made; of a single one the statistics of its inputs may tell how.
+    """
+    everything = sorted(statistics.compute_steps)
+    ops = ForwardOps(statistics, everything, collect_known_tensors(statistics, everything))
+    own = [node for node in everything if node < until and statistics.trace.owners.get(node) == call]
+    nodes = [node for node in own if _is_suspect(ops, node, kind)]
+    if not nodes:
+        return Suspects()
+    cause = explain_by_statistics(ops, nodes[0], kind) if len(nodes) == 1 else None
+    if cause is None:
+        names = join_list([statistics.describe_node(node) for node in nodes[:MAX_SUSPECTS]])
+        text = _("What these made was not kept, and it can be {what}: {ops}.")
+        return Suspects((text.format(what=name_of_kind(kind), ops=names),), tuple(nodes) if len(nodes) == 1 else ())
+    text = _("As far as the statistics of its inputs tell, {op} {cause}.")
+    sentence = text.format(op=statistics.describe_node(nodes[0]), cause=cause.text)
+    origin = find_inf(cause, [*find_op_causes(ops)])
+    if origin is None:
+        return Suspects((sentence,), (nodes[0],), are_explained=True)
+    return Suspects((sentence, describe_inf(statistics, *origin)), (nodes[0], origin[0]), are_explained=True)
+
+
+def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
+    """Whether an op can have made ``kind``: its result is not known, and its inputs do not speak against it."""
+    name = ops.op_name(node)
+    if ops.knows(node):
+        return False
+    if explain_by_statistics(ops, node, kind) is not None:
+        return True
+    if name not in _SUSPECTS:
+        return False
+    values = [ops.input_value(node, slot, saved) for slot, saved in _DECIDING.get(name, ())]
+    is_known = bool(values) and all(value is not None and value.min is not None for value in values)
+    return not is_known or any(place == node for place, _cause in find_op_causes(ops))
+
+
+def find_inf(cause: Cause | None, causes: list[tuple[int, Cause]]) -> tuple[int, Cause] | None:
+    """Return the op that made the Inf that a cause needs, if it is known."""
+    needs_inf = cause is not None and cause.needs_inf
+    return next(((place, other) for place, other in causes if other.kind == "inf"), None) if needs_inf else None
+
+
+def describe_inf(statistics: PassStatistics, node: int, cause: Cause) -> str:
+    """Say at which op the Inf began that NaN needed."""
+    text = _("The Inf begins at {on}, which {cause}.")
+    return text.format(on=statistics.describe_node(node), cause=cause.text)

@@ -1,0 +1,71 @@
+"""Where the size of a gradient is compared: at activations, never at what a layer computes its weight with."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+import hookviz as hv
+from hookviz.analysis.findings.values.bottlenecks import find_gates
+from hookviz.analysis.findings.values.pass_statistics import PassStatistics
+
+
+class Standardised(nn.Conv2d):
+    """A convolution that standardises its weight."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight = self.weight / (self.weight.std((1, 2, 3), keepdim=True) + 1e-5)
+        return F.conv2d(x, weight, self.bias)
+
+
+class Merged(nn.Module):
+    """A layer without bias whose weight is a frozen one and a product of two small ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen = nn.Parameter(torch.rand(6, 4), requires_grad=False)
+        self.a, self.b = nn.Parameter(torch.rand(2, 4)), nn.Parameter(torch.rand(6, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.frozen + self.b @ self.a)
+
+
+class Graph(nn.Module):
+    """A graph network: constant edges stand before the product with each layer's weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = torch.tanh(torch.eye(5) @ layer(x))
+        return x
+
+
+def list_gates(net: nn.Module, x: Tensor) -> list[str]:
+    """List the ops of the gates of a pass, from the loss on."""
+    with hv.record(net) as trace:
+        net(x).sum().backward()
+    data = trace._data
+    statistics = PassStatistics(data, list(range(len(data.rows))), data.tensors)
+    return [data.ops[gate.node].partition("Backward")[0] for gate in find_gates(statistics)]
+
+
+NETS = {
+    "a layer": (nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 1)), torch.rand(5, 4), "Addmm"),
+    "data with a gradient": (nn.Linear(4, 6), torch.rand(5, 4, requires_grad=True), "Addmm"),
+    "weight norm": (nn.utils.parametrizations.weight_norm(nn.Linear(4, 6)), torch.rand(5, 4), "Addmm"),
+    "standardised": (nn.Sequential(Standardised(3, 4, 3), nn.ReLU()), torch.rand(2, 3, 5, 5), "Convolution"),
+    "merged": (nn.Sequential(Merged(), nn.ReLU()), torch.rand(5, 4), "Mm"),
+    "recurrent": (nn.RNNCell(4, 4), torch.rand(5, 4), "Addmm"),
+}
+
+
+@pytest.mark.parametrize(("net", "x", "last"), NETS.values(), ids=NETS)
+def test_the_gate_at_the_data_is_the_product_with_it(net: nn.Module, x: Tensor, last: str) -> None:
+    assert list_gates(net, x)[-1] == last
+
+
+def test_constant_factors_are_passed() -> None:
+    assert list_gates(Graph(), torch.rand(5, 4)).count("Tanh") == 3

@@ -1,0 +1,49 @@
+"""A sigmoid or tanh whose outputs lie at its limits is a remark; one that works is none."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+
+
+class Gated(nn.Module):
+    """A gate between two layers, whose inputs are as large as its first layer makes them."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor], size: float) -> None:
+        super().__init__()
+        self.function, self.inner, self.outer = function, nn.Linear(4, 8), nn.Linear(8, 1)
+        nn.init.constant_(self.inner.weight, size)
+        nn.init.zeros_(self.inner.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gates = self.function(self.inner(x))
+        scores: Tensor = self.outer(gates)
+        return scores
+
+
+def find_saturated(function: Callable[[Tensor], Tensor], size: float, rows: int = 3) -> list[Finding]:
+    torch.manual_seed(0)
+    net = Gated(function, size)
+    with hv.record(net) as trace:
+        net(torch.ones(rows, 4)).sum().backward()
+    assert not any(finding.is_bad for finding in trace.findings)
+    return [finding for finding in trace.findings if finding.kind == "saturated"]
+
+
+@pytest.mark.parametrize(("function", "size"), [(torch.sigmoid, 3.5), (torch.tanh, 1.75)])
+def test_a_saturated_function_is_a_remark(function: Callable[[Tensor], Tensor], size: float) -> None:
+    [finding] = find_saturated(function, size)
+    assert (finding.severity, finding.about) == ("remark", "value")
+    assert f"at the limits of {function.__name__}" in finding.sentence
+    assert "24 of 24 outputs are within 0.001 of a limit" in finding.sentence
+    [of_many] = find_saturated(function, -size, rows=30)
+    assert "outputs are within" not in of_many.sentence
+
+
+@pytest.mark.parametrize("function", [torch.sigmoid, torch.tanh])
+def test_a_function_that_works_is_no_finding(function: Callable[[Tensor], Tensor]) -> None:
+    assert find_saturated(function, 0.5) == []
