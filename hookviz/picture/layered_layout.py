@@ -4,6 +4,7 @@ All lengths are points. The gradient goes from the right to the left, or from th
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -22,6 +23,10 @@ Direction = Literal["left", "down"]
 RANK_GAP, BOX_GAP = 44.0, 20.0
 """Points between the layers of boxes, and between the boxes of a layer."""
 PORT_HEIGHT = 4
+STEEP = 8.0
+"""An arrow whose end is this many points higher or lower than its start crosses the value that stands at its middle."""
+VALUE_GAP = 13.0
+"""Points between the end of such an arrow and its value: the length of the arrow's head, and some room."""
 MAX_SPANNED_LAYERS = 1_000
 """Layers between the ends of all edges: with more of them, Graphviz takes seconds to minutes, and does not lay out."""
 
@@ -312,7 +317,25 @@ def _read_positions(answer: bytes, boxes: Boxes) -> Placement:
         curves.append(curve)
         middle = curve[len(curve) // 2]
         labels.append(_read_point(by_index[index]["lp"], height) if edge.label.width else middle)
+    if boxes.direction == "left":
+        _move_values(boxes.edges, curves, labels)
     return Placement(Size(width, height), centres, curves, labels)
+
+
+def _move_values(edges: Sequence[Edge], curves: Sequence[Curve], labels: list[Point]) -> None:
+    """Move the value of an arrow that is steep to its end, to the side from which the arrow does not come."""
+    steep = {}
+    for index, (edge, curve) in enumerate(zip(edges, curves, strict=True)):
+        (start_x, start_y), (end_x, end_y) = curve[0], curve[-1]
+        across, down = start_x - end_x, end_y - start_y
+        if edge.label.width and abs(down) > STEEP and across < edge.label.width + 2 * RANK_GAP:
+            steep[index] = (edge.end, down > 0)
+    alone = Counter(steep.values())
+    for index, place in steep.items():
+        if alone[place] == 1:
+            (x, y), label = curves[index][-1], edges[index].label
+            side = 1 if place[1] else -1
+            labels[index] = (x + VALUE_GAP + label.width / 2, y + side * (label.height / 2 + 1))
 
 
 def _read_point(text: str, height: float) -> Point:
