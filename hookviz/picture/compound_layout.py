@@ -4,7 +4,7 @@ An arrow that leaves a frame crosses its outline at one gate, where the hooks of
 module at its output, and leave it at its inputs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,7 +19,6 @@ from hookviz.picture.layered_layout import (
     Point,
     Size,
     join,
-    move_ends,
     place_boxes,
     shift,
 )
@@ -121,6 +120,16 @@ class _Inside:
     curves: dict[tuple[str, str, str], Curve]
     """(start, end, label) → the curve between two members or gates."""
     labels: dict[str, Point]
+
+    @property
+    def entry_offset(self) -> float:
+        """How far below the middle gradients enter."""
+        return self.entry_y - self.size.height / 2
+
+    @property
+    def exit_offset(self) -> float:
+        """How far below the middle gradients leave."""
+        return self.exit_y - self.size.height / 2
 
 
 _ENTRY, _EXIT = ">", "<"
@@ -254,7 +263,14 @@ class CompoundLayout:
         index = {name: number for number, name in enumerate(ids)}
         segments = list(self._segments[frame.id])
         edges = [
-            Edge(index[start], index[end], self._segments[frame.id][start, end, own]) for start, end, own in segments
+            Edge(
+                index[start],
+                index[end],
+                self._segments[frame.id][start, end, own],
+                start_offset=self._insides[start].exit_offset if start in self._frames else 0,
+                end_offset=self._insides[end].entry_offset if end in self._frames else 0,
+            )
+            for start, end, own in segments
         ]
         joined = {end for edge in edges for end in (edge.start, edge.end)}
         for earlier, later in pairwise([index[call] for call in frame.call_order if call in index]):
@@ -267,14 +283,17 @@ class CompoundLayout:
         self, frame: Frame, sizes: dict[str, Size], segments: Sequence[_Segment], placement: Placement
     ) -> _Inside:
         """Put the frame around its placed members, with its head above them."""
-        left, right = (_GATE.width / 2 if self._is_bare(frame, gate, sizes) else PADDING for gate in (_EXIT, _ENTRY))
+        points = dict(zip(sizes, placement.centres, strict=True))
+        left = _GATE.width / 2 if self._is_bare(frame, _EXIT, points) and points[_EXIT][0] < 1 else PADDING
+        is_edge = self._is_bare(frame, _ENTRY, points) and points[_ENTRY][0] > placement.size.width - 1
+        right = _GATE.width / 2 if is_edge else PADDING
         top, bottom = PADDING, PADDING
         plates, least = [], 0.0
         if frame.header is not None:
             plates.append(PlacedPart(frame.header, SPACING + 2, SPACING + 2, frame.header.width))
             top, least = frame.header.height + 2 * SPACING + 6, frame.header.width + 2 * SPACING + 4
         size = Size(max(placement.size.width + left + right, least), placement.size.height + top + bottom)
-        centres = {name: (x + left, y + top) for name, (x, y) in zip(sizes, placement.centres, strict=True)}
+        centres = {name: (x + left, y + top) for name, (x, y) in points.items()}
         inside = _Inside(size, {}, plates, size.height / 2, size.height / 2, {}, {})
         for name, (x, y) in centres.items():
             corner = (x - sizes[name].width / 2, y - sizes[name].height / 2)
@@ -291,23 +310,18 @@ class CompoundLayout:
                 inside.labels[segment[2]] = (label[0] + left, label[1] + top)
         return inside
 
-    def _is_bare(self, frame: Frame, gate: str, sizes: dict[str, Size]) -> bool:
-        """Whether a gate is on the outline itself, since no hook stands there."""
-        return gate in sizes and (frame.output_plate if gate == _ENTRY else frame.input_plate) is None
+    def _is_bare(self, frame: Frame, gate: str, points: Container[str]) -> bool:
+        """Whether no hook stands at a gate."""
+        return gate in points and (frame.output_plate if gate == _ENTRY else frame.input_plate) is None
 
     def _finish_curve(self, segment: _Segment, curve: Curve, inside: _Inside) -> Curve:
-        """Let a curve end at the gates of frames, and go on to the outline of its own frame."""
+        """Let a curve go on from the gates of its own frame to the outline."""
         start, end, _ = segment
-        first, last = curve[0], curve[-1]
-        if start in self._frames:
-            first = (first[0], inside.places[start][1] + self._insides[start].exit_y)
-        if end in self._frames:
-            last = (last[0], inside.places[end][1] + self._insides[end].entry_y)
         if start == _ENTRY:
-            return join([((inside.size.width, first[1]),), move_ends(curve, first, last)])
+            return join([((inside.size.width, curve[0][1]),), curve])
         if end == _EXIT:
-            return join([move_ends(curve, first, last), ((0.0, last[1]),)])
-        return move_ends(curve, first, last)
+            return join([curve, ((0.0, curve[-1][1]),)])
+        return curve
 
     # -- everything
 

@@ -4,10 +4,12 @@ All lengths are points. The gradient goes from the right to the left, or from th
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from hookviz.picture.graphviz_client import Job, NoWorkerError, WorkerDiedError, draw_in_worker
@@ -20,6 +22,11 @@ Direction = Literal["left", "down"]
 
 RANK_GAP, BOX_GAP = 44.0, 20.0
 """Points between the layers of boxes, and between the boxes of a layer."""
+PORT_HEIGHT = 4
+STEEP = 8.0
+"""An arrow whose end is this many points higher or lower than its start crosses the value that stands at its middle."""
+VALUE_GAP = 13.0
+"""Points between the end of such an arrow and its value: the length of the arrow's head, and some room."""
 MAX_SPANNED_LAYERS = 1_000
 """Layers between the ends of all edges: with more of them, Graphviz takes seconds to minutes, and does not lay out."""
 
@@ -40,6 +47,9 @@ class Edge(NamedTuple):
     """The room that the value on it needs."""
     is_drawn: bool = True
     """Whether there is a line, or the edge only keeps its ends in order."""
+    start_offset: float = 0
+    """How far below the middle of its box the edge starts, where gradients go to the left, and where it ends."""
+    end_offset: float = 0
 
 
 class Placement(NamedTuple):
@@ -77,7 +87,7 @@ def place_boxes(boxes: Boxes) -> Placement:
         return Placement(Size(0, 0), (), (), ())
     order = _order_of_chain(len(boxes.sizes), boxes.edges)
     if order is not None:
-        return _place_layers(boxes, [[index] for index in order])
+        return _place_layers(boxes, [[index] for index in order], _level_arrows(boxes.edges, order))
     if count_spanned_layers(len(boxes.sizes), boxes.edges) <= MAX_SPANNED_LAYERS:
         positions = _ask_graphviz(boxes)
         if positions is not None:
@@ -139,8 +149,26 @@ def count_spanned_layers(count: int, edges: Sequence[Edge]) -> int:
     return sum(max(depth[edge.end] - depth[edge.start] - 1, 0) for edge in edges)
 
 
-def _place_layers(boxes: Boxes, layers: Sequence[Sequence[int]]) -> Placement:
-    """Place the boxes of each layer beside each other, and the layers after each other; edges may cross boxes."""
+def _level_arrows(edges: Sequence[Edge], order: Sequence[int]) -> dict[int, float]:
+    """Return how far down each box of a chain is moved, so that the arrows between them are level."""
+    edge_from = {edge.start: edge for edge in edges}
+    downs = dict.fromkeys(order[:1], 0.0)
+    for index in order[:-1]:
+        edge = edge_from[index]
+        downs[edge.end] = downs[index] + edge.start_offset - edge.end_offset
+    return downs
+
+
+def _place_layers(
+    boxes: Boxes, layers: Sequence[Sequence[int]], downs: Mapping[int, float] = MappingProxyType({})
+) -> Placement:
+    """Place the boxes of each layer beside each other, and the layers after each other; edges may cross boxes.
+
+    Args:
+        boxes: the boxes.
+        layers: their indices, layer by layer.
+        downs: index → how far down a box is moved, where gradients go to the left.
+    """
     sizes, edges, direction = boxes.sizes, boxes.edges, boxes.direction
     turned = [size if direction == "down" else Size(size.height, size.width) for size in sizes]
     breadths = [sum(turned[index].width for index in layer) + BOX_GAP * (len(layer) - 1) for layer in layers]
@@ -159,8 +187,11 @@ def _place_layers(boxes: Boxes, layers: Sequence[Sequence[int]]) -> Placement:
         gap = max([RANK_GAP, *((one.height if direction == "down" else one.width) + 24 for one in labels)])
     size = Size(breadth, depth)
     if direction == "left":
-        places = [(size.height - down, across) for across, down in places]
-        size = Size(size.height, size.width)
+        places = [(depth - down, across + downs.get(index, 0)) for index, (across, down) in enumerate(places)]
+        top = min(y - size.height / 2 for (_, y), size in zip(places, sizes, strict=True))
+        bottom = max(y + size.height / 2 for (_, y), size in zip(places, sizes, strict=True))
+        places = [(x, y - top) for x, y in places]
+        size = Size(depth, bottom - top)
     curves = [_straight(places, sizes, edge, direction) for edge in edges]
     middles = [
         _beside((curve[0][0] + curve[-1][0]) / 2, (curve[0][1] + curve[-1][1]) / 2, edge.label, direction)
@@ -171,10 +202,16 @@ def _place_layers(boxes: Boxes, layers: Sequence[Sequence[int]]) -> Placement:
 
 def _straight(places: Sequence[Point], sizes: Sequence[Size], edge: Edge, direction: Direction) -> Curve:
     """Return a line from the side of a box at which gradients leave it to the side at which they enter the next."""
+    return line(*_ends(places, sizes, edge, direction))
+
+
+def _ends(places: Sequence[Point], sizes: Sequence[Size], edge: Edge, direction: Direction) -> tuple[Point, Point]:
+    """Return where an edge starts and ends."""
     (start_x, start_y), (end_x, end_y) = places[edge.start], places[edge.end]
     if direction == "down":
-        return line((start_x, start_y + sizes[edge.start].height / 2), (end_x, end_y - sizes[edge.end].height / 2))
-    return line((start_x - sizes[edge.start].width / 2, start_y), (end_x + sizes[edge.end].width / 2, end_y))
+        return (start_x, start_y + sizes[edge.start].height / 2), (end_x, end_y - sizes[edge.end].height / 2)
+    start = (start_x - sizes[edge.start].width / 2, start_y + edge.start_offset)
+    return start, (end_x + sizes[edge.end].width / 2, end_y + edge.end_offset)
 
 
 def _beside(x: float, y: float, label: Size, direction: Direction) -> Point:
@@ -206,16 +243,56 @@ def _write_source(boxes: Boxes) -> str:
         f"digraph {{ rankdir={rankdir} ranksep={gap:.3f} nodesep={BOX_GAP / 72:.3f} "
         'node [shape=box fixedsize=true label=""] edge [dir=none]'
     ]
+    ports = _list_ports(sizes, edges)
     parts += [
-        f"{index} [width={size.width / 72:.4f} height={size.height / 72:.4f}]" for index, size in enumerate(sizes)
+        f"{index} [width={size.width / 72:.4f} height={size.height / 72:.4f}{_write_ports(size, ports.get(index, ()))}]"
+        for index, size in enumerate(sizes)
     ]
     for place, index in (("source", boxes.first), ("sink", boxes.last)):
         parts += [f"{{rank={place} {index}}}"] if index is not None else []
-    ports = "" if direction == "down" else " tailport=w headport=e"
     for index, edge in enumerate(edges):
-        style = ports if edge.is_drawn else " style=invis"
+        style = "" if edge.is_drawn else " style=invis"
+        if edge.is_drawn and direction == "left":
+            tail, head = _port(sizes[edge.start], edge.start_offset), _port(sizes[edge.end], edge.end_offset)
+            style = f' tailport="{tail}w" headport="{head}e"'
         parts.append(f"{edge.start} -> {edge.end} [comment={index}{style}{_write_label(edge.label)}]")
     return "\n".join([*parts, "}"])
+
+
+def _list_ports(sizes: Sequence[Size], edges: Sequence[Edge]) -> dict[int, set[int]]:
+    """Return index of a box → how far down from its top edges start or end, for boxes where that is not the middle."""
+    ports: dict[int, set[int]] = {}
+    for edge in edges:
+        for index, offset in ((edge.start, edge.start_offset), (edge.end, edge.end_offset)):
+            if offset:
+                ports.setdefault(index, set()).add(_port_place(sizes[index], offset))
+    return ports
+
+
+def _port_place(size: Size, offset: float) -> int:
+    """Return how far down a port is, as a multiple of its height: two ports of a box do not overlap."""
+    return round((size.height / 2 + offset) / PORT_HEIGHT) * PORT_HEIGHT
+
+
+def _port(size: Size, offset: float) -> str:
+    return f"p{_port_place(size, offset)}:" if offset else ""
+
+
+def _write_ports(size: Size, ports: Collection[int]) -> str:
+    """Write a box as a table that has a row for each port, with its middle where the port is."""
+    if not ports:
+        return ""
+    rows, above = [], 0
+    for place in sorted(ports):
+        top = place - PORT_HEIGHT // 2
+        rows += [f'<TR><TD HEIGHT="{top - above}"></TD></TR>'] if top > above else []
+        rows.append(f'<TR><TD PORT="p{place}" HEIGHT="{PORT_HEIGHT}"></TD></TR>')
+        above = top + PORT_HEIGHT
+    rest = max(round(size.height) - above, 1)
+    table = f'FIXEDSIZE="TRUE" WIDTH="{round(size.width)}" HEIGHT="{above + rest}"'
+    rows.append(f'<TR><TD HEIGHT="{rest}"></TD></TR>')
+    cells = 'BORDER="0" CELLBORDER="0" CELLPADDING="0" CELLSPACING="0"'
+    return f" label=<<TABLE {cells} {table}>{''.join(rows)}</TABLE>>"
 
 
 def _write_label(label: Size) -> str:
@@ -235,10 +312,30 @@ def _read_positions(answer: bytes, boxes: Boxes) -> Placement:
     curves, labels = [], []
     for index, edge in enumerate(boxes.edges):
         curve = _read_curve(by_index[index], height) or _straight(centres, boxes.sizes, edge, boxes.direction)
+        if edge.start_offset or edge.end_offset:  # Graphviz rounds them
+            curve = move_ends(curve, *_ends(centres, boxes.sizes, edge, boxes.direction))
         curves.append(curve)
         middle = curve[len(curve) // 2]
         labels.append(_read_point(by_index[index]["lp"], height) if edge.label.width else middle)
+    if boxes.direction == "left":
+        _move_values(boxes.edges, curves, labels)
     return Placement(Size(width, height), centres, curves, labels)
+
+
+def _move_values(edges: Sequence[Edge], curves: Sequence[Curve], labels: list[Point]) -> None:
+    """Move the value of an arrow that is steep to its end, to the side from which the arrow does not come."""
+    steep = {}
+    for index, (edge, curve) in enumerate(zip(edges, curves, strict=True)):
+        (start_x, start_y), (end_x, end_y) = curve[0], curve[-1]
+        across, down = start_x - end_x, end_y - start_y
+        if edge.label.width and abs(down) > STEEP and across < edge.label.width + 2 * RANK_GAP:
+            steep[index] = (edge.end, down > 0)
+    alone = Counter(steep.values())
+    for index, place in steep.items():
+        if alone[place] == 1:
+            (x, y), label = curves[index][-1], edges[index].label
+            side = 1 if place[1] else -1
+            labels[index] = (x + VALUE_GAP + label.width / 2, y + side * (label.height / 2 + 1))
 
 
 def _read_point(text: str, height: float) -> Point:

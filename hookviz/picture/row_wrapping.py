@@ -3,6 +3,7 @@
 The network is read from the upper left to the lower right; the gradient goes the other way, from row to row.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,6 +14,8 @@ WIDE, LONG = 2.6, 1_200.0
 """A picture is cut if it is this many times as wide as high, and longer than this number of points."""
 BEST_RATIO = 16 / 9
 MAX_ROWS = 12
+WORTH = 1.25
+"""How many times as large a picture of more rows must fit a screen: between rows, arrows go far."""
 ROW_GAP = 40.0
 """Points between two rows, where arrows pass."""
 CHANNEL = 14.0
@@ -45,17 +48,26 @@ def wrap_rows(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]
     if width < LONG or width < WIDE * height:
         return placement
     spans = _list_spans(placement, sizes)
-    best = min((_cut_rows(placement, sizes, spans, count) for count in range(1, MAX_ROWS + 1)), key=_misfit)
+    best = _cut_rows(placement, sizes, spans, 1)
+    for count in range(2, min(MAX_ROWS, len(spans)) + 1):
+        rows = _cut_rows(placement, sizes, spans, count)
+        if _extent(rows) * WORTH < _extent(best):
+            best = rows
     return placement if len(best) == 1 else _move(placement, sizes, edges, best)
 
 
 def _list_spans(placement: Placement, sizes: Sequence[Size]) -> list[tuple[float, float]]:
-    """Return from where to where boxes stand, from left to right; boxes above each other are one span."""
+    """Return from where to where boxes stand, from left to right; boxes above each other are one span.
+
+    Gates without hooks, which are points, do not count: rows begin at their boxes.
+    """
     spans: list[tuple[float, float]] = []
     for (x, _), size in sorted(
         zip(placement.centres, sizes, strict=True), key=lambda box: box[0][0] - box[1].width / 2
     ):
         left, right = x - size.width / 2, x + size.width / 2
+        if size.width <= 1:
+            continue
         if spans and left < spans[-1][1]:
             spans[-1] = (spans[-1][0], max(right, spans[-1][1]))
         else:
@@ -66,13 +78,11 @@ def _list_spans(placement: Placement, sizes: Sequence[Size]) -> list[tuple[float
 def _cut_rows(
     placement: Placement, sizes: Sequence[Size], spans: Sequence[tuple[float, float]], count: int
 ) -> list[_Row]:
-    """Cut the picture into ``count`` rows of about equal length, or into fewer if its boxes do not allow that."""
-    width = placement.size.width
-    cuts = [(before[1] + after[0]) / 2 for before, after in pairwise(spans)]
-    aims = (width * number / count for number in range(1, count))
-    borders = sorted({min(cuts, key=lambda cut: abs(cut - aim)) for aim in aims} if cuts else ())
+    """Cut the picture into ``count`` rows, or fewer, as short as they can be; all but the last one are full."""
+    firsts = _fill_rows(spans, count)
+    borders = [(spans[first - 1][1] + spans[first][0]) / 2 for first in firsts[1:]]
     rows, y = [], 0.0
-    for start, end in pairwise([0.0, *borders, width]):
+    for first, (start, end) in zip(firsts, pairwise([0.0, *borders, placement.size.width]), strict=True):
         boxes = [
             (middle, size.height)
             for (x, middle), size in zip(placement.centres, sizes, strict=True)
@@ -81,10 +91,27 @@ def _cut_rows(
         top = min((middle - high / 2 for middle, high in boxes), default=0)
         bottom = max((middle + high / 2 for middle, high in boxes), default=0)
         top, bottom = _include_curves(placement, start, end, top, bottom)
-        left = min((left for left, _ in spans if start <= left + 1), default=start)
-        rows.append(_Row(start, end, top, bottom, -left, y - top))
+        rows.append(_Row(start, end, top, bottom, -spans[first][0], y - top))
         y += bottom - top + ROW_GAP
     return rows
+
+
+def _fill_rows(spans: Sequence[tuple[float, float]], count: int) -> list[int]:
+    """Return the first span of each of ``count`` rows, or of fewer, of the least width that suffices."""
+    least, most = max(right - left for left, right in spans), spans[-1][1] - spans[0][0]
+    while most - least > 1:
+        middle = (least + most) / 2
+        least, most = (least, middle) if len(_fill_width(spans, middle)) <= count else (middle, most)
+    return _fill_width(spans, most)
+
+
+def _fill_width(spans: Sequence[tuple[float, float]], width: float) -> list[int]:
+    """Return the first span of each row if as many spans go into a row as fit into ``width``."""
+    firsts = [0]
+    for index, (_, right) in enumerate(spans):
+        if right - spans[firsts[-1]][0] > width and index > firsts[-1]:
+            firsts.append(index)
+    return firsts
 
 
 def _include_curves(placement: Placement, start: float, end: float, top: float, bottom: float) -> tuple[float, float]:
@@ -94,12 +121,10 @@ def _include_curves(placement: Placement, start: float, end: float, top: float, 
     return min([top, *heights]), max([bottom, *heights])
 
 
-def _misfit(rows: Sequence[_Row]) -> float:
-    """Return how far rows are from the best ratio of width to height."""
+def _extent(rows: Sequence[_Row]) -> float:
+    """Return the width of the screen that rows need."""
     width = max(row.end - row.start for row in rows)
-    height = rows[-1].bottom + rows[-1].shift_y
-    ratio = width / max(height, 1)
-    return max(ratio / BEST_RATIO, BEST_RATIO / ratio)
+    return max(width, (rows[-1].bottom + rows[-1].shift_y) * BEST_RATIO)
 
 
 def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], rows: Sequence[_Row]) -> Placement:
@@ -110,6 +135,7 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
         for (x, y), number in zip(placement.centres, numbers, strict=True)
     ]
     curves, labels = [], []
+    leaving = Counter(edge.start for edge in edges if numbers[edge.start] != numbers[edge.end])
     for index, edge in enumerate(edges):
         start_row, end_row = numbers[edge.start], numbers[edge.end]
         row = rows[start_row]
@@ -122,11 +148,15 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
             to = rows[end_row]
             end = (curve[-1][0] + to.shift_x, curve[-1][1] + to.shift_y)
             curve = _turn(start, end, start_row, end_row, rows)
-            label = (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)
+            if leaving[edge.start] > 1:  # they start as one line: each value is where the arrow ends
+                label = (end[0] + TURN + CORNER + edge.label.width / 2, end[1])
+            else:
+                label = (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)
         curves.append(curve)
         labels.append(label)
-    values = zip(labels, edges, strict=True)
-    across = [x for curve in curves for x, _ in curve] + [x - edge.label.width / 2 for (x, _), edge in values]
+    values = [*zip(labels, edges, strict=True)]
+    across = [x for curve in curves for x, _ in curve]
+    across += [x + side * edge.label.width / 2 for (x, _), edge in values for side in (-1, 1)]
     across += [x + size.width / 2 for (x, _), size in zip(centres, sizes, strict=True)]
     left, right = -min([0.0, *across]), max(across)
     return Placement(
