@@ -103,7 +103,7 @@ def test_player_enters_and_leaves_full_screen(page: Page, player: Locator) -> No
     press(page, "]", "l")
     assert player.evaluate(SMALLEST_FONT_SIZE) >= 18
     is_at(player, 2)
-    bottom = player.locator(".hv-bar").evaluate("bar => bar.getBoundingClientRect().bottom")
+    bottom = player.locator(".hv-foot").evaluate("bar => bar.getBoundingClientRect().bottom")
     assert bottom <= 720
     press(page, "l", "f")
     expect(full_screen).to_have_count(0)
