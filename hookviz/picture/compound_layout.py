@@ -4,7 +4,7 @@ An arrow that leaves a frame crosses its outline at one gate, where the hooks of
 module at its output, and leave it at its inputs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -260,11 +260,7 @@ class CompoundLayout:
         for earlier, later in pairwise([index[call] for call in frame.call_order if call in index]):
             if earlier not in joined or later not in joined:
                 edges.append(Edge(later, earlier, is_drawn=False))
-        loose = [number for name, number in index.items() if name not in (_ENTRY, _EXIT)]
-        for gate, number in ((name, index[name]) for name in (_ENTRY, _EXIT) if name in index):
-            if number not in joined:
-                ends = [(number, other) if gate == _ENTRY else (other, number) for other in loose]
-                edges += [Edge(start, end, is_drawn=False) for start, end in ends]
+        edges += [*_tie_gates(index, edges, joined)]
         return segments, edges
 
     def _surround(
@@ -332,3 +328,14 @@ class CompoundLayout:
             else:
                 box_width = width if frame.is_column else member.part.width
                 layout.boxes.append(PlacedPart(member.part, x + at_x, y + at_y, box_width))
+
+
+def _tie_gates(index: Mapping[str, int], edges: Sequence[Edge], joined: Set[int]) -> Iterator[Edge]:
+    """Keep a gate that no arrow reaches beside the boxes where the arrows of its frame begin or end."""
+    gates = {index[gate] for gate in (_ENTRY, _EXIT) if gate in index}
+    entered, left = {edge.end for edge in edges}, {edge.start for edge in edges}
+    for number in sorted(gates - joined):
+        if number == index.get(_ENTRY):
+            yield from (Edge(number, box, is_drawn=False) for box in index.values() if box not in gates | entered)
+        else:
+            yield from (Edge(box, number, is_drawn=False) for box in index.values() if box not in gates | left)
