@@ -147,8 +147,8 @@ def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_pa
     press(page, "ArrowRight", "z")
     assert pane.evaluate(LETTERS) < 9
     expect(page.locator(".hv-map")).to_be_hidden()
-    expect(lens).to_be_visible()
     press(page, "End")
+    expect(lens).to_be_visible()
     assert lens.locator("text").all_text_contents() == pane.locator(".hv-node.hv-now text").all_text_contents() != []
     page.get_by_role("button", name="Readable size").click()
     assert pane.evaluate(LETTERS) == pytest.approx(13, rel=1e-3)

@@ -123,9 +123,10 @@ def open_player(tab: Page, folder: Path) -> Callable[[str], Page]:
 def test_key_changes_the_screen(key: str, open_player: Callable[[str], Page]) -> None:
     change = CHANGES[key]
     page = open_player(change.page)
-    press(page, *change.before.split())
+    for earlier in change.before.split():
+        press(page, earlier)
+        page.wait_for_timeout(100)  # pictures of groups are unpacked first
     read = f"JSON.stringify(({change.seen})(document.querySelector('.hv-live .hv-player')))"
-    page.wait_for_timeout(100)
     before = page.evaluate(read)
     press(page, key)
     page.wait_for_function(f"before => {read} !== before", arg=before)

@@ -64,6 +64,9 @@ export function makeStacks(picture, options) {
   return (step) => stacks.forEach((stack) => stack.paint(step));
 }
 
+/** @param {number} length */
+const round = (length) => Math.round(length * 100) / 100;
+
 class Stack {
   /**
    * @param {Element} box
@@ -112,7 +115,7 @@ class Stack {
     rect.classList.toggle("hv-bar-bad", isBad);
     rect.classList.toggle("hv-bar-empty", height === undefined);
     // Not by a transform: an exported picture would lose its origin.
-    setAttributes(rect, { y: full.y + full.height * (1 - share), height: full.height * share });
+    setAttributes(rect, { y: round(full.y + full.height * (1 - share)), height: round(full.height * share) });
   }
 
   /**
