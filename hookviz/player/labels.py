@@ -4,6 +4,8 @@ from hookviz.support.messages import N_, _
 
 _LABELS: dict[str, str] = {
     "trail": N_("Where you are"),
+    "all_passes": N_("All passes"),
+    "pass": N_("Pass {number}"),
     "enter": N_("Enter {box}"),
     "enter_bar": N_("Enter {box}: bar {number} of {count}"),
     "elsewhere": N_("Step {step} is not in this picture: press E to go there."),

@@ -43,7 +43,7 @@ export function memberAt({ stacks }, step) {
 
 /**
  * @typedef {object} Options
- * @property {(view: string) => void} open shows a picture
+ * @property {(bar: StackBar) => void} open shows the picture of a bar
  * @property {Say} say
  * @property {AbortSignal} signal
  */
@@ -130,7 +130,7 @@ class Stack {
     const isBeside = event.clientY < top || event.clientY > bottom;
     const distances = places.map(({ left, right }) => Math.abs(event.clientX - (left + right) / 2));
     const nearest = distances.indexOf(Math.min(...distances));
-    this.open(this.bars[isBeside ? barAt(this.bars, this.#step) : nearest].view);
+    this.open(this.bars[isBeside ? barAt(this.bars, this.#step) : nearest]);
   }
 
   /** @param {KeyboardEvent} event */
@@ -141,7 +141,7 @@ class Stack {
     event.stopPropagation();
     event.preventDefault();
     if (!move) {
-      this.open(this.bars[at].view);
+      this.open(this.bars[at]);
       return;
     }
     const next = this.rects[Math.max(0, Math.min(this.rects.length - 1, at + move))];
