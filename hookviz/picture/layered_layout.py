@@ -286,7 +286,7 @@ def _write_ports(size: Size, ports: Collection[int]) -> str:
     for place in sorted(ports):
         top = place - PORT_HEIGHT // 2
         rows += [f'<TR><TD HEIGHT="{top - above}"></TD></TR>'] if top > above else []
-        rows.append(f'<TR><TD PORT="p{place}" HEIGHT="{PORT_HEIGHT}"></TD></TR>')
+        rows.append(f'<TR><TD PORT="p{place}" WIDTH="{round(size.width)}" HEIGHT="{PORT_HEIGHT}"></TD></TR>')
         above = top + PORT_HEIGHT
     rest = max(round(size.height) - above, 1)
     table = f'FIXEDSIZE="TRUE" WIDTH="{round(size.width)}" HEIGHT="{above + rest}"'

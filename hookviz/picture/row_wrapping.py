@@ -148,8 +148,9 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
             to = rows[end_row]
             end = (curve[-1][0] + to.shift_x, curve[-1][1] + to.shift_y)
             curve = _turn(start, end, start_row, end_row, rows)
-            if leaving[edge.start] > 1:  # they start as one line: each value is where the arrow ends
-                label = (end[0] + TURN + CORNER + edge.label.width / 2, end[1])
+            if leaving[edge.start] > 1:  # they start as one line: each value is beside the lower end of the arrow's box
+                bottom = centres[edge.end][1] + sizes[edge.end].height / 2
+                label = (end[0] + TURN + CORNER + edge.label.width / 2, bottom - edge.label.height / 2)
             else:
                 label = (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)
         curves.append(curve)
