@@ -42,7 +42,7 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {Picture} picture
  * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
- * @property {(step: number) => void} paintStacks
+ * @property {(step: number, known: number) => void} paintStacks
  * @property {(isOn: boolean) => void} showReasons shows or hides why hooks did not fire
  */
 
@@ -149,6 +149,12 @@ export class PicturePane {
     return Boolean(name) && name === this.options.run.overview;
   }
 
+  /** The step up to which gradients are shown. One chooses among all passes, so their picture shows all, except while predicting. */
+  get #knownStep() {
+    const showsAll = this.#isOverview(this.current?.name) && !this.context.model.get("predict");
+    return showsAll ? this.options.run.steps.length - 1 : this.step;
+  }
+
   /** The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first. */
   get #path() {
     const { overview } = this.options.run;
@@ -235,9 +241,10 @@ export class PicturePane {
 
   #paint() {
     if (!this.current) return;
-    this.current.picture.paint(this.step);
-    this.current.color(this.step, Boolean(this.context.model.get("norms")));
-    this.current.paintStacks(this.step);
+    const known = this.#knownStep;
+    this.current.picture.paint(this.step, known);
+    this.current.color(known, Boolean(this.context.model.get("norms")));
+    this.current.paintStacks(this.step, known);
     this.current.showReasons(!hidesReasons(this.context, this.step));
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.focus(this.step));
@@ -296,7 +303,7 @@ export class PicturePane {
     if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
     this.#announceSize();
-    shown.picture.paint(this.step);
+    shown.picture.paint(this.step, this.#knownStep);
     this.viewport.show(shown.picture);
     this.#paint();
     if (places) unfold(places, shown.picture);

@@ -52,7 +52,7 @@ export function memberAt({ stacks }, step) {
  * Makes the stacks of a picture; returns a function that shows a step.
  * @param {Picture} picture
  * @param {Options} options
- * @returns {(step: number) => void}
+ * @returns {(step: number, known: number) => void}
  */
 export function makeStacks(picture, options) {
   const stacks = Object.entries(picture.view.stacks).flatMap(([id, bars]) => {
@@ -61,7 +61,7 @@ export function makeStacks(picture, options) {
   });
   // Screen readers do not reach elements inside of an image.
   if (stacks.length) picture.svg.setAttribute("role", "group");
-  return (step) => stacks.forEach((stack) => stack.paint(step));
+  return (step, known) => stacks.forEach((stack) => stack.paint(step, known));
 }
 
 /** @param {number} length */
@@ -90,15 +90,19 @@ class Stack {
   }
 
   #step = -1;
+  #known = -1;
 
-  /** @param {number} step */
-  paint(step) {
-    if (step === this.#step) return;
-    this.#step = step;
+  /**
+   * @param {number} step
+   * @param {number} known the step up to which bars are raised
+   */
+  paint(step, known) {
+    if (step === this.#step && known === this.#known) return;
+    [this.#step, this.#known] = [step, known];
     const at = barAt(this.bars, step);
     const hasFocus = this.box.matches(":focus-within");
     this.rects.forEach((rect, i) => {
-      this.#paintHeight(i, heightAt(this.bars[i].heights, step));
+      this.#paintHeight(i, heightAt(this.bars[i].heights, known));
       rect.classList.toggle("hv-bar-now", isWithin(this.bars[i].spans, step));
       if (!hasFocus) rect.setAttribute("tabindex", i === at ? "0" : "-1");
     });
