@@ -72,9 +72,9 @@ class Scene:
     marks: dict[int, Mark] = field(default_factory=dict)
     """Step's index → its mark."""
     group_boxes: list[GroupBox] = field(default_factory=list)
-    """The boxes that can be entered."""
+    """The boxes that can be opened."""
     bundles: list[Arrow] = field(default_factory=list)
-    """The arrows from and to boxes that can be entered; each stands for several edges."""
+    """The arrows from and to boxes that can be opened; each stands for several edges."""
     forward_arrows: list[Arrow] = field(default_factory=list)
     """The arrows of tensors without a graph, each from a module call to a later one."""
     bundle_steps: dict[str, int] = field(default_factory=dict)

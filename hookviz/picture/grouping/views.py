@@ -52,7 +52,7 @@ class View:
         """Add boxes for ``members``, and return the groups among them that were not added: those with members."""
         self.nodes += [member for member in members if isinstance(member, int)]
         groups = [member for member in members if not isinstance(member, int)]
-        # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to enter it.
+        # A call without nodes and calls, such as that of dropout in evaluation, is empty: nobody needs to open it.
         self.opened_calls += [group for group in groups if not group.members]
         return [group for group in groups if group.members]
 

@@ -1,0 +1,72 @@
+"""Long pictures in rows, and arrows that are level with the gates of frames."""
+
+import pytest
+
+from hookviz.picture import layered_layout
+from hookviz.picture.layered_layout import Boxes, Edge, Placement, Size, place_boxes
+from hookviz.picture.row_wrapping import TURN, wrap_rows
+
+
+def chain(count: int, width: float = 400) -> tuple[tuple[Size, ...], tuple[Edge, ...]]:
+    """Boxes in a row, each with an arrow to the next one."""
+    return (Size(width, 60),) * count, tuple(Edge(number, number + 1) for number in range(count - 1))
+
+
+def wrap(sizes: tuple[Size, ...], edges: tuple[Edge, ...]) -> Placement:
+    return wrap_rows(place_boxes(Boxes(sizes, edges, "left")), sizes, edges)
+
+
+def test_all_rows_but_the_last_are_full() -> None:
+    placement = wrap(*chain(7))
+    rows = sorted({y for _, y in placement.centres})
+    assert [sum(y == row for _, y in placement.centres) for row in rows] == [2, 2, 2, 1]
+
+
+def test_a_picture_keeps_its_row_if_rows_hardly_make_it_larger_on_a_screen() -> None:
+    sizes, edges = (Size(1_000, 190), Size(230, 60)), (Edge(0, 1),)
+    alone = place_boxes(Boxes(sizes, edges, "left"))
+    assert wrap(sizes, edges) is alone
+
+
+def test_values_of_arrows_that_start_together_in_another_row_do_not_lie_on_each_other() -> None:
+    label = Size(40, 20)
+    sizes = (Size(500, 60), *(Size(500, 60),) * 5, Size(200, 60), Size(200, 60))
+    edges = [Edge(number, number + 1) for number in range(5)] + [Edge(5, 6, label), Edge(5, 7, label)]
+    placement = wrap(sizes, tuple(edges))
+    (x, y), (other_x, other_y) = placement.labels[-2:]
+    assert abs(x - other_x) >= label.width or abs(y - other_y) >= label.height
+
+
+@pytest.mark.parametrize("end_offset", [-60.0, 0.0, 75.0])
+@pytest.mark.parametrize("asks_graphviz", [True, False])
+def test_an_arrow_ends_at_the_gate_of_a_frame(
+    asks_graphviz: bool, end_offset: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two boxes send to a frame, so that the layout is no chain."""
+    if not asks_graphviz:
+        monkeypatch.setattr(layered_layout, "_ask_graphviz", lambda boxes: None)
+    sizes = (Size(80, 40), Size(80, 40), Size(300, 200))
+    edges = tuple(Edge(start, 2, end_offset=end_offset) for start in (0, 1))
+    place_boxes.cache_clear()
+    placement = place_boxes(Boxes(sizes, edges, "left"))
+    x, y = placement.centres[2]
+    assert [curve[-1] for curve in placement.curves] == [pytest.approx((x + 150, y + end_offset), abs=0.6)] * 2
+    assert all(curve[0][0] > curve[-1][0] for curve in placement.curves)
+    place_boxes.cache_clear()
+
+
+def test_boxes_of_a_chain_stand_so_that_arrows_are_level() -> None:
+    sizes = (Size(80, 40), Size(300, 200), Size(80, 40))
+    edges = (Edge(0, 1, end_offset=80), Edge(1, 2, start_offset=-80))
+    placement = place_boxes(Boxes(sizes, edges, "left"))
+    assert all(curve[0][1] == curve[-1][1] for curve in placement.curves)
+    assert placement.size == Size(80 + 44 + 300 + 44 + 80, 200)
+
+
+def test_arrows_to_another_row_turn_beside_their_boxes() -> None:
+    placement = wrap(*chain(7))
+    turning = [curve for curve in placement.curves if curve[0][1] != curve[-1][1]]
+    assert len(turning) == 3
+    for curve in turning:
+        assert min(x for x, _ in curve) == pytest.approx(curve[0][0] - TURN)
+        assert max(x for x, _ in curve) == pytest.approx(curve[-1][0] + TURN)
