@@ -9,7 +9,14 @@ from math import ceil, isfinite, log10
 from hookviz.picture import element_ids as ids
 from hookviz.picture.group_names import describe_group, name_group
 from hookviz.picture.grouping import BoxTree, Group, Member, View
-from hookviz.picture.grouping.activity import BoxActivity, NormRange, PassActivity, list_norm_ranges, merge_consecutive
+from hookviz.picture.grouping.activity import (
+    Arrival,
+    BoxActivity,
+    NormRange,
+    PassActivity,
+    list_norm_ranges,
+    merge_consecutive,
+)
 from hookviz.picture.primitives import Arrow
 from hookviz.support.messages import _
 from hookviz.trace.values import format_number
@@ -97,8 +104,7 @@ class GroupBoxes:
         frame = self._tree.find_call_around(group)
         module = "" if frame is None or frame.call is None else trace.call_path(frame.call)
         inside = self._activity.merge_group(group)
-        ranges = {norms.step: _format_range(norms) for norms in list_norm_ranges(inside.arrivals)}
-        texts = {ids.gradient_id(group.id): ranges}
+        texts = {ids.gradient_id(group.id): write_norm_ranges(inside.arrivals)}
         if inside.hooks:
             texts[ids.fired_count_id(group.id)] = _count_fired(inside, self._activity.first)
         return GroupBox(
@@ -134,6 +140,11 @@ def _format_fired(fired: int, count: int) -> str:
     return (_("1 hook, {fired} fired") if count == 1 else _("{count} hooks, {fired} fired")).format(
         fired=fired, count=count
     )
+
+
+def write_norm_ranges(arrivals: list[Arrival]) -> dict[int, str]:
+    """Return step → the range of the norms of all gradients that have arrived by then."""
+    return {norms.step: _format_range(norms) for norms in list_norm_ranges(arrivals)}
 
 
 def _format_range(norms: NormRange) -> str:

@@ -97,8 +97,10 @@ class GroupedViews:
         member: Member = tree.root
         if group.call is not None:
             member = tree.calls[group.call]
-        elif group.id:
+        elif group.nodes:
             member = tree.graph.boxes.get(group.nodes[0], group.nodes[0])
+        elif group.calls:  # calls without nodes, such as dropout in evaluation
+            member = tree.calls[group.calls[0]]
         return views.view_name(member)
 
     def entries(self, pass_id: int) -> Iterator[Entry]:

@@ -4,13 +4,15 @@ from hookviz.support.messages import N_, _
 
 _LABELS: dict[str, str] = {
     "trail": N_("Where you are"),
+    "all_passes": N_("All passes"),
+    "pass": N_("Pass {number}"),
     "enter": N_("Open {box}"),
     "enter_bar": N_("Open {box}: bar {number} of {count}"),
     "elsewhere": N_("Step {step} is not in this picture: press E to go there."),
     "no_part": N_("This part is not loaded, and no kernel is running to send it. Run the cell again."),
     "not_here": N_("This step belongs to another pass."),
     "no_box": N_("No closed box holds this step."),
-    "outermost": N_("No box is open: this is the whole pass."),
+    "outermost": N_("No box is open here."),
     "scale": N_("Norm of each gradient that arrives, in powers of ten:"),
     "to": N_("to"),
     "scale_zero": N_("zero"),

@@ -38,4 +38,6 @@ def make_outline(
         "norm": [norms.get(step) for step in range(len(rows))],
         "questions": questions,
         "views": [*views.values()],
+        "pass_numbers": [*map(trace.pass_number, views)],
+        "overview": "",
     }

@@ -107,6 +107,10 @@ class Outline(TypedDict):
     """Step → the indices in ``Content.questions`` of the questions before it, which are asked one after the other."""
     views: list[str]
     """The name of the top-level picture of each pass."""
+    pass_numbers: list[int]
+    """The number of each pass."""
+    overview: str
+    """The name of the picture of all passes; empty if there is only one pass, or another run."""
 
 
 class StepsChunk(TypedDict):

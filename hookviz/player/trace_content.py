@@ -19,6 +19,7 @@ from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
+from hookviz.player.pass_stack import ALL_PASSES, make_pass_stack
 from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
@@ -156,6 +157,8 @@ class TraceContent:
                     self._add_chunk(content, name)
                 entries += self._pictures.entries(pass_id)
                 tick()
+        for name in self._overview_names:
+            self._add_chunk(content, name)
         content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries))
         content["internal"] &= len(self.trace.rows) <= MAX_INTERNAL_STEPS
         return content
@@ -174,7 +177,7 @@ class TraceContent:
         content["internal"] = False
         most = max(OUTPUT_BOXES, min(MAX_VISIBLE_BOXES, len(self._pictures.top_views)))
         boxes = list(islice(self._view_names(), most + 1))
-        for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
+        for name in (SEARCH_INDEX, *self._overview_names, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
             self._add_chunk(content, name)
         if len(steps) > OUTPUT_CHUNKS:
             content["notes"].append(
@@ -196,7 +199,13 @@ class TraceContent:
         """Yield the names of all chunks."""
         yield from self._step_chunk_names()
         yield from self._view_names()
+        yield from self._overview_names
         yield SEARCH_INDEX
+
+    @property
+    def _overview_names(self) -> list[str]:
+        """The name of the picture of all passes, if there are several."""
+        return [ALL_PASSES] if len(self.trace.lookup.passes) > 1 else []
 
     def chunk(self, name: str) -> Chunk:
         """Make the chunk ``name``.
@@ -213,6 +222,8 @@ class TraceContent:
         if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
             return index_chunk(entry for pass_id in passes for entry in self._pictures.entries(pass_id))
+        if name in self._overview_names:
+            return make_pass_stack(self.trace)
         return self._pictures.view(name, self._hooks)
 
     def _steps_chunk(self, number: int) -> StepsChunk:
@@ -285,7 +296,9 @@ class TraceContent:
         texts = self._step_texts
         questions = pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks))
         views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
-        return make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
+        outline = make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
+        outline["overview"] = "".join(self._overview_names)
+        return outline
 
     def _limit_notes(self, firing_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""

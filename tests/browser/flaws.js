@@ -57,7 +57,7 @@
   for (const part of [...document.querySelectorAll(`.hv-live .hv-player :not(${apart})`)].filter(seen)) {
     const { overflowX, overflowY } = getComputedStyle(part);
     const [wider, higher] = [part.scrollWidth - part.clientWidth > 1, part.scrollHeight - part.clientHeight > 1];
-    const holds = part.matches("button, summary, kbd, td, th, .hv-card, .hv-part, .hv-panel, .hv-bar, .hv-help");
+    const holds = part.matches("button, summary, kbd, td, th, .hv-card, .hv-part, .hv-panel, .hv-foot, .hv-help");
     if (wider && (overflowX === "hidden" || holds)) found.push(`cut at the side: ${named(part)}`);
     if (higher && overflowY === "hidden" && !part.matches(".hv-timeline")) found.push(`cut below: ${named(part)}`);
     if (part.matches(".hv-frame, p, dl")) continue;

@@ -142,13 +142,12 @@ def test_nothing_is_cut_without_a_sign_and_the_step_is_in_sight(
 
 
 def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_part_again(open_at: Opener) -> None:
-    page = open_at("layers", (1280, 720))
+    page = open_at("unrolled", (1000, 640))
     pane, lens = pane_of(page), page.locator(".hv-lens")
-    press(page, "ArrowRight", "z")
+    press(page, "End", "z")
     assert pane.evaluate(LETTERS) < 9
     expect(page.locator(".hv-map")).to_be_hidden()
     expect(lens).to_be_visible()
-    press(page, "End")
     assert lens.locator("text").all_text_contents() == pane.locator(".hv-node.hv-now text").all_text_contents() != []
     page.get_by_role("button", name="Readable size").click()
     assert pane.evaluate(LETTERS) == pytest.approx(13, rel=1e-3)
@@ -159,7 +158,7 @@ def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_pa
 
 
 def test_dragging_moves_the_picture_and_is_no_click(open_at: Opener) -> None:
-    page = open_at("layers", (1280, 720))
+    page = open_at("unrolled", (1280, 720))
     pane = pane_of(page)
     x, y, _ = pane.evaluate(PLACE)
     page.mouse.move(300, 300)
@@ -168,11 +167,11 @@ def test_dragging_moves_the_picture_and_is_no_click(open_at: Opener) -> None:
     page.mouse.up()
     moved_x, moved_y, _ = pane.evaluate(PLACE)
     assert (moved_x, moved_y) != (x, y)
-    expect(page.locator(".hv-count")).to_have_text("Step 1 of 35")
+    expect(page.locator(".hv-count")).to_have_text("Step 1 of 123")
 
 
 def test_wheel_scrolls_the_page_and_with_ctrl_zooms_around_the_pointer(open_at: Opener) -> None:
-    page = open_at("layers", (1280, 720))
+    page = open_at("unrolled", (1280, 720))
     pane = pane_of(page)
     width = pane.evaluate(PLACE)[2]
     page.mouse.move(300, 300)

@@ -175,7 +175,7 @@ def test_frame_as_high_as_its_output_settles_and_shows_the_controls_on_one_scree
     content = "document.documentElement"
     assert frame.evaluate(f"{content}.scrollHeight - innerHeight") == 0
     assert frame.evaluate(f"{content}.scrollWidth - {content}.clientWidth") == 0
-    bar = frame.locator(".hv-bar").evaluate("bar => bar.getBoundingClientRect().bottom")
+    bar = frame.locator(".hv-foot").evaluate("bar => bar.getBoundingClientRect().bottom")
     assert 350 < bar <= HEIGHT
 
 

@@ -141,6 +141,35 @@ def test_each_of_many_passes_is_reached_by_the_timeline_the_hooks_and_the_search
     assert page.errors == []  # type: ignore[attr-defined]
 
 
+def test_all_passes_are_a_stack_above_them_whose_bars_go_to_a_pass(open_file: Opener) -> None:
+    player = open_file("passes", reduced_motion="reduce").locator(".hv-live .hv-player")
+    stack = player.locator('[data-hv="stack"]')
+    player.focus()
+    press(player.page, "u")
+    expect(current_location(player)).to_have_text("All passes")
+    expect(stack).to_have_attribute("data-count", "60")
+    expect(stack.locator(".hv-bar-empty")).to_have_count(0)
+    stack.locator(".hv-bar").nth(2).click()
+    expect(current_location(player)).to_have_text("Pass 7")
+    press(player.page, "End", "u")
+    stack.locator(".hv-bar").last.click()
+    expect(current_location(player)).to_have_text("Pass 60")  # the step is in this bar
+    player.get_by_role("button", name="All passes").click()
+    expect(stack).to_be_visible()
+    press(player.page, "ArrowLeft")
+    expect(current_location(player)).to_have_text("Pass 60")
+
+
+def test_a_click_below_the_bars_of_the_timeline_goes_to_the_first_step_of_a_pass(open_file: Opener) -> None:
+    player = open_file("passes", reduced_motion="reduce").locator(".hv-live .hv-player")
+    track = timeline_box(player)
+    steps = len(sixty_passes().steps) // 60
+    for passes, number in ((32.5, 33), (30.5, 30)):  # beside a title, and on the title of pass 30
+        player.page.mouse.click(track["x"] + passes / 60 * track["width"], track["y"] + track["height"] - 5)
+        expect(current_location(player)).to_have_text(f"Pass {number}")
+        expect(player.locator(".hv-count")).to_contain_text(f"{steps * (number - 1) + 1} of")
+
+
 def test_click_opens_a_box_and_the_breadcrumb_closes_it(player: Locator) -> None:
     first = boxes(player).first
     first.click()

@@ -59,6 +59,16 @@ def names() -> None:
     (结果**2).sum().backward()
 
 
+def chain() -> hv.Trace:
+    """A graph that is much higher than wide."""
+    with hv.record() as trace:
+        value = leaf(0.5)
+        for _ in range(12):
+            value = value.tanh()
+        value.backward()
+    return trace
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("looks")
@@ -67,6 +77,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "whatif": hv.whatif(a_to_e),
         "modules": hv.whatif(modules),
         "names": hv.whatif(names),
+        "chain": chain(),
         "diff": run_with_hook(None).diff(run_with_hook(c_hook)),
     }
     for name, what in shown.items():
@@ -113,7 +124,7 @@ def test_print_keeps_all_columns_and_does_not_shrink_a_tall_picture(page: Callab
     opened_page.emulate_media(media="print")
     box = opened_page.locator(".hv-still table").bounding_box()
     assert box and box["x"] + box["width"] <= 760
-    opened_page = page("modules", 760, 1100)
+    opened_page = page("chain", 760, 1100)
     opened_page.emulate_media(media="print")
     picture_box = opened_page.locator(".hv-still svg").first.bounding_box()
     assert picture_box and picture_box["height"] > 900

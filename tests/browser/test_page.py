@@ -83,7 +83,7 @@ def test_buttons_on_a_phone_are_large_enough_to_tap(open_file: Opener) -> None:
 
 def test_phone_shows_the_picture_the_words_and_the_controls_below_each_other_on_one_screen(open_file: Opener) -> None:
     page = open_file(width=390)
-    parts = [page.locator(f".{name}").bounding_box() for name in ("hv-graph", "hv-panel", "hv-bar", "hv-firings")]
+    parts = [page.locator(f".{name}").bounding_box() for name in ("hv-graph", "hv-panel", "hv-foot", "hv-firings")]
     tops = [part["y"] for part in parts if part]
     assert len(tops) == 4 and tops == sorted(tops)
     buttons = page.locator(".hv-help-button").bounding_box()

@@ -207,7 +207,7 @@ def test_embedded_page_fits_its_frame_and_leaves_the_focus_to_its_host(visit: Ca
     assert page.evaluate("document.activeElement.id") == "field"
     for hidden in ("h1", ".hv-how", "footer"):
         expect(frame.locator(hidden)).to_be_hidden()
-    for selector in (".hv-picture", ".hv-sentence", ".hv-bar", ".hv-timeline"):
+    for selector in (".hv-picture", ".hv-sentence", ".hv-foot", ".hv-timeline"):
         box = frame.locator(selector).evaluate("(e) => e.getBoundingClientRect().toJSON()")
         assert box["top"] >= 0 and box["left"] >= 0, selector
         assert box["bottom"] <= HEIGHT and box["right"] <= WIDTH, selector

@@ -103,7 +103,7 @@ def test_player_enters_and_leaves_full_screen(page: Page, player: Locator) -> No
     press(page, "]", "l")
     assert player.evaluate(SMALLEST_FONT_SIZE) >= 18
     is_at(player, 2)
-    bottom = player.locator(".hv-bar").evaluate("bar => bar.getBoundingClientRect().bottom")
+    bottom = player.locator(".hv-foot").evaluate("bar => bar.getBoundingClientRect().bottom")
     assert bottom <= 720
     press(page, "l", "f")
     expect(full_screen).to_have_count(0)
@@ -144,17 +144,12 @@ def test_tensor_layer_shows_grad_as_it_is_written(page: Page, player: Locator) -
     expect(player.locator(".hv-picture:not([hidden])")).not_to_contain_text("tensor c")
 
 
-def test_node_layer_shows_the_lists_of_pre_hooks(page: Page, player: Locator) -> None:
-    lists = player.locator(".hv-picture:not([hidden]) .hv-text:visible")
-    expect(lists).to_have_count(0)
+def test_without_internal_nodes_their_key_and_their_entry_say_so(page: Page, player: Locator) -> None:
+    picture = player.locator(".hv-picture").text_content() or ""
     press(page, "n")
-    expect(lists).to_have_count(5)
-    assert sorted(lists.all_text_contents())[:2] == ["pre-hooks: c._backward_hooks", "pre-hooks: e._backward_hooks"]
-    press(page, "t")
-    expect(lists).to_have_count(5)
-    press(page, "n")
-    expect(lists).to_have_count(0)
-    press(page, "t")
+    expect(player).to_contain_text("Every node is drawn here: torch made none on its own.")
+    expect(player.locator(".hv-menu .hv-button", has_text="Internal nodes")).to_have_attribute("aria-disabled", "true")
+    expect(player.locator(".hv-picture")).to_have_text(picture)
 
 
 # -- the menu

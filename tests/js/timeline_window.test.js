@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "../../hookviz/player/browser/timeline/timeline_window.js";
+import {
+  indexAmong, makeColumns, moveRangeTo, passMarks, stepsInGroup, zoomRange,
+} from "../../hookviz/player/browser/timeline/timeline_window.js";
 
 const steps = [
   { glyph: "seed", norm: 1 },
@@ -47,4 +49,19 @@ test("the range follows a step that leaves it", () => {
   assert.deepEqual(moveRangeTo([100, 200], 200, 1000), [150, 250]);
   assert.deepEqual(moveRangeTo([100, 200], 3, 1000), [0, 100]);
   assert.deepEqual(moveRangeTo([100, 200], 999, 1000), [900, 1000]);
+});
+
+test("passes are marked where they begin, with as many titles as there is room for", () => {
+  /** @param {number} count */
+  const passes = (count) => Array.from({ length: 2 * count }, (_, step) => ({ picture: step >> 1 }));
+  /**
+   * @param {number} count
+   * @param {number} width
+   */
+  const marksOf = (count, width) => passMarks(passes(count), [...Array(2 * count).keys()], width, 50);
+  assert.deepEqual(marksOf(2, 100), [{ picture: 0, left: 0, isTitled: true }, { picture: 1, left: 50, isTitled: true }]);
+  // The last title would not fit.
+  assert.deepEqual(marksOf(4, 100).map(({ isTitled }) => isTitled), [false, true, false, false]);
+  assert.deepEqual(marksOf(2000, 1000).map(({ picture }) => picture + 1), [...Array(20).keys()].map((i) => 100 * (i + 1)));
+  assert.deepEqual(passMarks(passes(3), [1, 4], 100, 50).map(({ picture, left }) => [picture, left]), [[0, 0], [2, 50]]);
 });

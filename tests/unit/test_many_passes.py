@@ -1,5 +1,6 @@
 """Recordings of many passes: the cost is linear in the number of steps, and equal passes share a picture."""
 
+import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from shown import outline, unpack_chunk
 from torch import nn
 
 import hookviz as hv
+from hookviz.picture.grouped_graph import find_bar_height
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.html_page import page
@@ -171,6 +173,40 @@ def test_the_index_lists_passes(large: TraceContent) -> None:
     labels = columns["label"]
     rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
     assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
+
+
+# -- all passes as one stack
+
+
+def test_a_bar_of_the_stack_of_passes_shows_the_norm_of_all_leaf_gradients() -> None:
+    trace = cached_trace(record_training, 3)._data
+    content = TraceContent(trace).content()
+    bars = unpack_chunk(content, outline(content)["overview"])["stacks"]["passes"]
+    assert [bar["view"] for bar in bars] == ["0/", "1/", "2/"] == outline(content)["views"]
+    assert [bar["spans"] for bar in bars] == [
+        [(trace.lookup.steps(pass_id)[0], trace.lookup.steps(pass_id)[-1])] for pass_id in range(3)
+    ]
+    norms = [
+        math.hypot(*(step.after.norm for step in trace.steps if step.pass_id == at and at_leaf(step)))
+        for at in range(3)
+    ]
+    heights = [bar["heights"][-1][1] for bar in bars]
+    assert heights == [find_bar_height(norm, [*map(math.log10, norms)]) for norm in norms]
+
+
+def at_leaf(step: hv.Step) -> bool:
+    """Whether a gradient arrives at a leaf in this step."""
+    return step.kind == "arrive" and step.trace.ops[step.row.node] == "AccumulateGrad"
+
+
+def test_a_bar_for_several_passes_opens_the_first_and_shows_the_largest_norm(large: TraceContent) -> None:
+    bars = large.chunk("passes")["stacks"]["passes"]
+    assert [bar["count"] for bar in bars] == [9] * 22 + [2] and bars[1]["view"] == "9/"
+    assert all(len(bar["heights"]) == 1 for bar in bars), "the gradients of all passes are equal"
+
+
+def test_one_pass_has_no_stack_of_passes() -> None:
+    assert outline(TraceContent(cached_trace(record_training, 1)._data).content())["overview"] == ""
 
 
 def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:

@@ -234,11 +234,11 @@ function paintOnChange({ driver, run, say, signal }, { withWords, always, predic
  * @param {AbortSignal} signal
  */
 function layOut(pictures, panel, firings, below, signal) {
-  const [frame, bar] = [makeElement("div", "hv-frame"), makeElement("div", "hv-bar")];
+  const [frame, bar] = [makeElement("div", "hv-frame"), makeElement("div", "hv-foot")];
   bar.append(...below.map((part) => part.pane));
   frame.append(pictures.pane, panel.column, bar, firings.pane, panel.liveRegion);
   // The height of the picture depends on the height of the bar, which varies with its switches and shapes.
-  const measured = new ResizeObserver(() => frame.style.setProperty("--hv-bar", `${essentialHeight(bar)}px`));
+  const measured = new ResizeObserver(() => frame.style.setProperty("--hv-foot", `${essentialHeight(bar)}px`));
   measured.observe(bar);
   onAbort(signal, () => measured.disconnect());
   return frame;

@@ -52,7 +52,8 @@ async function loadRun(run, content, fetchChunk) {
     if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
   const { label, notes, firings } = run;
-  return { label, notes, firings, steps, views: outline.views, fetchWords };
+  const { views, pass_numbers: passNumbers, overview } = outline;
+  return { label, notes, firings, steps, views, passNumbers, overview, fetchWords };
 }
 
 /**

@@ -76,6 +76,10 @@ export interface Outline {
   questions: { [key: string]: number[] };
   /** The name of the top-level picture of each pass. */
   views: string[];
+  /** The number of each pass. */
+  pass_numbers: number[];
+  /** The name of the picture of all passes; empty if there is only one pass, or another run. */
+  overview: string;
 }
 
 /** The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer. */

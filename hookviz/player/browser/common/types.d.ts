@@ -41,6 +41,10 @@ export interface LoadedRun {
   steps: Step[];
   /** The name of the top-level picture of each pass. */
   views: string[];
+  /** The number of each pass. */
+  passNumbers: number[];
+  /** The name of the picture of all passes; empty if there is only one pass, or another run. */
+  overview: string;
   /** Fetches the words of a step; resolves to whether they exist. */
   fetchWords(step: number): Promise<boolean>;
 }

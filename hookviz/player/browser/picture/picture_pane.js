@@ -20,7 +20,7 @@ import { makeStacks, memberAt } from "./stacks.js";
 import { placesOf, unfold } from "./unfolding.js";
 import { Viewport } from "./viewport.js";
 
-/** @import { View } from "../common/payload" */
+/** @import { StackBar, View } from "../common/payload" */
 /** @import { Actions, Band, Context, LoadedRun } from "../common/types" */
 
 /** Closed boxes, which open where they stand: in another picture. The bars of a stack have their own. */
@@ -42,7 +42,7 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {Picture} picture
  * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
- * @property {(step: number) => void} paintStacks
+ * @property {(step: number, known: number) => void} paintStacks
  * @property {(isOn: boolean) => void} showReasons shows or hides why hooks did not fire
  */
 
@@ -117,7 +117,7 @@ export class PicturePane {
       panRight: () => viewport.pan(1, 0),
       panUp: () => viewport.pan(0, -1),
       panDown: () => viewport.pan(0, 1),
-      ...(this.context.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {}),
+      ...(this.context.content.grouped || this.options.run.overview ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {}),
     };
   }
 
@@ -130,11 +130,46 @@ export class PicturePane {
     const before = this.step;
     const isFirst = !this.#requested;
     this.step = step;
-    if (isFirst || steps[step].picture !== steps[before].picture) this.enter(this.options.run.views[steps[step].picture]);
+    const leadsElsewhere = steps[step].picture !== steps[before].picture || this.#isOverview(this.#requested);
+    if (isFirst || (step !== before && leadsElsewhere)) this.enter(this.#passView);
     this.#paint();
     if (step === before && !isFirst) return;
     this.motion.play(before, step);
     this.follow(steps[step].glyph === "hook");
+  }
+
+  /** The name of the top-level picture of the step's pass. */
+  get #passView() {
+    const { steps, views } = this.options.run;
+    return views[steps[this.step].picture];
+  }
+
+  /** @param {string | undefined} name */
+  #isOverview(name) {
+    return Boolean(name) && name === this.options.run.overview;
+  }
+
+  /** The step up to which gradients are shown. One chooses among all passes, so their picture shows all, except while predicting. */
+  get #knownStep() {
+    const showsAll = this.#isOverview(this.current?.name) && !this.context.model.get("predict");
+    return showsAll ? this.options.run.steps.length - 1 : this.step;
+  }
+
+  /** The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first. */
+  get #path() {
+    const { overview } = this.options.run;
+    const crumbs = this.current?.view.breadcrumbs ?? [];
+    return overview ? [[overview, this.context.say("all_passes")], ...crumbs] : crumbs;
+  }
+
+  /**
+   * Shows the picture of a bar of a stack; if it stands for passes, goes to the first of them, or stays at the step in it.
+   * @param {StackBar} bar
+   */
+  #openBar({ view, spans }) {
+    if (!this.#isOverview(this.current?.name)) this.enter(view);
+    else if (isWithin(spans, this.step)) this.enter(this.#passView);
+    else this.context.driver.goTo(spans[0][0]);
   }
 
   /**
@@ -206,9 +241,10 @@ export class PicturePane {
 
   #paint() {
     if (!this.current) return;
-    this.current.picture.paint(this.step);
-    this.current.color(this.step, Boolean(this.context.model.get("norms")));
-    this.current.paintStacks(this.step);
+    const known = this.#knownStep;
+    this.current.picture.paint(this.step, known);
+    this.current.color(known, Boolean(this.context.model.get("norms")));
+    this.current.paintStacks(this.step, known);
     this.current.showReasons(!hidesReasons(this.context, this.step));
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.focus(this.step));
@@ -232,14 +268,15 @@ export class PicturePane {
       if (!this.leave()) this.options.showMessage(say("not_here"));
       return;
     }
-    const box = memberAt(this.current.view, this.step) ?? boxOfStep(this.current.view, this.step);
+    const { view, name } = this.current;
+    const box = this.#isOverview(name) ? this.#passView : memberAt(view, this.step) ?? boxOfStep(view, this.step);
     this.options.showMessage(box ? "" : say("no_box"));
     if (box) this.enter(box);
   }
 
   /** Shows the picture around this one; returns whether there is one. */
   leave() {
-    const around = this.current?.view.breadcrumbs.at(-2);
+    const around = this.#path.at(-2);
     this.options.showMessage(around ? "" : this.context.say("outermost"));
     if (around) this.enter(around[0]);
     return Boolean(around);
@@ -266,7 +303,7 @@ export class PicturePane {
     if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
     this.#announceSize();
-    shown.picture.paint(this.step);
+    shown.picture.paint(this.step, this.#knownStep);
     this.viewport.show(shown.picture);
     this.#paint();
     if (places) unfold(places, shown.picture);
@@ -302,7 +339,7 @@ export class PicturePane {
     this.#makeLinks(picture);
     const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
     const color = makeNormColors(picture, run.steps, this.scale);
-    const paintStacks = makeStacks(picture, { open: (box) => this.enter(box), say, signal });
+    const paintStacks = makeStacks(picture, { open: (bar) => this.#openBar(bar), say, signal });
     const showReasons = makeSilentPins(picture, say, this.options.showMessage, signal);
     const shown = { name, view, picture, bands, color, paintStacks, showReasons };
     this.#cache.set(key, shown);
@@ -376,9 +413,9 @@ export class PicturePane {
   #drawTrail() {
     if (!this.current) return;
     const { signal } = this.context;
-    const { breadcrumbs } = this.current.view;
-    const around = breadcrumbs.slice(0, -1).map(([name, title]) => makeTextButton(title, () => this.enter(name), signal));
-    const here = makeElement("strong", "hv-here", breadcrumbs.at(-1)?.[1] ?? "", { "aria-current": "true" });
+    const path = this.#path;
+    const around = path.slice(0, -1).map(([name, title]) => makeTextButton(title, () => this.enter(name), signal));
+    const here = makeElement("strong", "hv-here", path.at(-1)?.[1] ?? "", { "aria-current": "true" });
     this.trail.replaceChildren(...around, here, makeElement("span", "hv-elsewhere"));
     // If there is only one picture, its title is not needed.
     this.head.hidden = !around.length && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;

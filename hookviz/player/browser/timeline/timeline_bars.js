@@ -4,12 +4,13 @@ import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "../
 import { colourAt, positionOnScale, normScale, formatNorm } from "../common/norm_scale.js";
 import { legendKinds } from "../common/stepping.js";
 import { hideLaterNorms } from "../predict/questions.js";
-import { dragOn, makeSlider, sliderValue } from "./timeline_slider.js";
-import { drawBands, drawColumns, drawKinds, openCanvas } from "./timeline_canvas.js";
-import { GROUPS, makeColumns, moveRangeTo, indexAmong, stepsInGroup, zoomRange } from "./timeline_window.js";
+import { dragOn, makePassTitles, makeSlider, sliderValue } from "./timeline_slider.js";
+import { drawBands, drawColumns, drawKinds, drawPasses, openCanvas } from "./timeline_canvas.js";
+import { GROUPS, makeColumns, moveRangeTo, indexAmong, passMarks, stepsInGroup, zoomRange } from "./timeline_window.js";
 
 /** @import { Say } from "../common/labels.js" */
-/** @import { Range } from "./timeline_window.js" */
+/** @import { Canvas } from "./timeline_canvas.js" */
+/** @import { PassMark, Range } from "./timeline_window.js" */
 /** @import { Actions, Band, Context, Scale } from "../common/types" */
 
 /**
@@ -20,6 +21,9 @@ export function makeBars(context) {
   const bars = new Bars(context);
   return { pane: bars.container, paint: (step) => bars.paint(step), show: (bands) => bars.show(bands), actions: bars.actions };
 }
+
+/** The space around the title of a pass, in pixels. */
+const TITLE_SPACE = 8;
 
 class Bars {
   /** @param {Context} context */
@@ -37,7 +41,7 @@ class Bars {
     driver.onChange("change:norms", () => this.#paintColors());
     driver.onChange("change:predict", () => this.#showSteps());
     redrawOnChange(root, this.track, () => this.#draw(), signal);
-    dragOn(this.pane, this.track, (position) => this.#goTo(position), signal);
+    dragOn(this.pane, this.track, (position, y) => this.#goTo(position, y), signal);
     this.#paintColors();
   }
 
@@ -53,6 +57,11 @@ class Bars {
   group = "all";
   /** @type {Band[]} */
   #bands = [];
+  /** @type {PassMark[]} */
+  #passes = [];
+  /** Where the row of the passes begins, in pixels. */
+  #passRow = Infinity;
+  #titleWidth = 0;
 
   /** @returns {Actions} */
   get actions() {
@@ -122,10 +131,20 @@ class Bars {
     else this.#draw();
   }
 
-  /** @param {number} position from 0 to 1 */
-  #goTo(position) {
+  /**
+   * Goes to a step, or in the row of the passes to the first step of a pass.
+   * @param {number} position from 0 to 1
+   * @param {number} y from the upper edge, in pixels
+   */
+  #goTo(position, y) {
     const [from, to] = this.range;
-    if (this.chosen.length) this.context.driver.goTo(this.chosen[Math.floor(from + position * (to - from))]);
+    if (!this.chosen.length) return;
+    const { driver, run: { steps } } = this.context;
+    const step = this.chosen[Math.floor(from + position * (to - from))];
+    const x = position * this.track.clientWidth;
+    const title = this.#passes.find(({ left, isTitled }) => isTitled && left <= x && x < left + this.#titleWidth);
+    const picture = title?.picture ?? steps[step].picture;
+    driver.goTo(y < this.#passRow ? step : this.chosen.find((other) => steps[other].picture === picture) ?? step);
   }
 
   #draw() {
@@ -135,12 +154,29 @@ class Bars {
     const chosen = this.chosen.slice(...this.range);
     const columns = makeColumns(hideLaterNorms(this.context), chosen, Math.min(width, chosen.length));
     const kinds = this.group === "kinds" ? legendKinds(run.steps) : [];
-    const canvas = openCanvas(this.canvas, root, width, kinds.length || Number(this.group === "modules"));
+    const rows = kinds.length || Number(this.group === "modules");
+    const hasPasses = run.views.length > 1;
+    const canvas = openCanvas(this.canvas, root, width, rows + Number(hasPasses));
+    if (hasPasses) this.#drawPasses(canvas, rows, chosen);
     drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));
     drawKinds(canvas, columns, kinds, say);
     if (this.group === "modules") drawBands(canvas, this.#bands, chosen);
     this.emptyNote.textContent = chosen.length ? "" : say(`none_${this.group}`);
     this.#moveNeedle();
+  }
+
+  /**
+   * @param {Canvas} canvas
+   * @param {number} row
+   * @param {number[]} chosen
+   */
+  #drawPasses(canvas, row, chosen) {
+    const { run } = this.context;
+    const titleOf = makePassTitles(this.context);
+    this.#titleWidth = canvas.pen.measureText(titleOf(run.views.length - 1)).width + TITLE_SPACE;
+    this.#passes = passMarks(run.steps, chosen, canvas.width, this.#titleWidth);
+    this.#passRow = canvas.height - canvas.lane;
+    drawPasses(canvas, row, this.#passes, titleOf);
   }
 
   /** Moves the marks of the step and of the visible range. */

@@ -4,15 +4,17 @@ import { colourAt, positionOnScale } from "../common/norm_scale.js";
 import { indexAmong } from "./timeline_window.js";
 
 /** @import { Say } from "../common/labels.js" */
-/** @import { Column } from "./timeline_window.js" */
+/** @import { Column, PassMark } from "./timeline_window.js" */
 /** @import { Band, Scale } from "../common/types" */
 
 const [BARS_HEIGHT, BARS_FLOOR] = [44, 34];
 /** The height of a row, as a multiple of its letters. */
 const LANE_RATIO = 1.35;
-const COLOUR_NAMES = ["purple", "hook", "red", "quiet", "sunk", "ink", "paper", "strong-line", "small-tone", "middle-tone", "large-tone"];
+const COLOUR_NAMES = [
+  "purple", "hook", "red", "quiet", "sunk", "ink", "paper", "line", "strong-line", "small-tone", "middle-tone", "large-tone",
+];
 
-/** @typedef {{ pen: CanvasRenderingContext2D, width: number, lane: number, colours: { [name: string]: string } }} Canvas */
+/** @typedef {{ pen: CanvasRenderingContext2D, width: number, height: number, lane: number, colours: { [name: string]: string } }} Canvas */
 
 /**
  * Prepares a canvas with room for `lanes` rows below the bars, and reads the colours of the theme.
@@ -32,7 +34,8 @@ export function openCanvas(canvas, root, width, lanes) {
   if (!pen) throw new Error("The browser draws on no canvas.");
   pen.scale(ratio, ratio);
   Object.assign(pen, { font: `${fontSize} ${style.fontFamily}`, textBaseline: "middle" });
-  return { pen, width, lane, colours: Object.fromEntries(COLOUR_NAMES.map((name) => [name, style.getPropertyValue(`--hv-${name}`)])) };
+  const colours = Object.fromEntries(COLOUR_NAMES.map((name) => [name, style.getPropertyValue(`--hv-${name}`)]));
+  return { pen, width, height, lane, colours };
 }
 
 /**
@@ -117,6 +120,21 @@ export function drawKinds({ pen, width, lane, colours }, columns, kinds, say) {
     pen.fillStyle = colours.ink;
     pen.fillText(name, 4, top + lane / 2);
   });
+}
+
+/**
+ * Draws a line where each pass begins, through the bars and a row at the bottom that has the titles for which there is room.
+ * @param {Canvas} canvas
+ * @param {number} row
+ * @param {PassMark[]} marks
+ * @param {(picture: number) => string} titleOf
+ */
+export function drawPasses({ pen, lane, colours }, row, marks, titleOf) {
+  const top = BARS_HEIGHT + row * lane;
+  pen.fillStyle = colours.line;
+  for (const { left, isTitled } of marks) pen.fillRect(left, 0, 1, isTitled ? top + lane : BARS_HEIGHT);
+  pen.fillStyle = colours.ink;
+  for (const { picture, left, isTitled } of marks) if (isTitled) pen.fillText(titleOf(picture), left + 4, top + lane / 2 + 1);
 }
 
 /**

@@ -36,17 +36,17 @@ export function makeGlyph(glyph, name) {
 }
 
 /**
- * Reports the position of the pointer on the track, from 0 to 1, while it is pressed.
+ * Reports the position of the pointer on the track while it is pressed: across from 0 to 1, and down in pixels.
  * @param {HTMLElement} pane
  * @param {HTMLElement} track
- * @param {(position: number) => void} at
+ * @param {(position: number, y: number) => void} at
  * @param {AbortSignal} signal
  */
 export function dragOn(pane, track, at, signal) {
   /** @param {PointerEvent} event */
   const move = (event) => {
-    const { left, width } = track.getBoundingClientRect();
-    at(Math.max(0, Math.min(0.9999, (event.clientX - left) / width)));
+    const { left, top, width } = track.getBoundingClientRect();
+    at(Math.max(0, Math.min(0.9999, (event.clientX - left) / width)), event.clientY - top);
   };
   listen(pane, "pointerdown", (event) => {
     if (event.button) return;
@@ -66,6 +66,13 @@ export function makeSlider({ say, run }, name = "") {
   const label = say("timeline");
   return makeElement("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
 }
+
+/**
+ * Returns a function that returns the title of a pass, given the index of its picture.
+ * @param {Pick<Context, "run" | "say">} context
+ * @returns {(picture: number) => string}
+ */
+export const makePassTitles = ({ run, say }) => (picture) => say("pass", { number: run.passNumbers[picture].toLocaleString("en") });
 
 /**
  * Returns the attributes with the value of the slider.

@@ -2,7 +2,8 @@
 
 import { findElement, makeElement, setAttributes } from "../common/dom.js";
 import { stateAt } from "../common/stepping.js";
-import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
+import { passMarks } from "./timeline_window.js";
+import { dragOn, makeGlyph, makePassTitles, makeSlider, sliderValue } from "./timeline_slider.js";
 
 /** @import { Context } from "../common/types" */
 
@@ -21,9 +22,29 @@ export function makeTicks(context) {
   const pane = makeSlider(context);
   track.style.setProperty("--hv-count", String(steps.length));
   track.append(makeElement("div", "hv-rail"), makeElement("div", "hv-rail hv-rail-done"), ...ticks);
+  track.append(...makePassMarks(context));
   pane.append(track);
   dragOn(pane, track, (position) => driver.goTo(Math.min(steps.length - 1, Math.floor(position * steps.length))), signal);
   return { pane, paint: makeTickPainter(context, pane, track, ticks), show: () => {}, actions: {} };
+}
+
+/** The least width of a step in the style sheet, and the width of the title of a pass, in pixels. */
+const [TICK_WIDTH, TITLE_WIDTH] = [13, 62];
+
+/**
+ * Makes a line where each pass begins, with its title if there is room.
+ * @param {Context} context
+ */
+function makePassMarks(context) {
+  const { steps, views } = context.run;
+  if (views.length < 2) return [];
+  const width = steps.length * TICK_WIDTH;
+  const titleOf = makePassTitles(context);
+  return passMarks(steps, [...steps.keys()], width, TITLE_WIDTH).map(({ picture, left, isTitled }) => {
+    const mark = makeElement("span", "hv-pass", isTitled ? titleOf(picture) : "");
+    mark.style.left = `${(left / width) * 100}%`;
+    return mark;
+  });
 }
 
 /**

@@ -77,6 +77,44 @@ export function moveRangeTo([from, to], at, count) {
   return [start, start + to - from];
 }
 
+/** The least space between the beginnings of passes, in pixels: nearer ones are left out unless they have a title. */
+const MIN_PASS_WIDTH = 6;
+
+/** @typedef {{ picture: number, left: number, isTitled: boolean }} PassMark */
+
+/**
+ * Returns where passes begin on a timeline. If there is no room for all titles, every second, fifth, tenth … has one.
+ * @param {{ picture: number }[]} steps
+ * @param {number[]} chosen
+ * @param {number} width in pixels
+ * @param {number} titleWidth the width that each title needs
+ * @returns {PassMark[]}
+ */
+export function passMarks(steps, chosen, width, titleWidth) {
+  /** @type {Map<number, number>} */
+  const starts = new Map();
+  chosen.forEach((step, i) => starts.has(steps[step].picture) || starts.set(steps[step].picture, i));
+  const stride = roundUp((starts.size * titleWidth) / width);
+  const isTight = starts.size * MIN_PASS_WIDTH > width;
+  const marks = [...starts].map(([picture, i]) => {
+    return { picture, left: (i / chosen.length) * width, isTitled: (picture + 1) % stride === 0 };
+  });
+  const shown = isTight ? marks.filter(({ isTitled }) => isTitled) : marks;
+  return shown.map((mark, i) => {
+    const end = shown.slice(i + 1).find(({ isTitled }) => isTitled)?.left ?? width;
+    return { ...mark, isTitled: mark.isTitled && end - mark.left >= titleWidth };
+  });
+}
+
+/**
+ * Returns the smallest of 1, 2, 5, 10, 20, 50 … that is not less than a number.
+ * @param {number} number
+ */
+function roundUp(number) {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(number)));
+  return [1, 2, 5, 10].map((digit) => digit * power).find((round) => round >= number) ?? 1;
+}
+
 /** @typedef {{ low: number, high: number, kinds: Set<string>, bad: boolean, zero: boolean }} Column */
 
 /**

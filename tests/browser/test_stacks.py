@@ -1,0 +1,117 @@
+"""Stacks of equal layers: bars with their norms, which open the layers; and what moves when one opens."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+from torch import nn
+
+import hookviz as hv
+from tests.browser.accessibility import SERIOUS, violations
+from tests.browser.conftest import note_errors, press
+
+Opener = Callable[..., Page]
+HEIGHTS = "stack => [...stack.querySelectorAll('.hv-bar')].map((bar) => Number(bar.getAttribute('height')))"
+MOVING = "document.getAnimations().filter(({ effect }) => effect.target.closest('.hv-picture svg')).length"
+
+
+def twenty_layers() -> hv.Trace:
+    """The gradient vanishes from layer to layer, and a hook makes that of the first ones NaN."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(20)))
+    net[3].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * float("nan"),))
+    with hv.record(net) as trace:
+        net(torch.ones(2, 4, requires_grad=True)).sum().backward()
+    return trace
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stacks") / "stacks.html"
+    twenty_layers().to_html(path)
+    return path
+
+
+@pytest.fixture
+def open_page(new_offline_page: Opener, path: Path) -> Opener:
+    def open_it(**options: str) -> Page:
+        page = new_offline_page(**options)
+        page.set_viewport_size({"width": 1280, "height": 720})
+        note_errors(page)
+        page.goto(path.as_uri())
+        page.wait_for_selector(".hv-plays .hv-picture")
+        return page
+
+    return open_it
+
+
+def stack_of(page: Page) -> Locator:
+    return page.locator(".hv-live [data-hv=stack]").first
+
+
+def close_all(page: Page) -> None:
+    """Show the stack whole, at the end of the pass: its first layer is open there."""
+    press(page, "End")
+    expect(page.locator(".hv-here")).to_have_text("net.0")
+    press(page, "u")
+    expect(stack_of(page)).to_have_attribute("data-count", "20")
+
+
+def test_bars_grow_as_gradients_arrive_and_the_one_with_nan_has_a_broken_outline(open_page: Opener) -> None:
+    page = open_page(reduced_motion="reduce")
+    first = stack_of(page).evaluate(HEIGHTS)
+    assert len(first) == 20 and len(set(first)) == 1
+    expect(stack_of(page).locator(".hv-bar-empty")).to_have_count(20)
+    close_all(page)
+    heights = stack_of(page).evaluate(HEIGHTS)
+    assert heights[2:] == sorted(heights[2:]) and heights[-1] > 2 * heights[2]
+    bad = stack_of(page).locator(".hv-bar-bad")
+    expect(bad).to_have_count(2)
+    assert bad.first.evaluate("bar => getComputedStyle(bar).strokeDasharray") != "none"
+    assert heights[0] == heights[-1]
+    expect(stack_of(page).locator(".hv-bar-now")).to_have_count(1)
+
+
+def test_steps_open_the_layer_that_holds_them_and_it_closes_behind_them(open_page: Opener) -> None:
+    page = open_page(reduced_motion="reduce")
+    shown: list[str] = []
+    for _ in range(16):
+        press(page, "ArrowRight")
+        page.wait_for_timeout(100)  # pictures of groups are unpacked first
+        shown.append(page.locator(".hv-here").text_content() or "")
+    assert list(dict.fromkeys(shown))[:3] == ["net.0", "net.1", "net.2"]
+
+
+def test_a_bar_opens_its_layer_by_a_click_and_by_keys(open_page: Opener) -> None:
+    page = open_page(reduced_motion="reduce")
+    close_all(page)
+    bar = stack_of(page).locator(".hv-bar").nth(7)
+    bar.click()
+    expect(page.locator(".hv-here")).to_have_text("net.7")
+    press(page, "u")
+    stack_of(page).locator(".hv-bar[tabindex='0']").focus()
+    step = page.locator(".hv-count").first.text_content()
+    press(page, "ArrowRight", "ArrowRight")
+    expect(page.locator(":focus")).to_have_attribute("aria-label", re.compile(r": bar 3 of 20$"))
+    assert page.locator(".hv-count").first.text_content() == step
+    press(page, "Enter")
+    expect(page.locator(".hv-here")).to_have_text("net.2")
+    assert violations(page, impacts=SERIOUS) == []
+
+
+def test_boxes_move_when_one_opens_unless_motion_is_unwanted(open_page: Opener) -> None:
+    for motion, moves in (("no-preference", True), ("reduce", False)):
+        page = open_page(reduced_motion=motion)
+        close_all(page)
+        page.wait_for_function(f"() => {MOVING} === 0")
+        page.evaluate(
+            f"() => {{ window.most = 0; setInterval(() => {{ window.most = Math.max(window.most, {MOVING}) }}, 5); }}"
+        )
+        stack_of(page).locator(".hv-bar").nth(12).click()
+        expect(page.locator(".hv-here")).to_have_text("net.12")
+        page.wait_for_timeout(500)
+        assert (page.evaluate("window.most") > 0) == moves
+        assert page.evaluate(MOVING) == 0
