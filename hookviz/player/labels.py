@@ -12,7 +12,7 @@ _LABELS: dict[str, str] = {
     "no_part": N_("This part is not loaded, and no kernel is running to send it. Run the cell again."),
     "not_here": N_("This step belongs to another pass."),
     "no_box": N_("No closed box holds this step."),
-    "outermost": N_("No box is open: this is the whole pass."),
+    "outermost": N_("No box is open here."),
     "scale": N_("Norm of each gradient that arrives, in powers of ten:"),
     "to": N_("to"),
     "scale_zero": N_("zero"),
