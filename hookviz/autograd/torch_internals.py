@@ -364,13 +364,9 @@ dispatch_modes = _function("torch._C._len_torch_dispatch_stack", "2.0", "values"
 profiler_is_on = _function("torch.autograd._profiler_enabled", "2.0", "values")
 switch_profiler = _function("torch.autograd._enable_record_function", "2.0", "values")
 """Whether the profiler records what runs: off while hookviz computes."""
-_attribute(
-    "torch.autograd.profiler", "_is_profiler_enabled", "2.2", "values",
-    "recorder/hook_observer.py", "recorder/passes/node_observers.py", "recorder/session.py",
-    "recorder/torch/profilers.py",
-)  # fmt: skip
-START_PROFILER = _attribute("torch.autograd.profiler", "_enable_profiler", "2.0", "values")
-"""Starts a profiler; torch calls it by this name."""
+PROFILER_STARTS = _attribute("torch.autograd.profiler", "_run_on_profiler_start", "2.2", "values")
+PROFILER_STOPS = _attribute("torch.autograd.profiler", "_run_on_profiler_stop", "2.2", "values")
+"""Torch calls these by name before it starts a profiler, and after it has stopped one."""
 StorageWeakRef = _class("torch.multiprocessing.reductions.StorageWeakRef", "2.0", "calls")
 """Recognises a storage whose tensor may be gone, without keeping its numbers."""
 is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")

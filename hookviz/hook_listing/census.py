@@ -3,7 +3,6 @@
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from hookviz.recorder.torch.hook_dicts import (
 )
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.printable import describe_type, make_printable
+from hookviz.support.printable import describe_type
 from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
@@ -96,24 +95,18 @@ class Census(Table[Hook]):
             unique.setdefault(identity.plain, (identity, hook))
         self._identities = [identity for identity, _ignored in unique.values()]
         self._number = next(_census_numbers)
-        self._unplaced = "" if unplaced is None else _describe_unplaced(unplaced)
-        empty = self._unplaced or _("No hook is registered here.")
+        below = "" if unplaced is None else _describe_unplaced(unplaced)
+        empty = below or _("No hook is registered here.")
         rows = [hook for _ignored, hook in unique.values()]
         if trace is None:
-            super().__init__(rows, _column_names(), _hook_cells, nothing=empty)
+            super().__init__(rows, _column_names(), _hook_cells, nothing=empty, below=below)
             return
         counts = count_firings(data_of(trace))
         fired = {id(hook): find_count(counts, identity.key, hook) for identity, hook in unique.values()}
         head = [*_column_names(), _("fired")]
-        super().__init__(rows, head, lambda hook: (*_hook_cells(hook), _describe_count(fired[id(hook)])), nothing=empty)
-
-    def __repr__(self) -> str:
-        table = super().__repr__()
-        return f"{table}\n{self._unplaced}" if self._unplaced and len(self) else table
-
-    def _repr_html_(self) -> str:
-        table = super()._repr_html_()
-        return f"{table}<p>{escape(make_printable(self._unplaced))}</p>" if self._unplaced and len(self) else table
+        super().__init__(
+            rows, head, lambda hook: (*_hook_cells(hook), _describe_count(fired[id(hook)])), nothing=empty, below=below
+        )
 
     def __sub__(self, other: object) -> Table[Change]:
         if not isinstance(other, Census):

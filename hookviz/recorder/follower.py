@@ -43,7 +43,7 @@ class Follower:
         cls.events = tuple(event for event in EVENTS if getattr(cls, event) is not getattr(Follower, event))
 
     def recording_begins(self) -> None:
-        """Torch is observed from now on, in the thread of the recording."""
+        """Torch is about to be observed, in the thread of the recording."""
 
     def recording_ends(self) -> None:
         """Torch is about to be restored; this may be called twice, and from another thread."""
@@ -53,6 +53,12 @@ class Follower:
 
     def region_ended(self) -> None:
         """Compiled code has run."""
+
+    def steps_aside(self) -> None:
+        """A profiler of each Python call is about to start: nothing is observed for a while."""
+
+    def steps_back(self) -> None:
+        """The profiler has stopped."""
 
     def call_begins(self) -> None:
         """A module is called."""

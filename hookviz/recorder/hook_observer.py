@@ -9,12 +9,9 @@ leave it while the user's hooks run: one that counts the hooks of its tensor cou
 from collections.abc import Callable, MutableMapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import torch.autograd.profiler as profiler
-
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.session import Session
 from hookviz.recorder.side_effects import SideEffects, Surroundings, find_side_effects, look_around
-from hookviz.recorder.torch.profilers import pause, resume, this_thread
 from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import NodeOutput
 
@@ -34,9 +31,6 @@ class Observer:
     def __call__(self, *arguments: Any) -> None:
         """Report ``arguments`` to the dict observer. Exceptions of hookviz must not reach the engine."""
         dict_observer = self.dict_observer
-        thread = this_thread() if profiler._is_profiler_enabled else None
-        if thread is not None:
-            pause(thread)
         try:
             with dict_observer.session.lock, DisableTorchFunction():
                 if dict_observer.session.passes.nodes_got_hooks:
@@ -44,9 +38,6 @@ class Observer:
                 dict_observer.observer_called(self, arguments)
         except Exception as error:
             dict_observer.session.report_internal_error(error)
-        finally:
-            if thread is not None:
-                resume(thread)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy as a ``NoOpHook``, so that a copy of a hook dict during a pass observes nothing."""

@@ -14,7 +14,6 @@ from hookviz.autograd.torch_internals import (
     why_saved_tensor_hooks_are_forbidden,
 )
 from hookviz.autograd.variable_names import caller_frame
-from hookviz.recorder.torch.profilers import follows_python_calls
 from hookviz.support.source_code import describe_function
 from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
@@ -52,11 +51,9 @@ class Notes:
         if note not in self.trace.remarks:
             self.trace.remarks.append(note)
 
-    def add_surroundings(self) -> None:
-        """Note what surrounds a call or pass that begins, and that a trace or another tool shows otherwise for it."""
-        self.add_saved_tensor_hooks()
-        if follows_python_calls():
-            self.say("profiled")
+    def has(self, key: str) -> bool:
+        """Return whether the trace has a note with the text of ``key``."""
+        return any(note.fact == key for note in self.trace.remarks)
 
     def add_saved_tensor_hooks(self) -> None:
         """Note the saved-tensor hooks that are active now, or forbidden now. hookviz does not change them."""

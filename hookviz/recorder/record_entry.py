@@ -134,8 +134,8 @@ def begin(recording: Recording) -> None:
     If this raises or is interrupted, the caller must ``end`` the recording.
     """
     with Uninterrupted():
-        torch_patches.start_observing(recording)
         recording.followers.tell("recording_begins")
+        torch_patches.start_observing(recording)
 
 
 def end(recording: Recording) -> None:

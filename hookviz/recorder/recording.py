@@ -33,7 +33,7 @@ from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.pass_tracker import PassTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.trouble_file import TroubleFile
-from hookviz.trace import StepRow, TraceData
+from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.dropped_passes import NewNumbers
 
 
@@ -65,6 +65,7 @@ class Recording:
         parameters = followers.add(ParameterLedger(trace, self.calls, cuts, names))
         self.hook_ledger = followers.add(HookLedger(self.session, self.calls, parameters))
         followers.add(self.hook_ledger.dates)
+        followers.add(self.hook_ledger.handles)
         followers.add(UserCode(trace, names))
         self.scales = followers.add(ScaleTracker(self.session, self.optimizers))
         ranks = followers.add(RankTracker(self.session, self.calls))
@@ -86,7 +87,7 @@ class Recording:
         session = self.session
         try:
             with session.lock, DisableTorchFunction(), hidden_from_tools():
-                session.notes.add_surroundings()
+                session.notes.add_saved_tensor_hooks()
                 self.followers.tell("call_begins")
                 return self.calls.begin(module, args, kwargs)
         except Exception as error:
@@ -132,6 +133,21 @@ class Recording:
         """Write the file of ``on_trouble`` because ``error`` left the block."""
         if self.trouble_file is not None and isinstance(error, Exception):
             self.trouble_file.write_exception(error)
+
+    # -- a profiler that follows each Python call runs
+
+    def step_aside(self) -> None:
+        """Take out everything that observes, before such a profiler starts, and note that nothing is recorded."""
+        self.session.note_unobserved(Note.of("profiled"))
+        self.calls.observers.suspend()
+        self.passes.step_aside()
+        self.followers.tell("steps_aside")
+
+    def step_back(self) -> None:
+        """Put it back after the profiler has stopped."""
+        self.calls.observers.resume()
+        self.passes.step_back()
+        self.followers.tell("steps_back")
 
     # -- fingerprints and numbers that are outdated
 

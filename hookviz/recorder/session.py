@@ -4,15 +4,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import torch.autograd.profiler as profiler
-
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.recorder.pass_stack import PassStack
-from hookviz.recorder.torch.profilers import pause, resume, this_thread
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
 
@@ -48,18 +45,12 @@ class Session:
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Call one of our own functions, and report its exceptions instead of raising them to the user."""
-        thread = this_thread() if profiler._is_profiler_enabled else None
-        if thread is not None:
-            pause(thread)
         try:
             with self.lock, DisableTorchFunction(), hidden_from_tools():
                 return act(*arguments)
         except Exception as error:
             self.report_internal_error(error)
             return None
-        finally:
-            if thread is not None:
-                resume(thread)
 
     def attempt(self, act: Callable[..., Any], *arguments: Any) -> None:
         """Do the same as ``guard``, inside a guard: if this fails, the next action still runs."""

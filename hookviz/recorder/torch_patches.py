@@ -22,7 +22,6 @@ from hookviz.autograd.torch_internals import (
     GLOBAL_STEP_HOOKS,
     NODE_REGISTRATION,
     OPTIMIZER_HOOKS,
-    START_PROFILER,
     TENSOR_HOOKS,
     begin_saving,
     call_module,
@@ -39,10 +38,9 @@ from hookviz.recorder.followers.optimizer_steps import (
     StepHooksDescriptor,
     is_called_by_step,
 )
-from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.pass_stack import is_engine_thread
-from hookviz.recorder.passes.node_observers import PROBE, NodeHookDict, ProbeResult
+from hookviz.recorder.registrations import notify_registration, observe_handles, observe_node_hooks, tensor_hook_added
 from hookviz.recorder.torch import pickling
 from hookviz.recorder.torch.compiled_regions import (
     RegionSwitch,
@@ -51,9 +49,9 @@ from hookviz.recorder.torch.compiled_regions import (
     read_region_switch,
     skip_package,
 )
-from hookviz.recorder.torch.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Replacement
 from hookviz.recorder.torch.instrumentation import Instrumented, PassiveWatcher
-from hookviz.recorder.torch.profilers import unprofiled, with_code_of_torch
+from hookviz.recorder.torch.profilers import follows_python_calls, replace_switches
 from hookviz.trace.hook_facts import HOOK_FACTS
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ if TYPE_CHECKING:
 _recordings_by_thread: dict[int, "Recording | None"] = {}
 """Thread → the recording that it began; None in a compiled region."""
 _open_recordings: set["Recording"] = set()
-"""Recordings that have begun and not ended. While there is one, torch's functions are replaced."""
+"""Recordings that have begun and not ended. While there is one, torch's functions are replaced, unless profiled."""
 _lock = threading.Lock()
 
 _ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
@@ -85,12 +83,20 @@ def recording_here() -> "Recording | None":
 
 
 def start_observing(recording: "Recording") -> None:
-    """Start observing the thread of ``recording``. The first recording replaces torch's functions."""
+    """Start observing the thread of ``recording``. The first recording replaces torch's functions.
+
+    While a profiler follows each Python call, it does so only when the profiler has stopped.
+    """
     with _lock:
         if not _open_recordings:
-            _replace_functions()
+            for switch in _PROFILER_SWITCHES:
+                switch.install()
+            if not follows_python_calls():
+                _replace_functions()
         _open_recordings.add(recording)
         _recordings_by_thread[recording.thread] = recording
+    if not _installed:
+        recording.guard(recording.step_aside)
 
 
 def stop_observing(recording: "Recording") -> None:
@@ -102,6 +108,8 @@ def stop_observing(recording: "Recording") -> None:
             _recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
             _recordings_before_regions.clear()
             _restore_functions()
+            for switch in _PROFILER_SWITCHES:
+                switch.restore()
             pickling.clear_cache()
 
 
@@ -282,52 +290,6 @@ def recording_after_pass() -> "Recording | None":
     return recording if recording is not None and recording.sampler.was_recorded() else None
 
 
-def _notify_registration(notify: Callable[..., None]) -> Callable[[Any, ActiveFlag], Any]:
-    """Make a registering function of torch's notify the recording of the object it registers on."""
-    return make_notifier(recording_before_pass, _with_first_argument(notify))
-
-
-def _with_first_argument(notify: Callable[..., None]) -> Notify:
-    return lambda recording, _, *arguments: notify(recording, *arguments[:1])
-
-
-def _observing_handle(make: Callable[..., None], active: ActiveFlag) -> Callable[..., None]:
-    """Wrap the method that makes the handle of a new hook. It also runs in every call with full backward hooks."""
-
-    @wraps(make)
-    def make_handle(self: RemovableHandle, *arguments: Any, **options: Any) -> None:
-        make(self, *arguments, **options)
-        recording = recording_here() if active.on else None
-        if recording is not None:
-            unprofiled(recording.hook_ledger.registered)(self, sys._getframe(1))
-
-    return make_handle
-
-
-def _tensor_hook_added(kind: str, recording: "Recording", tensor: torch.Tensor) -> None:
-    hooks = getattr(tensor, TENSOR_HOOKS[kind])
-    is_late = tensor.grad_fn is not None and recording.passes.numbering.find(tensor) is not None
-    recording.hook_ledger.tensor_hook_added(kind, tensor, hooks, is_late=is_late)
-    recording.passes.late_hooks.tensor_hook_added(tensor, kind, hooks)
-
-
-def _observing_node_hook(register: Callable[..., Any], active: ActiveFlag) -> Any:
-    def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
-        if hook is PROBE:
-            raise ProbeResult(backward_hooks)
-        if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
-            hooks = NodeHookDict() if backward_hooks is None else backward_hooks
-            hooks[hook] = hook
-            return hooks, hooks
-        hooks, handle = register(backward_hooks, hook)
-        recording = recording_here() if active.on else None
-        if recording is not None:
-            unprofiled(recording.passes.late_hooks.node_hook_added)(hooks)
-        return hooks, handle
-
-    return staticmethod(register_node_hook)
-
-
 # -- compiled regions, inside which nothing is observed
 
 _recordings_before_regions: dict[int, list["Recording | None"]] = {}
@@ -384,9 +346,9 @@ def _watch_dynamo() -> None:
 
 
 def _instrument_again() -> None:
-    """Instrument torch's functions again that were restored, unless a region still runs or no recording is open."""
+    """Instrument torch's functions again that were restored, unless nothing is replaced now."""
     with _lock:
-        if _open_recordings and not any(_recordings_before_regions.values()):
+        if _installed:
             _instrument_functions()
 
 
@@ -398,7 +360,7 @@ def _switch_region(region: RegionSwitch) -> None:
         outer_recording = outer_recordings.pop() if outer_recordings else None
         _instrument_again()
         if outer_recording is not None and _pause_or_resume(outer_recording, compiled=False):
-            outer_recording.guard(outer_recording.calls.observers.resume_shared)
+            outer_recording.guard(outer_recording.calls.observers.resume)
             outer_recording.guard(outer_recording.followers.tell, "region_ended")
         return
     recording = _recordings_by_thread.get(thread)
@@ -415,6 +377,33 @@ def _switch_region(region: RegionSwitch) -> None:
         _pause_or_resume(recording, compiled=True)
 
 
+# -- profilers that follow each Python call: a frame of ours would be an event before any code of ours could prevent it
+
+
+def _step_aside() -> None:
+    """Take everything of ours out of torch, before such a profiler starts.
+
+    A call or pass that is running still notifies its recording when it ends.
+    """
+    if _installed:
+        for recording in tuple(_open_recordings):
+            recording.guard(recording.step_aside)
+        with _lock:
+            _restore_functions()
+
+
+def _step_back() -> None:
+    """Put it back after a profiler has stopped, if it was taken out."""
+    if not _installed:
+        with _lock:
+            _replace_functions()
+        for recording in tuple(_open_recordings):
+            recording.guard(recording.step_back)
+
+
+_PROFILER_SWITCHES = replace_switches(_step_aside, _step_back)
+"""These stay replaced as long as a recording is open."""
+_notify_registration = partial(notify_registration, recording_before_pass)
 _INSTRUMENTED = (
     Instrumented(call_module, _CallWatcher()),
     Instrumented(run_engine, _PassWatcher()),
@@ -426,7 +415,7 @@ _INSTRUMENTED = (
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
 _REPLACEMENTS: tuple[Replacement, ...] = (
     *(
-        Replacement(torch.Tensor, HOOK_FACTS[kind].method, _notify_registration(partial(_tensor_hook_added, kind)))
+        Replacement(torch.Tensor, HOOK_FACTS[kind].method, _notify_registration(partial(tensor_hook_added, kind)))
         for kind in TENSOR_HOOKS
     ),
     Replacement(
@@ -434,8 +423,8 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
         "retain_grad",
         _notify_registration(lambda recording, tensor: recording.passes.late_hooks.retain_grad_called(tensor)),
     ),
-    Replacement(RemovableHandle, "__init__", _observing_handle),
-    Replacement(NODE_REGISTRATION, "_register_hook", _observing_node_hook),
+    Replacement(RemovableHandle, "__init__", observe_handles(recording_here)),
+    Replacement(NODE_REGISTRATION, "_register_hook", observe_node_hooks(recording_here)),
     Replacement(Module, "__getstate__", pickling.leaving_observers_out(pickling.clean_module)),
     Replacement(RemovableHandle, "__getstate__", pickling.leaving_observers_out(pickling.clean_handle)),
     Replacement(
@@ -454,13 +443,12 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
     Replacement(torch_optimizer.Optimizer, "add_param_group", optimizer_groups.make_observer(own_recording)),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
-    Replacement(profiler, START_PROFILER, with_code_of_torch(lambda: _restore_instrumented(), _instrument_again)),
     Replacement(torch, "compile", _observing_compile),
     Replacement(torch.export, "export", _observing_export),
     *grad_scaler.scaler_replacements(recording_before_pass, recording_after_pass),
 )
 _installed: list[Replacement] = []
-"""The replacements that are installed now."""
+"""The replacements that are installed now: none while a profiler follows each Python call."""
 
 
 def _replace_functions() -> None:
@@ -471,7 +459,8 @@ def _replace_functions() -> None:
 
 
 def _instrument_functions() -> None:
-    for instrumented in _INSTRUMENTED:
+    """Instrument functions of torch, unless a compiled region runs."""
+    for instrumented in () if any(_recordings_before_regions.values()) else _INSTRUMENTED:
         instrumented.install()
 
 

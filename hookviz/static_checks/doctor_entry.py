@@ -1,12 +1,11 @@
 """The public function ``doctor``."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
 from typing import Any
 
 from torch.nn import Module
 
-from hookviz.analysis.findings.finding import name_of_severity
+from hookviz.analysis.findings.finding import SEVERITIES, name_of_severity
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.static_checks.finding_texts import KIND_NAMES
@@ -14,39 +13,21 @@ from hookviz.static_checks.function_rules import find_in_function
 from hookviz.static_checks.hook_rules import find_in_hooks
 from hookviz.static_checks.hook_syntax import read_hook
 from hookviz.static_checks.registered_hooks import NamedModel
-from hookviz.static_checks.static_finding import StaticFinding, rank_finding
+from hookviz.static_checks.static_finding import StaticFinding
 from hookviz.support.messages import _, join_sentences
-from hookviz.support.printable import describe_type, make_printable
+from hookviz.support.printable import describe_type
 from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace.hook_facts import name_of_kind
 
 
-class Checkup(Table[StaticFinding]):
-    """The findings of ``doctor``, the worst first, and below them what was looked at and what needs a pass."""
-
-    def __init__(self, findings: Iterable[StaticFinding], scope: str) -> None:
-        self._scope = scope
-        head = [_("severity"), _("on"), _("problem"), _("finding")]
-        nothing = join_sentences([_("Nothing was found."), scope])
-        super().__init__(sorted(findings, key=rank_finding), head, _cells_of, nothing)
-
-    def __repr__(self) -> str:
-        table = super().__repr__()
-        return f"{table}\n{self._scope}" if len(self) else table
-
-    def _repr_html_(self) -> str:
-        table = super()._repr_html_()
-        return f"{table}<p>{escape(make_printable(self._scope))}</p>" if len(self) else table
-
-
 def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
     """Check a model with its hooks, or a hook function, by rules that need no pass. Nothing is run or changed.
 
-    - For a model: hooks that cannot fire, are registered twice, share a loop variable or use the legacy API; what the
-      hooks do with their arguments.
-    - For a function: whether a hook can be called with as many arguments; edits in place; outputs and gradients that it
-      keeps; returned values that are probably unintended. The kind of hook is guessed from the parameters.
+    - For a model: hooks that cannot fire, are registered twice, share a loop variable or use the legacy API; whether
+      PyTorch can call each hook; what the hooks do with their arguments.
+    - For a function: whether a hook can be called with as many arguments; edits in place; outputs that it keeps with
+      their graph; returned values that are probably unintended. The kind of hook is guessed from the parameters.
 
     A finding is an error (certainly broken), a warning (a known mistake) or a remark (perhaps intended). What depends
     on a pass, such as whether a hook fires, is not judged: the text below the table says how to record one.
@@ -73,8 +54,8 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
         model = NamedModel(thing)
         with DisableTorchFunction():
             findings = [*find_in_hooks(model), *_find_in_functions(model)]
-        counts = {"hooks": len(model.hooks), "modules": len(model.modules), "parameters": len(model.parameters)}
-        return Checkup(
+        counts = {"hooks": len(model.hooks), "modules": len(model.modules), "parameters": model.parameter_count}
+        return _make_table(
             findings,
             _(
                 "Checked: the hooks ({hooks}), modules ({modules}) and parameters ({parameters}) as they are "
@@ -88,7 +69,7 @@ def doctor(thing: Module | Callable[..., Any]) -> Table[StaticFinding]:
                 kind=describe_type(thing)
             )
         )
-    return Checkup(find_in_function(thing), _describe_scope(thing))
+    return _make_table(find_in_function(thing), _describe_scope(thing))
 
 
 def _describe_scope(function: Callable[..., Any]) -> str:
@@ -116,7 +97,14 @@ def _find_in_functions(model: NamedModel) -> Iterator[StaticFinding]:
         if key in seen or (code is not None and variable_names.is_library_file(code.co_filename)):
             continue
         seen.add(key)
-        yield from find_in_function(hook.function, hook.kind)
+        yield from find_in_function(hook.function, hook.kind, with_kwargs=hook.with_kwargs)
+
+
+def _make_table(findings: Iterable[StaticFinding], scope: str) -> Table[StaticFinding]:
+    """Make the table of the findings, the worst first, and below them what was looked at and what needs a pass."""
+    head = [_("severity"), _("on"), _("problem"), _("finding")]
+    ranked = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    return Table(ranked, head, _cells_of, join_sentences([_("Nothing was found."), scope]), below=scope)
 
 
 def _cells_of(finding: StaticFinding) -> Sequence[str]:

@@ -6,46 +6,47 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from hookviz.static_checks.hook_syntax import COUNTS, TUPLES, HookSyntax, read_hook
+from hookviz.analysis.findings.hooks.hook_contracts import describe_parameters
+from hookviz.static_checks.hook_syntax import COUNTS, TUPLES, HookSyntax, read_hook, shorten_code, show_code
+from hookviz.static_checks.kept_tensors import find_kept_tensors
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
-from hookviz.static_checks.stored_values import find_stored_values
-from hookviz.support.columns import truncate
-from hookviz.support.definitions import is_value
-from hookviz.support.printable import make_printable
+from hookviz.support.definitions import find_edited
+from hookviz.support.messages import join_sentences
 from hookviz.support.source_code import describe_function
+from hookviz.trace.hook_facts import HOOK_FACTS
 
-_HARMLESS = ("requires_grad_", "rename_", "share_memory_")
-"""Methods with a name as of an edit in place that leave the numbers as they are."""
 _COUNTS_OF_LOADING = (7, 8)
 """Hooks on ``load_state_dict`` are called with as many arguments."""
 _CUTS = ("detach", "data", "item", "numpy", "tolist")
 """Methods and attributes of a tensor behind which no gradient flows."""
-MAX_SHOWN_CODE = 60
-"""Letters of an expression that a sentence shows."""
 
 
-def find_in_function(function: Callable[..., Any], kind: str | None = None) -> Iterator[StaticFinding]:
-    """Find mistakes in a hook function; ``kind`` is how it is registered, if known."""
+def find_in_function(
+    function: Callable[..., Any], kind: str | None = None, *, with_kwargs: bool = False
+) -> Iterator[StaticFinding]:
+    """Find mistakes in a hook function; ``kind`` and ``with_kwargs`` are how it is registered, if known."""
     label = describe_function(function).label
-    if kind is None:
-        yield from _check_parameters(function, label)
+    yield from _check_parameters(function, label, kind, with_kwargs=with_kwargs)
     hook = read_hook(function, kind)
     if hook is not None:
-        rules = (_find_edits_in_place, _find_replaced_output, _find_mixed_returns)
+        rules = (_find_edits_in_place, _find_replaced_output, find_kept_tensors)
         yield from chain.from_iterable(rule(hook, label) for rule in rules)
-        yield from find_stored_values(hook, label)
 
 
-def _check_parameters(function: Callable[..., Any], label: str) -> Iterator[StaticFinding]:
-    """Say if no hook of a pass is called with as many arguments as the function takes."""
+def _check_parameters(
+    function: Callable[..., Any], label: str, kind: str | None, *, with_kwargs: bool
+) -> Iterator[StaticFinding]:
+    """Say if hooks of its kind, or of no kind at all, are called with as many arguments as the function takes."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return
-    if not any(_can_take(signature, count) for count in (*COUNTS, *_COUNTS_OF_LOADING)):
-        yield make_finding(
-            "parameters", "error", label, signature=truncate(make_printable(str(signature)), MAX_SHOWN_CODE)
-        )
+    facts, contract = HOOK_FACTS.get(kind or ""), describe_parameters(kind or "", label)
+    if facts is not None and contract is not None:
+        if not _can_take(signature, len(facts.with_kwargs if with_kwargs else facts.parameters)):
+            yield StaticFinding(label, "error", "parameters", join_sentences(contract))
+    elif kind is None and not any(_can_take(signature, count) for count in (*COUNTS, *_COUNTS_OF_LOADING)):
+        yield make_finding("parameters", "error", label, signature=shorten_code(str(signature)))
 
 
 def _can_take(signature: inspect.Signature, count: int) -> bool:
@@ -60,13 +61,13 @@ def _find_edits_in_place(hook: HookSyntax, label: str) -> Iterator[StaticFinding
     """``grad *= 2``, ``grad.mul_(2)``, ``grad[0] = 0`` and the like, once for each argument."""
     found: set[str] = set()
     for node in hook.own_nodes():
-        edited = _edited_expression(node)
+        edited = find_edited(node)
         known = None if edited is None else hook.role_of(edited)
         if edited is None or known is None or known[0] in found:
             continue
         name, role = known
         is_tuple, depth = role in TUPLES, _count_subscripts(edited)
-        parts = {"name": name, "code": _shown(node)}
+        parts = {"name": name, "code": show_code(node)}
         if is_tuple and depth == 1 and not isinstance(node, ast.Call):
             yield make_finding("tuple_item", hook.worst, label, **parts)
         elif (not is_tuple or depth) and role != "grad_input":
@@ -74,19 +75,6 @@ def _find_edits_in_place(hook: HookSyntax, label: str) -> Iterator[StaticFinding
         else:
             continue
         found.add(name)
-
-
-def _edited_expression(node: ast.AST) -> ast.expr | None:
-    """The expression whose value a statement or a call edits in place; None if it edits none."""
-    if isinstance(node, ast.AugAssign):
-        return node.target
-    if isinstance(node, ast.Assign):
-        return next((target for target in node.targets if isinstance(target, ast.Subscript)), None)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        method = node.func.attr
-        if method.endswith("_") and not method.endswith("__") and method not in _HARMLESS:
-            return node.func.value
-    return None
 
 
 def _count_subscripts(expression: ast.expr) -> int:
@@ -102,22 +90,14 @@ def _find_replaced_output(hook: HookSyntax, label: str) -> Iterator[StaticFindin
     for value in hook.returned():
         if value is None:
             continue
-        parts = {"code": _shown(value)}
+        parts = {"code": show_code(value)}
         if isinstance(hook.definition, ast.Lambda) and isinstance(value, ast.Tuple | ast.List):
             if "gradient" in hook.roles.values():
                 yield make_finding("returns_tuple", hook.worst, label, **parts)
             elif hook.is_forward:
                 yield make_finding("replaces_output", "warning", label, **parts)
-        elif hook.is_forward and _is_method(value, "setdefault"):
-            yield make_finding("replaces_output", "warning", label, **parts)
         elif hook.is_forward and _is_cut(value, hook):
             yield make_finding("cuts_graph", "warning", label, **parts)
-
-
-def _is_method(expression: ast.expr, name: str) -> bool:
-    return (
-        isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute) and expression.func.attr == name
-    )
 
 
 def _is_cut(expression: ast.expr, hook: HookSyntax) -> bool:
@@ -131,26 +111,3 @@ def _is_cut(expression: ast.expr, hook: HookSyntax) -> bool:
             expression = expression.func
     known = hook.role_of(expression)
     return cut and known is not None and known[1] == "output"
-
-
-def _find_mixed_returns(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
-    """A value in some branches, and nothing in others."""
-    if isinstance(hook.definition, ast.Lambda):
-        return
-    are_values = [is_value(returned) for returned in hook.returned()]
-    if any(are_values) and (not all(are_values) or _may_end_without_return(hook.definition.body)):
-        yield make_finding("mixed_returns", "remark", label)
-
-
-def _may_end_without_return(statements: list[ast.stmt]) -> bool:
-    """Whether the end of these statements can be reached; in doubt, no."""
-    last = statements[-1]
-    if isinstance(last, ast.If):
-        return not last.orelse or _may_end_without_return(last.body) or _may_end_without_return(last.orelse)
-    if isinstance(last, ast.With):
-        return _may_end_without_return(last.body)
-    return isinstance(last, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.Pass | ast.Delete)
-
-
-def _shown(node: ast.AST) -> str:
-    return truncate(make_printable(ast.unparse(node)), MAX_SHOWN_CODE)

@@ -8,7 +8,6 @@ import torch
 from torch.nn import Module, MultiheadAttention, Sequential
 
 from hookviz.autograd import module_tree
-from hookviz.recorder.torch.compiled_regions import is_compile_wrapper
 from hookviz.static_checks.late_binding import find_late_binding
 from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding, make_finding_of_cause
@@ -18,9 +17,8 @@ from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
 
 def find_in_hooks(model: NamedModel) -> Iterator[StaticFinding]:
     """Find what is wrong with the hooks of a model, whatever their functions do."""
-    rules = (_find_frozen, _find_never_called, _find_legacy, _find_repeated, _find_tied, _find_compiled, _find_wrapped)
+    rules = (_find_frozen, _find_never_called, _find_legacy, _find_repeated, _find_wrapped, find_late_binding)
     yield from chain.from_iterable(rule(model) for rule in rules)
-    yield from find_late_binding(model.hooks)
 
 
 def _find_frozen(model: NamedModel) -> Iterator[StaticFinding]:
@@ -78,14 +76,6 @@ def _behaviour(function: Any) -> tuple[Any, ...]:
     return code, id(function.__globals__), *(tuple(map(id, each or ())) for each in values)
 
 
-def _find_tied(model: NamedModel) -> Iterator[StaticFinding]:
-    """Tensor hooks on a parameter that has several names."""
-    for hook in model.hooks:
-        names = model.parameters.get(id(hook.owner), ([], None))[0]
-        if len(names) > 1 and hook.kind in TENSOR_HOOK_KINDS:
-            yield make_finding("tied", "remark", hook.on, hook=hook.label, names=" = ".join(names))
-
-
 def _find_wrapped(model: NamedModel) -> Iterator[StaticFinding]:
     """Full backward hooks because of which torch will not let a module edit its input in place."""
     names = {id(module): name for name, module in model.modules}
@@ -103,13 +93,3 @@ def _find_wrapped(model: NamedModel) -> Iterator[StaticFinding]:
 def _edits_in_place(module: Module) -> bool:
     """Whether it is an activation of PyTorch that writes its result over its input."""
     return type(module).__module__ == "torch.nn.modules.activation" and vars(module).get("inplace") is True
-
-
-def _find_compiled(model: NamedModel) -> Iterator[StaticFinding]:
-    """Hooks in a module that ``torch.compile`` returned."""
-    compiled = [(name, module) for name, module in model.modules if is_compile_wrapper(module)]
-    for name, module in compiled:
-        inside = {id(inner) for inner in module_tree.all_modules(module)}
-        count = sum(id(hook.owner) in inside and hook.kind in MODULE_HOOK_KINDS for hook in model.hooks)
-        if count:
-            yield make_finding("compiled", "remark", name, count=count)

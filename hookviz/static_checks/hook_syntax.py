@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hookviz.support.columns import truncate
 from hookviz.support.definitions import Definition, find_definition, iter_own_nodes, list_returned
+from hookviz.support.printable import make_printable
 from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, ON_TENSOR_KINDS
 
 Role = Literal["gradient", "grad_input", "grad_output", "input", "output"]
@@ -23,6 +25,8 @@ _ROLES: dict[str, Role] = {
 """Parameter of a hook on a tensor or a module → its role."""
 COUNTS = {len(names) for facts in HOOK_FACTS.values() for names in (facts.parameters, facts.with_kwargs) if names}
 """The numbers of arguments with which hooks are called."""
+MAX_SHOWN_CODE = 60
+"""Letters of an expression that a sentence shows."""
 _KEYWORD_NAMES = ("kwargs", "kwds", "kw")
 """Names for the last argument of a forward pre-hook that was registered with_kwargs."""
 _PARAMETER_NAMES = ("p", "param", "parameter", "weight", "w")
@@ -121,6 +125,16 @@ def _guess_kind(names: list[str], definition: Definition) -> str:
         pre = names[2] in _KEYWORD_NAMES
         return "full_backward_hook" if backward else "forward_pre_hook" if pre else "forward_hook"
     return "forward_hook" if len(names) == 4 and not backward else ""
+
+
+def show_code(node: ast.AST) -> str:
+    """Return a piece of code as a sentence shows it."""
+    return shorten_code(ast.unparse(node))
+
+
+def shorten_code(code: str) -> str:
+    """Shorten code to what a sentence shows."""
+    return truncate(make_printable(code), MAX_SHOWN_CODE)
 
 
 def _names_set_in(definition: Definition) -> set[str]:

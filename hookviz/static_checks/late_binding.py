@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hookviz.static_checks.registered_hooks import RegisteredHook
+from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.support.columns import truncate
 from hookviz.support.definitions import find_definition, list_loop_variables
@@ -13,10 +13,10 @@ MAX_SHOWN_VALUE = 40
 """Letters of the loop variable's value that the finding shows."""
 
 
-def find_late_binding(hooks: Sequence[RegisteredHook]) -> Iterator[StaticFinding]:
+def find_late_binding(model: NamedModel) -> Iterator[StaticFinding]:
     """Find functions that a loop made several times, and that read the variable of this loop when they run."""
     made_from: dict[Any, list[RegisteredHook]] = {}
-    for hook in hooks:
+    for hook in model.hooks:
         code = getattr(hook.function, "__code__", None)
         if code is not None:
             made_from.setdefault(code, []).append(hook)

@@ -36,21 +36,15 @@ class RegisteredHook:
 
 
 class NamedModel:
-    """A model, its modules and parameters by the names that a recording gives them, and its hooks."""
+    """A model, its modules by the names that a recording gives them, and its hooks."""
 
     def __init__(self, root: Module) -> None:
         registry = ModuleRegistry(TraceData())
         registry.name_model(root)
-        self.root = root
         self.modules = [
             (registry.trace.module(registry.number(module)), module) for module in module_tree.all_modules(root)
         ]
-        self.name = self.modules[0][0]
-        self.parameters: dict[int, tuple[list[str], torch.nn.Parameter]] = {}
-        """``id`` of a parameter → all its names, and the parameter."""
-        for name, module in self.modules:
-            for own, parameter in module_tree.own_parameters(module):
-                self.parameters.setdefault(id(parameter), ([], parameter))[0].append(f"{name}.{own}")
+        self.parameter_count = len({id(parameter) for parameter in module_tree.all_parameters(root)})
         self.hooks = list(self._list_hooks())
 
     def _list_hooks(self) -> Iterator[RegisteredHook]:

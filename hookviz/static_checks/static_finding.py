@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hookviz.analysis.findings import SEVERITIES
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
-from hookviz.static_checks.finding_texts import SENTENCES
+from hookviz.static_checks.finding_texts import ADVICE, SENTENCES
 from hookviz.support.messages import _, join_sentences
 
 
@@ -30,7 +29,9 @@ class StaticFinding:
 
 def make_finding(kind: str, severity: str, on: str, **parts: Any) -> StaticFinding:
     """Make a finding with the sentence of its kind; ``parts`` fill its placeholders besides ``on``."""
-    return StaticFinding(on, severity, kind, _(SENTENCES[kind]).format(on=on, **parts))
+    texts = [SENTENCES[kind], *([ADVICE[kind]] if kind in ADVICE else [])]
+    names = {"on": on, "hook": on, **parts}
+    return StaticFinding(on, severity, kind, join_sentences([_(text).format(**names) for text in texts]))
 
 
 def make_finding_of_cause(cause: str, on: str, **names: str) -> StaticFinding:
@@ -39,8 +40,3 @@ def make_finding_of_cause(cause: str, on: str, **names: str) -> StaticFinding:
     sentences = [_(text).format(on=on, **names) for text in (said.sentence, said.advice)]
     never = _("{hook} on {on} never fires.").format(on=on, **names)
     return StaticFinding(on, "error", said.kind, join_sentences([never, *sentences]))
-
-
-def rank_finding(finding: StaticFinding) -> int:
-    """Rank a finding by its severity, the worst first."""
-    return SEVERITIES.index(finding.severity)

@@ -107,6 +107,29 @@ def list_returned(definition: Definition) -> list[ast.expr | None]:
     return [node.value for node in iter_own_nodes(definition) if isinstance(node, ast.Return)]
 
 
+_HARMLESS = ("requires_grad_", "rename_", "share_memory_")
+"""Methods with a name as of an edit in place that leave the numbers as they are."""
+
+
+def find_edited(node: ast.AST) -> ast.expr | None:
+    """Return the expression whose value a statement or a call edits in place; None if it edits none.
+
+    >>> [ast.unparse(find_edited(node)) for node in ast.parse("x += 1; x[0] = 1").body]
+    ['x', 'x[0]']
+    >>> ast.unparse(find_edited(ast.parse("x.mul_(2)", mode="eval").body))
+    'x'
+    """
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if isinstance(node, ast.Assign):
+        return next((target for target in node.targets if isinstance(target, ast.Subscript)), None)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        method = node.func.attr
+        if method.endswith("_") and not method.endswith("__") and method not in _HARMLESS:
+            return node.func.value
+    return None
+
+
 def is_value(returned: ast.expr | None) -> bool:
     """Return whether what a return statement returns is a value, and not None."""
     return returned is not None and not (isinstance(returned, ast.Constant) and returned.value is None)

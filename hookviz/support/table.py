@@ -26,7 +26,7 @@ class Table(Sequence[RowT], Generic[RowT]):
     1  0.5
     4  2.0
 
-    Without rows it shows the text ``nothing``, if given.
+    Without rows it shows the text ``nothing``, if given, and otherwise the text ``below`` under the table.
     """
 
     def __init__(
@@ -35,11 +35,13 @@ class Table(Sequence[RowT], Generic[RowT]):
         head: Sequence[str],
         cells: Callable[[RowT], Sequence[str]],
         nothing: str | None = None,
+        below: str = "",
     ) -> None:
         self._rows = tuple(rows)
         self._head = tuple(head)
         self._cells = cells
         self._nothing = nothing
+        self._below = below
 
     @overload
     def __getitem__(self, index: int) -> RowT: ...
@@ -64,7 +66,7 @@ class Table(Sequence[RowT], Generic[RowT]):
         return [tuple(self._cells(row)) for row in self._rows]
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join([*self.lines(), *([self._below] if self._below and self._rows else [])])
 
     def lines(self, width: int | None = None) -> list[str]:
         """Return the lines of the table, with the head; without rows, the text ``nothing`` if there is one.
@@ -97,7 +99,8 @@ class Table(Sequence[RowT], Generic[RowT]):
             return f'<p class="hv-table">{escape(nothing)}</p>'
         head = "".join(f'<th scope="col" style="text-align: left">{escape(cell)}</th>' for cell in self._head)
         rows = "".join("<tr>" + "".join(map(_render_cell, line)) + "</tr>" for line in self.texts())
-        return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        below = f"<p>{escape(make_printable(self._below))}</p>" if self._below else ""
+        return f'<table class="hv-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{below}'
 
 
 def _wrap_below(text: str, width: int) -> list[str]:

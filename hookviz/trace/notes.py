@@ -29,9 +29,8 @@ _TEXTS: dict[str, str] = {
     ),
     "saved.disabled": N_("Saved-tensor hooks are disabled here ({message}), so there are none to observe."),
     "profiled": N_(
-        "A profiler followed each Python call (torch.profiler with with_stack=True). Its profile holds no work of "
-        "hookviz's, but a frame of hookviz's wherever torch notified it, and calls of modules are named "
-        "_wrapped_call_impl in it, not nn.Module."
+        "A profiler followed each Python call (torch.profiler with with_stack=True). So that its profile shows your "
+        "program alone, hookviz recorded nothing from its start to its stop. Record in one run, and profile in another."
     ),
     "unfollowed": N_(
         "Hooks of this kind are not recorded ({kind}, on {on}), so the trace does not show whether "

@@ -370,31 +370,87 @@ def profile_of_a_step(record: Recorder) -> "Counter[str]":
     with record(), profile(with_stack=True) as profiler:
         net(torch.ones(2, 3)).sum().backward()
         optimizer.step()
+    return count_events(profiler)
+
+
+def count_events(profiler: Any) -> "Counter[str]":
     return Counter(re.sub(r"0x\w+|_\d+$", "", event.name) for event in profiler.events() or ())
 
 
-_PER_CALL = "is_compiling", "is_scripting", "isinstance", "getattr", "len", "iter", "items", "values", "get_ident"
-_NOTIFYING = (*_PER_CALL, "_getframe", "from_iterable", "vars", "get of dict", "_wrapped_call_impl", "hookviz/")
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
+@pytest.mark.parametrize("record", [hv.record, lambda: hv.record(cuts=True)])
+def test_a_profile_of_python_calls_is_that_of_the_program_alone(record: Recorder) -> None:
+    _filled_caches, plain, recorded = (profile_of_a_step(one) for one in (nullcontext, nullcontext, record))
+    assert recorded == plain and plain["nn.Module: Linear"] == 2
+
+
+def hooked_layer() -> nn.Module:
+    layer = nn.Linear(3, 2)
+    layer.register_forward_hook(lambda _module, _inputs, output: output * 2)
+    return layer
+
+
+def run(layer: nn.Module) -> None:
+    layer(torch.ones(2, 3)).sum().backward()
+
+
+def count_passes(trace: hv.Trace) -> int:
+    return sum(step.kind == "seed" for step in trace.steps)
 
 
 @pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
-def test_a_profile_of_python_calls_holds_no_work_of_hookviz() -> None:
-    traces: list[hv.Trace] = []
+def test_a_recording_goes_on_when_the_profiler_of_python_calls_has_stopped() -> None:
+    layer, profiler = hooked_layer(), profile(with_stack=True)
+    profiler.start()
+    with hv.record() as trace:
+        run(layer)
+        profiler.stop()
+        run(layer)
+        profiler.start()
+        layer.weight.register_hook(lambda grad: grad)
+        run(layer)
+    profiler.stop()
+    assert count_passes(trace) == 1 and len(trace.firings) == 1
+    assert [note for note in trace.notes if "recorded nothing from its start to its stop" in note]
+    assert {(finding.severity, finding.kind) for finding in trace.findings} == {("remark", "unobserved")}
+    with hv.record() as later:
+        run(layer)
+    assert count_passes(later) == 1 and not later.notes
 
-    class Kept:
-        def __enter__(self) -> None:
-            self.block = hv.record()
-            traces.append(self.block.__enter__())
 
-        def __exit__(self, *error: Any) -> None:
-            self.block.__exit__(*error)
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
+def test_a_profile_inside_a_recorded_call_and_a_hook_is_that_of_the_program_alone() -> None:
+    profiles: list[Counter[str]] = []
 
-    plain, recorded, after = (profile_of_a_step(record) for record in (nullcontext, Kept, nullcontext))
-    added = recorded - plain
-    assert not [name for name in added if not any(part in name for part in _NOTIFYING)]
-    assert sum(added.values()) < sum(plain.values())
-    assert after["nn.Module: Linear"] == plain["nn.Module: Linear"] == 2  # torch keeps what it finds in the first one
-    assert [note for note in traces[0].notes if "with_stack=True" in str(note)] and not traces[0].findings
+    class Profiled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = hooked_layer()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with profile(with_stack=True) as profiler:
+                y: torch.Tensor = self.inner(x)
+            profiles.append(count_events(profiler))
+            return y
+
+    def hook(grad: torch.Tensor) -> None:
+        with profile(with_stack=True) as profiler:
+            grad.sum()
+        profiles.append(count_events(profiler))
+
+    net = Profiled()
+    net.register_forward_hook(lambda _module, _inputs, output: output * 3)
+    net.inner.bias.register_hook(hook)
+    net.inner.weight.register_hook(lambda grad: grad * 5)
+    run(net)
+    with hv.record(net) as trace:
+        run(net)
+    assert not [name for counted in profiles for name in counted if "hookviz/" in name] and len(profiles) == 4
+    assert [(step.on, step.effect) for step in trace.firings] == [
+        ("net", "replaced"),
+        ("net.inner.bias", "kept"),
+        ("net.inner.weight", "replaced"),
+    ]
 
 
 # -- torch.func

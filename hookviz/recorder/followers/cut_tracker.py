@@ -88,7 +88,7 @@ class CutTracker(Follower):
         self.leaves, self.marks = LeafSearch(), FlowMarks()
         self._mode = OpMode(self)
         self._paused_at: list[int | None] = []
-        """For each compiled region that runs, the position of the mode on the stack before it."""
+        """For each compiled region or profiler that runs, the position of the mode on the stack before it."""
         self._cuts: list[Cut] = []
         self._indexes: dict[_CutKey, int] = {}
         self._guilty = 0
@@ -123,6 +123,14 @@ class CutTracker(Follower):
         position = self._paused_at.pop() if self._paused_at else None
         if position is not None:
             insert_mode(self._mode, position)
+
+    def steps_aside(self) -> None:
+        """Take the mode away before a profiler of each Python call starts."""
+        self.region_begins()
+
+    def steps_back(self) -> None:
+        """Put the mode back after the profiler."""
+        self.region_ended()
 
     # -- an op runs
 

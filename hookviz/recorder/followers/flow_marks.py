@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,13 +23,12 @@ def _is_array(value: Any) -> bool:
 
 
 class _Mark(weakref.ref[Any]):
-    """The cuts of one tensor or array, as the bits of a number; it removes itself when the object is freed."""
+    """The cuts of one tensor or array, as the bits of a number."""
 
-    __slots__ = ("cuts", "has_graph", "key")
+    __slots__ = ("cuts", "has_graph")
 
     cuts: int
     has_graph: bool
-    key: int
 
 
 class FlowMarks:
@@ -38,15 +38,9 @@ class FlowMarks:
         self.function_cuts = 0
         """The cuts in the forward of an ``autograd.Function``: none if its output gets a graph afterwards."""
         self._marks: dict[int, _Mark] = {}
+        """``id`` of an object → its mark. It is removed when the object is freed, without a call in Python."""
         self._arrays: dict[int, weakref.ref[Any]] = {}
         self._numbers: dict[int, tuple[Any, int]] = {}
-        marks, arrays = self._marks, self._arrays
-
-        def remove(mark: _Mark) -> None:
-            marks.pop(mark.key, None)
-            arrays.pop(mark.key, None)
-
-        self._remove = remove
 
     def cuts_of_tensor(self, tensor: torch.Tensor) -> int:
         """Return the cuts of a tensor; 0 for none."""
@@ -88,13 +82,12 @@ class FlowMarks:
                 del self._numbers[next(iter(self._numbers))]
         elif _is_array(value):
             self._put(value, cuts, False)
-            self._arrays[id(value)] = weakref.ref(value)
+            self._arrays[id(value)] = weakref.ref(value, partial(self._arrays.pop, id(value)))
 
     def _put(self, value: Any, cuts: int, has_graph: bool) -> None:
         mark = self._marks.get(id(value))
         if mark is None:
-            mark = self._marks[id(value)] = _Mark(value, self._remove)
-            mark.key = id(value)
+            mark = self._marks[id(value)] = _Mark(value, partial(self._marks.pop, id(value)))
         mark.cuts, mark.has_graph = cuts, has_graph
 
     def _cuts_of_shared_memory(self, tensor: torch.Tensor) -> int:

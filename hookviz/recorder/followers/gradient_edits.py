@@ -51,6 +51,10 @@ class GradientEdits(Follower):
         grad = read_grad(parameter) if reference is not None and reference() is parameter else None
         return grad is not None and (id(grad), grad._version) != (identity, version)
 
+    def steps_aside(self) -> None:
+        """Forget the gradients: passes may write to them unseen."""
+        self._written.clear()
+
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self._written.pop(id(tensor), None)

@@ -254,7 +254,6 @@ class HookLedger(Follower):
 
     def close(self) -> None:
         """Write of the hooks that fired by which line they were registered, and what the ledger knows of them."""
-        self.handles.close()
         for index, row in enumerate(self.trace.hook_rows):
             entry = self.entries.get(row.key)
             where = self.dates.registered_at(row.key) or row.registered_at

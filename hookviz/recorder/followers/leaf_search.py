@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -30,11 +31,10 @@ NO_LEAVES = Leaves(frozenset(), frozenset())
 
 
 class _Numbered(weakref.ref[torch.Tensor]):
-    """A leaf with its number; it removes itself when the leaf is freed."""
+    """A leaf with its number."""
 
-    __slots__ = ("key", "number")
+    __slots__ = ("number",)
 
-    key: int
     number: int
 
 
@@ -48,26 +48,21 @@ class LeafSearch:
         self.is_limited = False
         """Whether a graph was too large to be searched as a whole."""
         self._numbers: dict[int, _Numbered] = {}
+        """``id`` of a leaf → the leaf. It is removed when the leaf is freed, without a call in Python."""
         self._count = 0
         self._parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         """``id`` of the reference to a parameter → it and the number, also after the parameter is freed."""
         self._marks: NodeMarks[Leaves] = NodeMarks()
         self._marked_sequences: set[int] = set()
         """The sequence numbers of the marked nodes: most nodes are not asked for their marks."""
-        numbers = self._numbers
-
-        def remove(numbered: _Numbered) -> None:
-            numbers.pop(numbered.key, None)
-
-        self._remove = remove
 
     def number(self, leaf: torch.Tensor) -> int:
         """Return the number of ``leaf``, which gets one if it has none."""
         numbered = self._numbers.get(id(leaf))
         if numbered is None:
             self._count += 1
-            numbered = self._numbers[id(leaf)] = _Numbered(leaf, self._remove)
-            numbered.key, numbered.number = id(leaf), self._count
+            numbered = self._numbers[id(leaf)] = _Numbered(leaf, partial(self._numbers.pop, id(leaf)))
+            numbered.number = self._count
             if isinstance(leaf, torch.nn.Parameter):
                 reference: weakref.ref[torch.Tensor] = weakref.ref(leaf)
                 self._parameters[id(reference)] = reference, self._count

@@ -9,12 +9,13 @@ from typing import Any
 
 from torch.utils.hooks import RemovableHandle
 
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.hook_dates import HookDates
 from hookviz.recorder.followers.hook_entry import HookEntry
 from hookviz.recorder.session import Session
 
 
-class OverwrittenHandles:
+class OverwrittenHandles(Follower):
     """The handles that the program held when another hook was registered, and let go at the same line."""
 
     def __init__(self, session: Session, dates: HookDates) -> None:
@@ -28,7 +29,12 @@ class OverwrittenHandles:
 
     def registered(self, handle: RemovableHandle) -> None:
         """Note the handle of a new hook."""
-        key = self._newest = handle.id
+        self._newest = handle.id
+        self._hold(handle)
+
+    def _hold(self, handle: RemovableHandle) -> None:
+        """Notice when a handle is let go."""
+        key = handle.id
 
         def let_go(_handle: Any) -> None:
             # Most handles are let go as soon as they are made: torch makes two in each call with backward hooks.
@@ -36,6 +42,15 @@ class OverwrittenHandles:
                 self.session.guard(self._let_go, key)
 
         self._held[key] = weakref.ref(handle, let_go)
+
+    def steps_aside(self) -> None:
+        """Notice no handle that is let go: a profiler would show that."""
+        self._held = {key: weakref.ref(handle) for key, one in self._held.items() if (handle := one()) is not None}
+
+    def steps_back(self) -> None:
+        """Notice it again, of the handles that are still there."""
+        for handle in [handle for one in self._held.values() if (handle := one()) is not None]:
+            self._hold(handle)
 
     def _let_go(self, key: Any) -> None:
         """Note that the handle of a hook is gone, if the line that registered the newest one is still running."""

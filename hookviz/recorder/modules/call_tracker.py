@@ -209,7 +209,7 @@ class CallTracker:
             name = self.trace.plain_call(call.index)
             self._compiled.add(self.modules.label(call.module))
         self.log.add_step("compiled", None if call is None else call.index, region=name)
-        self.observers.suspend_shared()
+        self.observers.suspend(only_shared=True)
 
     def ran_compiled_below(self, name: str, module: Module | None) -> bool:
         """Return whether the call of a module, or of one around it, was compiled, and ran so in the recording."""
@@ -229,7 +229,7 @@ class CallTracker:
         """Remove all observers, and note models that were never called."""
         called = self.modules.called_ids()
         for name, modules in self._models:
-            if not modules & called:
+            if not modules & called and not self.session.notes.has("profiled"):
                 maker = self.followed.maker
                 key = "uncalled.compiled" if self.ran_compiled else "uncalled.stand_in" if maker else "uncalled"
                 self.session.notes.say(key, model=name, **({"maker": maker} if key == "uncalled.stand_in" else {}))

@@ -151,16 +151,19 @@ class ModuleObserverRegistry:
         ]
         return [hook for hook in hooks if not HookDictObserver.is_observer(hook)]
 
-    def suspend_shared(self) -> None:
-        """Remove the observers of global hooks, since a compiled region would compile them along with the hooks."""
+    def suspend(self, *, only_shared: bool = False) -> None:
+        """Take out the observers for a while.
+
+        ``only_shared``: those of global hooks, which a compiled region would compile along with the hooks.
+        """
         for dict_observer in self._observers_by_dict.values():
-            if dict_observer.shared:
+            if dict_observer.shared or not only_shared:
                 dict_observer.uninstall()
 
-    def resume_shared(self) -> None:
-        """Observe the global hooks again."""
+    def resume(self) -> None:
+        """Put back the observers that were taken out; one that stands where it should stays."""
         for dict_observer in self._observers_by_dict.values():
-            if dict_observer.shared:
+            if dict_observer.user_hooks():
                 dict_observer.install()
 
     def close(self) -> None:

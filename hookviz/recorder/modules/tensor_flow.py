@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,12 +16,11 @@ FEW_STORAGES = 1_000
 
 
 class _Returned(weakref.ref[torch.Tensor]):
-    """A tensor that a call returned; it removes itself when the tensor is freed."""
+    """A tensor that a call returned."""
 
-    __slots__ = ("call", "key")
+    __slots__ = ("call",)
 
     call: int
-    key: int
 
 
 class TensorFlow:
@@ -31,16 +31,13 @@ class TensorFlow:
 
     def __init__(self) -> None:
         self._tensors: dict[int, _Returned] = {}
-        """``id`` of a tensor → the tensor, and the last call that returned it."""
+        """``id`` of a tensor → the tensor, and the last call that returned it.
+
+        An entry is removed when its tensor is freed, without a call in Python: a profiler may follow these.
+        """
         self._storages: dict[int, tuple[Any, int]] = {}
         """Address of a storage → a weak reference to it, which keeps the address taken, and the last such call."""
         self._most_storages = FEW_STORAGES
-        tensors = self._tensors
-
-        def remove(returned: _Returned) -> None:
-            tensors.pop(returned.key, None)
-
-        self._remove = remove
 
     def note(self, call: int, items: Iterable[Any]) -> None:
         """Note what ``call`` returns: the leaves of its result."""
@@ -51,8 +48,7 @@ class TensorFlow:
     def _note_tensor(self, call: int, tensor: torch.Tensor) -> None:
         returned = self._tensors.get(id(tensor))
         if returned is None:
-            returned = self._tensors[id(tensor)] = _Returned(tensor, self._remove)
-            returned.key = id(tensor)
+            returned = self._tensors[id(tensor)] = _Returned(tensor, partial(self._tensors.pop, id(tensor)))
         returned.call = call
         storage = _refer_to_storage(tensor)
         if storage is not None:

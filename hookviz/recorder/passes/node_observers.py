@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from typing import Any
 
-import torch.autograd.profiler as profiler
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
@@ -15,7 +14,6 @@ from hookviz.recorder.passes.observer_registry import ObserverRegistry
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
-from hookviz.recorder.torch.profilers import pause, resume, this_thread
 from hookviz.support.interpreter import gc_paused
 
 Dict = dict[Any, Any]
@@ -53,9 +51,6 @@ class NodeObserver(Observer):
     def __call__(self, *arguments: Any) -> None:
         """Report that a node has computed. Exceptions of hookviz must not reach the engine."""
         observer, passes = self.pass_observer, self.passes
-        thread = this_thread() if profiler._is_profiler_enabled else None
-        if thread is not None:
-            pause(thread)
         try:
             with self.lock, DisableTorchFunction():
                 if passes.nodes_got_hooks:
@@ -67,9 +62,6 @@ class NodeObserver(Observer):
                     observer.node_ran(number, *arguments)
         except Exception as error:
             self.session.report_internal_error(error)
-        finally:
-            if thread is not None:
-                resume(thread)
 
 
 class NodeHookDict(dict[Any, Any]):
@@ -98,6 +90,8 @@ class NodeObservers:
         self.observer: NodeObserver
         self._dicts: list[Dict] = []
         """The hook dict behind each node, in the order of the nodes."""
+        self._suspended: list[Dict] = []
+        """Those from which the observer is taken out for a while."""
         self._numbers: dict[int, int] = {}
         """``id`` of such a dict → its node, filled on first use."""
         self._observes_all = False
@@ -176,11 +170,22 @@ class NodeObservers:
         else:  # torch has not given the dict to its node yet: an observer would get another dict
             self.session.passes.nodes_got_hooks = True
 
+    def suspend(self) -> None:
+        """Take out the observers behind the nodes for a while."""
+        self._suspended = [hooks for hooks in self._dicts if hooks.pop(self.observer, None) is not None]
+
+    def resume(self) -> None:
+        """Put back the observers that were taken out."""
+        for hooks in self._suspended:
+            hooks[self.observer] = self.observer
+        self._suspended = []
+
     def uninstall(self) -> None:
         """Remove the observers behind the nodes. Those in front are removed with their dict observers."""
         for hooks in self._dicts:  # as many as ``install`` got to
             hooks.pop(self.observer, None)
         self._dicts.clear()
+        self._suspended.clear()
         self._numbers.clear()
 
 

@@ -74,7 +74,7 @@ class PassTracker:
         self._last_begun = 0
         """Number of steps when the last pass began."""
         self._first_node: int = next_sequence_number()
-        """Sequence number of the first node that could be made since the recording began."""
+        """Sequence number of the first node of which all hooks were seen: made since the recording began or went on."""
         self._next_node = self._first_node
         """Sequence number of the first node that could be made since the last pass began."""
 
@@ -139,7 +139,7 @@ class PassTracker:
     ) -> None:
         """Write the graph into the trace, install the observers, and record the seeds."""
         snapshot, observer = running_pass.snapshot, running_pass.observer
-        self.session.notes.add_surroundings()
+        self.session.notes.add_saved_tensor_hooks()
         names = self._tensor_names()
         select = self.owners.followed_nodes if self.followed.are_part else None
         places = snapshot.capture(roots, names, select)
@@ -227,6 +227,23 @@ class PassTracker:
         self.session.attempt(measure_unread_leaves, self.trace, snapshot)
         self.followers.tell("pass_ended", snapshot)
         self.followers.tell("rows_may_move", False)
+
+    # -- a profiler that follows each Python call runs
+
+    def step_aside(self) -> None:
+        """Take the observers of running passes out of the graph."""
+        for running_pass in self.session.passes:
+            running_pass.node_observers.suspend()
+        self.observers.suspend()
+
+    def step_back(self) -> None:
+        """Put them back. Hooks may have been registered unseen on the graphs that exist by now."""
+        self._first_node = next_sequence_number()
+        self.observers.resume()
+        for running_pass in self.session.passes:
+            running_pass.node_observers.resume()
+
+    # -- values, and the end of the recording
 
     def fetch_values(self) -> None:
         """Fetch the values that are still on a device."""

@@ -24,6 +24,12 @@ class PassNodeObservers(Protocol):
     def hook_registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
         """Handle a hook that was added to a node during the pass."""
 
+    def suspend(self) -> None:
+        """Take out the observers for a while."""
+
+    def resume(self) -> None:
+        """Put back the observers that were taken out."""
+
     def uninstall(self) -> None:
         """Remove the observers."""
 

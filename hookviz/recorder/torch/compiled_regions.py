@@ -32,7 +32,7 @@ from hookviz.autograd.torch_internals import (
 from hookviz.support.user_objects import is_of
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
-_CALLING_FRAMES = ("enter", "unprofiled", CALL_FRAME, "__call__", "call_wrapped")
+_CALLING_FRAMES = ("enter", CALL_FRAME, "__call__", "call_wrapped")
 """The frames between compiled code and what it calls: our watcher, the module's call, and a graph module's call."""
 _COMPILERS = tuple(os.path.join(os.path.dirname(torch.__file__), name, "") for name in COMPILER_FOLDERS)
 

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol
 
-from hookviz.recorder.torch.profilers import unprofiled
-
 
 class Guarded(Protocol):
     """The part of a recording that a replaced function needs."""
@@ -79,13 +77,6 @@ class Replacement:
 def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Callable[..., Any]:
     """Wrap ``function`` to notify the recording after each call. Tracebacks of its exceptions show no frame of ours."""
 
-    def notify_recording(result: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        recording = here()
-        if recording is not None:
-            recording.guard(notify, recording, result, *arguments, *options.values())
-
-    notify_unprofiled = unprofiled(notify_recording)
-
     @wraps(function)
     def notifying(*arguments: Any, **options: Any) -> Any:
         try:
@@ -93,7 +84,9 @@ def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Ca
         except BaseException as error:
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             raise
-        notify_unprofiled(result, arguments, options)
+        recording = here()
+        if recording is not None:
+            recording.guard(notify, recording, result, *arguments, *options.values())
         return result
 
     return notifying

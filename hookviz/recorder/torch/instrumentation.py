@@ -13,8 +13,6 @@ import inspect
 from types import CodeType, FunctionType
 from typing import Any, Protocol
 
-from hookviz.recorder.torch.profilers import unprofiled
-
 
 class Watcher(Protocol):
     """Is called at the begin and the end of each call of a function. It may raise nothing but an interrupt."""
@@ -68,14 +66,6 @@ class PassiveWatcher:
         """Ignore the end."""
 
 
-class _UnprofiledWatcher:
-    """Passes on what a function of torch's notifies its watcher of, and keeps its work out of profiles."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self.enter, self.returning = unprofiled(watcher.enter), unprofiled(watcher.returning)
-        self.fail, self.leave = unprofiled(watcher.fail), unprofiled(watcher.leave)
-
-
 class Instrumented:
     """A function of torch's that is instrumented while a recording is open."""
 
@@ -115,7 +105,7 @@ def instrumented_code(function: FunctionType, watcher: Watcher) -> CodeType:
         source = f"def {original.co_name}(*args, **kwargs):\n    return {_ORIGINAL!r}.__call__(*args, **kwargs)"
         code = _compile_with_watcher(source, original.co_firstlineno, original)
         code = _replace_constants(code, {_ORIGINAL: original_function})
-    return _replace_constants(code, {_WATCHER: _UnprofiledWatcher(watcher)}).replace(co_qualname=original.co_qualname)
+    return _replace_constants(code, {_WATCHER: watcher}).replace(co_qualname=original.co_qualname)
 
 
 def has_readable_source(function: Any) -> bool:

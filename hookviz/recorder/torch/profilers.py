@@ -1,6 +1,5 @@
-"""Hides hookviz from a profiler that follows each Python call, as ``torch.profiler.profile(with_stack=True)`` does."""
+"""Tells when a profiler of torch's follows each Python call, as ``torch.profiler.profile(with_stack=True)`` does."""
 
-import ctypes
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -8,60 +7,44 @@ from typing import Any
 
 import torch.autograd.profiler as profiler
 
-# Python's own way to suspend tracing. These are no functions in Python or of a C module: calling them is no event.
-this_thread: Any = ctypes.pythonapi.PyThreadState_Get
-this_thread.restype, this_thread.argtypes = ctypes.c_void_p, []
-pause: Any = ctypes.pythonapi.PyThreadState_EnterTracing
-resume: Any = ctypes.pythonapi.PyThreadState_LeaveTracing
-pause.restype = resume.restype = None
-pause.argtypes = resume.argtypes = [ctypes.c_void_p]
+from hookviz.autograd.torch_internals import PROFILER_STARTS, PROFILER_STOPS
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Replacement
+
+_FOLLOWER = "TraceContext"
+"""The class of what torch gives to Python to be told of each call in a thread."""
 
 
 def follows_python_calls() -> bool:
-    """Return whether a profiler of torch's runs and one follows each Python call of this thread."""
-    return profiler._is_profiler_enabled and sys.getprofile() is not None
+    """Return whether a profiler of torch's follows each Python call of this thread."""
+    return type(sys.getprofile()).__name__ == _FOLLOWER
 
 
-def unprofiled(act: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``act``: while a profiler of torch's runs, only the frame of the wrapper is an event, and nothing inside."""
+def replace_switches(starts: Callable[[], None], stopped: Callable[[], None]) -> tuple[Replacement, Replacement]:
+    """Return replacements that call ``starts`` before such a profiler starts, and ``stopped`` after any has stopped.
 
-    def unprofiled(*arguments: Any, **options: Any) -> Any:
-        if not profiler._is_profiler_enabled:  # read without a call, which would be an event
-            return act(*arguments, **options)
-        thread = this_thread()
-        pause(thread)
-        try:
-            return act(*arguments, **options)
-        finally:
-            resume(thread)
-
-    return unprofiled
-
-
-def with_code_of_torch(restore: Callable[[], None], instrument: Callable[[], None]) -> Callable[[Any, Any], Any]:
-    """Return a factory that wraps the function that starts a profiler: it runs while torch has its own code back.
-
-    To tell calls of modules, a profiler that follows Python calls keeps the code of ``Module.__call__``, for good, that
-    it finds at the first Python call of the process's first profile.
+    Torch runs the two functions while it does not profile: what they call is in no profile.
     """
 
-    def make(start: Callable[..., Any], active: Any) -> Callable[..., Any]:
+    def observe_start(start: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
         @wraps(start)
-        def start_with_code_of_torch(*arguments: Any, **options: Any) -> Any:
-            if not active.on:
-                return start(*arguments, **options)
-            restore()
-            try:
-                result = start(*arguments, **options)
-                _be_called()
-            finally:
-                unprofiled(instrument)()
-            return result
+        def observed_start() -> None:
+            settings: Any = sys._getframe(1).f_locals.get("self")
+            if active.on and getattr(settings, "with_stack", False):
+                starts()
+            start()
 
-        return start_with_code_of_torch
+        return observed_start
 
-    return make
+    def observe_stop(stop: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
+        @wraps(stop)
+        def observed_stop() -> None:
+            stop()
+            if active.on:
+                stopped()
 
+        return observed_stop
 
-def _be_called() -> None:
-    """Be the first Python call of a profile."""
+    return (
+        Replacement(profiler, PROFILER_STARTS, observe_start),
+        Replacement(profiler, PROFILER_STOPS, observe_stop),
+    )

@@ -4,7 +4,7 @@ from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
-from hookviz.support.messages import _, join_first, join_sentences
+from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import Hook, StepRow, TraceData
 from hookviz.trace.hooks import shared_label
@@ -12,6 +12,7 @@ from hookviz.trace.sentences import format_values
 
 MAX_NAMED = 4
 """How many gradients a finding names."""
+RETURN_NEW = N_("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
 
 
 def list_edits_in_place(trace: TraceData) -> list[Finding]:
@@ -35,7 +36,6 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     names = {"hook": edit.hook.label, "on": describe_node(trace, edit.row.node, edit.row.output)}
     hooks, line = _list_hooks(trace, steps), find_edit_in_place(edit.hook)
-    advice = _("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
     sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
         **names, others=_name_changed(trace, steps)
     )
@@ -53,7 +53,7 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
         file=edit.hook.file,
         line_role="hook" if line is None else "edits",
         cause=join_sentences([_describe_change(trace, steps[0]), *_tell_registration(trace, edit.row)]),
-        advice=advice.format(**names),
+        advice=_(RETURN_NEW).format(**names),
         hooks=hooks,
     )
 

@@ -25,7 +25,7 @@ class Contract(NamedTuple):
 
 
 _TUPLE = N_("Return a tuple with an item for each gradient, such as (grad_input[0] * 2,), or None.")
-_CONTRACTS = {
+CONTRACTS = {
     "tensor_hook": Contract(
         N_("What a tensor hook returns takes the place of the gradient."),
         N_("Return a tensor of the same size, type and device as the gradient, or None."),
@@ -66,10 +66,14 @@ def explain_refusal(hook: Hook, error: str, raised_at: str | None) -> Contract |
         return None
     counted = _WRONG_COUNT.match(error)
     if counted is not None:
-        return _explain_count(hook) if counted[1] in (hook.name.rpartition(".")[2], "<lambda>") else None
+        return (
+            describe_parameters(hook.kind, hook.label)
+            if counted[1] in (hook.name.rpartition(".")[2], "<lambda>")
+            else None
+        )
     if not _REFUSALS.search(error):
         return None
-    contract = _NO_INPUT if "no input requires gradient" in error else _CONTRACTS.get(hook.kind)
+    contract = _NO_INPUT if "no input requires gradient" in error else CONTRACTS.get(hook.kind)
     if contract is None:
         return None
     names = {"hook": hook.label, "on": hook.on}
@@ -90,12 +94,13 @@ def _is_raised_in(hook: Hook, raised_at: str | None) -> bool:
     return hook.line <= line < hook.line + len((hook.source or "").splitlines())
 
 
-def _explain_count(hook: Hook) -> Contract | None:
-    facts = HOOK_FACTS.get(hook.kind)
+def describe_parameters(kind: str, label: str) -> Contract | None:
+    """Say with what PyTorch calls a kind of hook; None if it is no hook of a pass."""
+    facts = HOOK_FACTS.get(kind)
     if facts is None:
         return None
     parameters, more = (f"({', '.join(names)})" for names in (facts.parameters, facts.with_kwargs))
-    names = {"kind": name_of_kind(hook.kind), "parameters": parameters, "more": more, "hook": hook.label}
+    names = {"kind": name_of_kind(kind), "parameters": parameters, "more": more, "hook": label}
     text = _("PyTorch calls a {kind} with {parameters}.")
     if facts.with_kwargs:
         text = _("PyTorch calls a {kind} with {parameters}; with {more} if it was registered with with_kwargs=True.")

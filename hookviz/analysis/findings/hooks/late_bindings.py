@@ -5,12 +5,13 @@ import ast
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
 from hookviz.support.definitions import list_loop_variables, path_to
-from hookviz.support.messages import _, join_first, join_list
+from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 MAX_NAMED = 4
 """How many owners a finding names."""
+BIND_VALUE = N_("Bind the value when the function is made: add the parameter {name}={name}.")
 
 
 def list_late_bindings(trace: TraceData) -> list[Finding]:
@@ -79,6 +80,6 @@ def _describe_binding(trace: TraceData, steps: list[tuple[int, int]], names: lis
         file=hooks[0].file,
         line_role="hook",
         cause=_("After the loop, all of them see its last value.").format(**words),
-        advice=_("Bind the value when the function is made: add the parameter {name}={name}.").format(**words),
+        advice=_(BIND_VALUE).format(**words),
         hooks=hooks,
     )

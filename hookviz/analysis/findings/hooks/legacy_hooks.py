@@ -1,11 +1,12 @@
 """Find legacy backward hooks of modules whose forward made several nodes: such a hook sees one of them only."""
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 _LEAF = "AccumulateGrad"
+USE_FULL_HOOK = N_("Use register_full_backward_hook.")
 
 
 def list_legacy_hooks(trace: TraceData) -> list[Finding]:
@@ -35,7 +36,7 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
                     "register_backward_hook is the old form: it puts the hook on one node, {node}, and the forward of "
                     "{on} made {count}."
                 ).format(**names),
-                advice=_("Use register_full_backward_hook."),
+                advice=_(USE_FULL_HOOK),
                 hooks=(hook,),
             )
     return list(found.values())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, parse_source
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.support.definitions import is_value, list_returned
+from hookviz.support.definitions import find_edited, is_value, list_returned
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
@@ -129,14 +129,8 @@ def find_return(hook: Hook) -> int | None:
 
 
 def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
-    """Return the variable that a piece of code edits in place, as ``x += 1``, ``x[0] = 1`` or ``x.mul_(2)`` do."""
-    edited: ast.expr | None = None
-    if isinstance(node, ast.AugAssign):
-        edited = node.target
-    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        edited = node.targets[0]
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and re.search(r"[^_]_$", node.func.attr):
-        edited = node.func.value
+    """Return the variable that a piece of code edits in place, or an item of it."""
+    edited = find_edited(node)
     while isinstance(edited, ast.Subscript):
         edited = edited.value
     return edited.id if isinstance(edited, ast.Name) else None

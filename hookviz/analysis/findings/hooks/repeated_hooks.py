@@ -6,9 +6,11 @@ from typing import Any
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners
-from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.trace import HOOK_KINDS, HookRow, TraceData
 from hookviz.trace.hooks import shared_label
+
+REGISTER_ONCE = N_("Register it once, or keep each handle and call its remove() before you register the hook again.")
 
 
 def list_repeated_hooks(trace: TraceData) -> list[Finding]:
@@ -92,7 +94,7 @@ def _describe_pile(
         file=file,
         line_role=role,
         cause=join_sentences([_describe_cause(hook.on, count, where), *_count_at_ends(keys)]),
-        advice=_("Register it once, or keep each handle and call its remove() before you register the hook again."),
+        advice=_(REGISTER_ONCE),
         hooks=tuple(hooks),
     )
 

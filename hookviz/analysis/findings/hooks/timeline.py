@@ -185,9 +185,11 @@ class Timeline:
 
         This is a cause of its own: ``elsewhere`` (in another thread), ``limited``, ``compiled`` or ``unobserved``.
         """
+        facts = self._facts_of_notes
+        if "profiled" in facts:  # nothing was seen of hooks then, not even that they came and went
+            return "unobserved"
         if not needs:
             return None
-        facts = self._facts_of_notes
         if ("passes" in needs and "elsewhere" in facts) or ("calls" in needs and "elsewhere.calls" in facts):
             return "elsewhere"
         if is_limited(self.trace):
