@@ -52,8 +52,8 @@ class Words:
 
     def draw(self, svg: SvgWriter, x: float, baseline: float, *, at_end: bool = False) -> None:
         """Write the words from ``x`` on, or up to ``x``."""
-        size = "" if self.size == SMALL else str(self.size)
-        svg.element("text", x=x, y=baseline, text_anchor="end" if at_end else "", font_size=size)
+        # Each text says its size: the browser copies texts out of the picture, for motion and for the lens.
+        svg.element("text", x=x, y=baseline, text_anchor="end" if at_end else "", font_size=self.size)
         weight = "bold" if self.bold else ""
         svg.shared("".join(_attribute(*pair) for pair in (("font-weight", weight), ("fill", self.color))))
         svg.shared(_attribute("class", self.css_class))

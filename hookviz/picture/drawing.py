@@ -8,6 +8,7 @@ from hookviz.picture.box_contents import BoxContents, frame_outline
 from hookviz.picture.box_parts import Line, Words, begin_group
 from hookviz.picture.compound_layout import CompoundLayout, Frame, Layout, Link, PlacedFrame, Tile
 from hookviz.picture.grouped_graph import GroupBox
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.layered_layout import Curve, Direction, Point, Size
 from hookviz.picture.letters import LINE_HEIGHTS, SMALL
 from hookviz.picture.module_boxes import CallBox
@@ -42,8 +43,9 @@ class Drawing:
 
     @property
     def direction(self) -> Direction:
-        """Where gradients go: in a network to the left, in a graph of single tensors down."""
-        return "left" if self.scene.calls or self.scene.group_boxes else "down"
+        """Where gradients go: in a network to the left, in a small graph of single tensors down."""
+        is_network = self.scene.calls or self.scene.group_boxes or len(self.scene.boxes) > MAX_VISIBLE_BOXES
+        return "left" if is_network else "down"
 
     def _make_root(self) -> Frame:
         outermost = [box for box in self.scene.calls.values() if box.parent not in self.scene.calls]
@@ -101,7 +103,7 @@ class Drawing:
         svg.shared(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" class="hv-svg" font-family="{FONT}">')
         svg.element("rect", width=width, height=height, fill="white", class_="hv-background").shared("/>")
         svg.shared(f'<g transform="translate({format_points(MARGIN)} {format_points(MARGIN)})"')
-        svg.shared(f' font-size="{SMALL}" fill="{INK}">')
+        svg.shared(f' fill="{INK}">')
         for number, note in enumerate(notes):
             Line([Words(note, "hv-note", color=GREY)]).draw(svg, 0, size.height + LINE_HEIGHTS[SMALL] * number, width)
 

@@ -23,6 +23,8 @@ CHANNEL = 14.0
 TURN = 16.0
 """Points between a box and the place where an arrow to another row turns."""
 CORNER = 8.0
+WAYS, WAY = 3, 5.0
+"""How many arrows pass between two rows beside each other, and the points between them."""
 
 
 class _Row(NamedTuple):
@@ -136,6 +138,7 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
     ]
     curves, labels = [], []
     leaving = Counter(edge.start for edge in edges if numbers[edge.start] != numbers[edge.end])
+    ways = {start: index % WAYS * WAY for index, start in enumerate(leaving)}
     for index, edge in enumerate(edges):
         start_row, end_row = numbers[edge.start], numbers[edge.end]
         row = rows[start_row]
@@ -147,7 +150,7 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
             start = (curve[0][0] + row.shift_x, curve[0][1] + row.shift_y)
             to = rows[end_row]
             end = (curve[-1][0] + to.shift_x, curve[-1][1] + to.shift_y)
-            curve = _turn(start, end, start_row, end_row, rows)
+            curve = _turn(start, end, (rows[start_row], to), ways[edge.start], is_far=start_row > end_row + 1)
             if leaving[edge.start] > 1:  # they start as one line: each value is beside the lower end of the arrow's box
                 bottom = centres[edge.end][1] + sizes[edge.end].height / 2
                 label = (end[0] + TURN + CORNER + edge.label.width / 2, bottom - edge.label.height / 2)
@@ -177,14 +180,19 @@ def _channel_above(row: _Row) -> float:
     return row.top + row.shift_y - CHANNEL
 
 
-def _turn(start: Point, end: Point, start_row: int, end_row: int, rows: Sequence[_Row]) -> Curve:
-    """Return the curve of an arrow that leaves a row, passes between rows, and enters another one from the right."""
-    above_start = _channel_above(rows[start_row])
-    below_end = rows[end_row].bottom + rows[end_row].shift_y + ROW_GAP - CHANNEL
-    out, into = start[0] - TURN, end[0] + TURN
+def _turn(start: Point, end: Point, rows: tuple[_Row, _Row], way: float, *, is_far: bool) -> Curve:
+    """Return the curve of an arrow that leaves a row, passes between rows, and enters another one from the right.
+
+    Arrows of different boxes take ways beside each other, ``way`` points from the usual one. ``is_far``: whether there
+    are rows between the two.
+    """
+    row, to = rows
+    above_start = _channel_above(row) + way
+    below_end = to.bottom + to.shift_y + ROW_GAP - CHANNEL + way
+    out, into = start[0] - TURN + way, end[0] + TURN - way
     points = [start, (out, start[1]), (out, above_start)]
-    if start_row > end_row + 1:
-        points += [(-TURN / 2, above_start), (-TURN / 2, below_end)]
+    if is_far:
+        points += [(-TURN / 2 - way, above_start), (-TURN / 2 - way, below_end)]
     return _round_corners([*points, (into, below_end), (into, end[1]), end])
 
 

@@ -104,6 +104,7 @@ function loadPlayer(root, model) {
     rememberNumbers(root, model);
     root.lang = tagOf(loaded.content.language);
     root.replaceChildren();
+    root.classList.toggle("hv-has-views", loaded.content.grouped);
     namePlayer(root, loaded, signal);
     if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
     else root.append(makeElement("p", "hv-empty", loaded.say("empty")), makeNotes(allNotes(loaded)));

@@ -55,6 +55,9 @@ export function makeMinimap(viewport) {
   return { pane, paint };
 }
 
+/** In a narrower pane, as on a phone, the lens may be nearly as wide as the pane; in pixels. */
+const NARROW = 600;
+
 /**
  * Makes the lens. It is visible if the letters of a whole picture are too small.
  * @param {Viewport} viewport
@@ -84,7 +87,7 @@ export function makeLens(viewport) {
 function enlarge(box, rect, picture, { size, readable }) {
   const room = 8;
   const [width, height] = [rect.width + 2 * room, Math.min(rect.height, (size.height * 0.45)) + 2 * room];
-  const scale = Math.min((readable + 1) / picture.size.smallest, (size.width * 0.45) / width);
+  const scale = Math.min((readable + 1) / picture.size.smallest, (size.width * (size.width < NARROW ? 0.9 : 0.45)) / width);
   const svg = makeSvgElement("svg", "hv-svg", {
     viewBox: `${rect.x - room} ${rect.y - room} ${width} ${height}`, width: width * scale, height: height * scale,
   });
