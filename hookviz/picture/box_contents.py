@@ -1,6 +1,7 @@
 """What stands in the boxes of a picture: names, hooks and gradients, as parts that have a size."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import inf, log10
 
 from hookviz.picture import element_ids as ids
@@ -81,9 +82,12 @@ class BoxContents:
             Line(self._named_value(name, value, ids.tensor_value_id(box.id, index), LARGE))
             for index, (name, value) in enumerate(box.names)
         ]
+        gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
+        if self._is_small(box):
+            signs = [self._parameter_frame(row, [Line([Words(" ", "hv-op")])]) for row in box.parameters]
+            return [SideBySide([*([Line([gradient])] if gradient else []), *signs])]
         op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
         first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
-        gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
         rows = [*map(self.pin, box.pins), *self._parameters(box)]
         if gradient is None:
             return [first, *others, *rows]
@@ -91,6 +95,19 @@ class BoxContents:
         if shared.width <= max(MAX_SHARED_LINE, *(row.width for row in rows), 0):
             return [shared, *others, *rows]
         return [first, *others, *rows, Line([gradient])]
+
+    def _is_small(self, box: Box) -> bool:
+        """Whether a box says its gradient only: in a large network, the one op of a call without hooks."""
+        return box.node in self._small_nodes
+
+    @cached_property
+    def _small_nodes(self) -> set[int]:
+        if not self._is_brief or not self.scene.graph.boxes:  # with all nodes shown, each says its op
+            return set()
+        calls = (call for call in self.scene.calls.values() if not (call.children or call.group_ids or call.pins))
+        single = [self.scene.boxes[call.nodes[0]] for call in calls if len(call.nodes) == 1]
+        hooked = {box.node for box in single if box.pins or any(row.pins for row in box.parameters)}
+        return {box.node for box in single if not box.names and box.longest_text} - hooked
 
     def _parameters(self, box: Box) -> list[Part]:
         """Make the rows of the parameters; in a large picture those without hooks stand on one line."""
@@ -161,7 +178,9 @@ class BoxContents:
 
     def header(self, box: CallBox) -> Framed:
         """Make the head of a module call: its name, its class and its output."""
-        name = [Words(f"{box.name} ", "hv-name", size=LARGE, bold=True), Words(box.kind, "hv-kind", color=GREY)]
+        name = [Words(f"{box.name} ", "hv-name", size=LARGE, bold=True)]
+        if not self._small_nodes.intersection(box.nodes) or box.children:
+            name.append(Words(box.kind, "hv-kind", color=GREY))
         says_output = not self._is_brief or box.pins_at(self.scene.trace, output=True)
         longest = box.longest_text if says_output else ""
         output = self._written(ids.output_id(box.id), "hv-activation", longest, INK, bold=True)

@@ -372,7 +372,7 @@ def _mark_node(scene: Scene, box: Box | Parameter, step: Step) -> Mark:
         mark.elements.append(pin)
         mark.write(ids.value_id(pin), _("raised"))
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
-        _write_gradient(mark, box, _format_gradient(scene, step))
+        _write_gradient(scene, mark, box, _format_gradient(scene, step))
         if step.kind in ("aliased", "unknown_hook"):
             _mark_changed_arrow(scene, step, mark)
     return mark
@@ -386,13 +386,17 @@ def _mark_hook(scene: Scene, box: Box | Parameter, step: Step, mark: Mark) -> No
     changes = HOOK_FACTS[step.kind].changes
     if changes == "gradient":
         is_of_node = step.kind in NODE_HOOK_KINDS  # it has the gradients of all outputs
-        _write_gradient(mark, box, format_values(step.after) if is_of_node else _format_gradient(scene, step))
+        value = format_values(step.after) if is_of_node else _format_gradient(scene, step)
+        _write_gradient(scene, mark, box, value)
     elif changes == "grad" and step.row.subject == "gradient":
         _write_grad(mark, box, ids.gradient_id(box.id), step)
 
 
-def _write_gradient(mark: Mark, box: Box | Parameter, value: str) -> None:
-    """Write the gradient of a node on its box."""
+def _write_gradient(scene: Scene, mark: Mark, box: Box | Parameter, value: str) -> None:
+    """Write the gradient of a node on its box; in a large network there is room for its number only."""
+    if scene.group_boxes:
+        mark.write(ids.gradient_id(box.id), value)
+        return
     mark.write(ids.gradient_id(box.id), _("gradient {value}").format(value=value), value)
 
 

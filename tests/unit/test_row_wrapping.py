@@ -4,7 +4,7 @@ import pytest
 
 from hookviz.picture import layered_layout
 from hookviz.picture.layered_layout import Boxes, Edge, Placement, Size, place_boxes
-from hookviz.picture.row_wrapping import TURN, wrap_rows
+from hookviz.picture.row_wrapping import TURN, WAY, wrap_rows
 
 
 def chain(count: int, width: float = 400) -> tuple[tuple[Size, ...], tuple[Edge, ...]]:
@@ -67,6 +67,7 @@ def test_arrows_to_another_row_turn_beside_their_boxes() -> None:
     placement = wrap(*chain(7))
     turning = [curve for curve in placement.curves if curve[0][1] != curve[-1][1]]
     assert len(turning) == 3
-    for curve in turning:
-        assert min(x for x, _ in curve) == pytest.approx(curve[0][0] - TURN)
-        assert max(x for x, _ in curve) == pytest.approx(curve[-1][0] + TURN)
+    # Arrows of different boxes turn beside each other, so that each can be followed.
+    for number, curve in enumerate(turning):
+        assert min(x for x, _ in curve) == pytest.approx(curve[0][0] - TURN + number * WAY)
+        assert max(x for x, _ in curve) == pytest.approx(curve[-1][0] + TURN - number * WAY)
