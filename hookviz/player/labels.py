@@ -159,7 +159,8 @@ _LABELS: dict[str, str] = {
     "large": N_("Larger text"),
     "full": N_("Full screen"),
     "no_full": N_("The browser does not allow full screen here."),
-    "no_layers": N_("Tensors are not drawn here: there are too many boxes, or the browser is too old."),
+    "no_layers": N_("Tensors are drawn only where the whole trace has few boxes: this one has too many."),
+    "old_browser": N_("The browser is too old to draw tensors here."),
     "no_internal": N_(
         "There are too many steps here to hold the internal nodes, too. In Python, "
         "trace.figure(internal=True) draws them."

@@ -64,7 +64,7 @@ export function makeViewMenu(context, panel) {
 function missingPictures(context) {
   const { content, say } = context;
   return {
-    tensors: hasLayers(context) ? "" : say("no_layers"),
+    tensors: hasLayers(context) ? "" : say(context.content.layers ? "old_browser" : "no_layers"),
     nodes: content.internal ? "" : say(content.grouped ? "no_internal" : "none_internal"),
   };
 }

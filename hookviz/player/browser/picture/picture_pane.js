@@ -90,7 +90,9 @@ export class PicturePane {
     listen(this.graph, "focusin", (event) => this.#revealFocused(event), signal);
     listen(context.root, "fullscreenchange", () => this.viewport.refresh(), signal);
     driver.onChange("change:norms change:predict", () => this.#paint());
-    driver.onChange("change:tensors change:nodes", () => this.current && this.enter(this.current.name));
+    driver.onChange("change:tensors", () => this.current && this.enter(this.current.name));
+    // Other boxes may be open in the counterpart: the step stays in sight.
+    driver.onChange("change:nodes", () => this.#showCounterpart());
   }
 
   /** @type {ShownPicture | null} */
@@ -184,7 +186,7 @@ export class PicturePane {
     const search = this.#searches;
     this.#findPicture(from, isDeep).then((name) => {
       // A later search, or a picture that the user opened meanwhile, counts.
-      if (name !== from && this.#requested === from && this.#searches === search) this.enter(name);
+      if (name !== this.current?.name && this.#requested === from && this.#searches === search) this.enter(name);
     }).catch((error) => reportFailure(this.context.root, error));
   }
 
@@ -195,8 +197,8 @@ export class PicturePane {
    */
   async #findPicture(name, isDeep) {
     const { step, context: { fetchChunk } } = this;
-    let found = name;
-    let view = /** @type {View | null} */ (await fetchChunk(name));
+    let found = await this.#chooseCounterpart(name);
+    let view = /** @type {View | null} */ (await fetchChunk(found));
     while (view && !isWithin(view.visible_steps, step)) {
       const around = view.breadcrumbs.at(-2);
       if (!around) return found;
@@ -258,6 +260,13 @@ export class PicturePane {
   /** @param {string} name */
   enter(name) {
     this.#show(name).catch((error) => reportFailure(this.context.root, error));
+  }
+
+  /** Shows the counterpart of the picture with or without internal nodes, where other boxes may be open around the step. */
+  #showCounterpart() {
+    if (!this.current) return;
+    const shown = this.#show(this.current.name);
+    shown.then(() => this.follow(true)).catch((error) => reportFailure(this.context.root, error));
   }
 
   /** Moves closer to the step: opens the box that contains it, or leaves a picture that does not. */
