@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
+from scenes import recorded
 from torch import nn
 
 import hookviz as hv
@@ -89,7 +90,13 @@ def two_switches() -> hv.WhatIf:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fit")
-    traces = {"small": small_graph(), "layers": two_layers(), "unrolled": unrolled(), "encoder": encoder()}
+    traces = {
+        "a_to_e": recorded(),
+        "small": small_graph(),
+        "layers": two_layers(),
+        "unrolled": unrolled(),
+        "encoder": encoder(),
+    }
     for name, trace in traces.items():
         trace.to_html(path / f"{name}.html")
     two_switches().to_html(path / "whatif.html")
@@ -155,6 +162,10 @@ def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_pa
     expect(page.locator(".hv-map")).to_be_hidden()
     press(page, "+")
     expect(page.locator(".hv-map")).to_be_visible()
+
+
+def test_a_graph_of_five_tensors_opens_whole_on_a_phone(open_at: Opener) -> None:
+    expect(open_at("a_to_e", (390, 844)).get_by_text("The whole picture.")).to_be_visible()
 
 
 def test_dragging_moves_the_picture_and_is_no_click(open_at: Opener) -> None:

@@ -6,7 +6,10 @@
 /** @typedef {{ scale: number, x: number, y: number }} Camera pixels a point, and where the picture begins in the pane */
 
 /** A picture opens whole if its smallest letters have at least this share of the readable size; else at that size. */
-export const WHOLE_SHARE = 0.8;
+export const WHOLE_SHARE = 0.7;
+/** The same in a narrow pane, as on a phone, which is held nearer to the eyes, and its width in pixels. */
+export const NARROW_SHARE = 0.6;
+export const NARROW = 600;
 /** The largest scale of a picture that opens whole, and the largest one that zooming reaches. */
 export const LARGEST_WHOLE = 1.6;
 const LARGEST = 4;

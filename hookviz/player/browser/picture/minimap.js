@@ -1,6 +1,6 @@
 // A small map beside a picture that the user zoomed, with the part that is visible; and a lens, which enlarges the step's box.
 
-import { visiblePart } from "./camera.js";
+import { NARROW, visiblePart } from "./camera.js";
 import { makeElement, makeSvgElement, setAttributes } from "../common/dom.js";
 
 /** @import { Rect } from "./camera.js" */
@@ -54,9 +54,6 @@ export function makeMinimap(viewport) {
   pane.addEventListener("pointermove", go);
   return { pane, paint };
 }
-
-/** In a narrower pane, as on a phone, the lens may be nearly as wide as the pane; in pixels. */
-const NARROW = 600;
 
 /**
  * Makes the lens. It is visible if the letters of a whole picture are too small.

@@ -1,8 +1,8 @@
 // The pane of a picture: shows the picture whole or at a readable size, and lets the user pan and zoom it.
 
 import {
-  LARGEST_WHOLE, WHOLE_SHARE, fitWidth, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
-  wholeScale, zoomAround,
+  LARGEST_WHOLE, NARROW, NARROW_SHARE, WHOLE_SHARE, fitWidth, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole,
+  readableScale, reveal, wholeScale, zoomAround,
 } from "./camera.js";
 import { listen, onAbort, prefersReducedMotion } from "../common/dom.js";
 import { followDrags } from "./drag.js";
@@ -76,7 +76,8 @@ export class Viewport {
 
   /** The size of letters with which a picture opens whole, in pixels: in full screen, all must be readable. */
   get smallestWhole() {
-    return this.options.isEnlarged() ? this.readable : this.readable * WHOLE_SHARE;
+    if (this.options.isEnlarged()) return this.readable;
+    return this.readable * (this.size.width < NARROW ? NARROW_SHARE : WHOLE_SHARE);
   }
 
   /** How large a whole picture may get: in full screen, it fills the pane. */
