@@ -8,16 +8,16 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, SideBySide, Words
 from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
-from hookviz.picture.letters import LARGE, SMALL, text_width
+from hookviz.picture.letters import LARGE, SMALL
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.primitives import Box, Parameter, Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import (
     BOX_FILL,
+    FRAME_FILL,
     GREY,
     INK,
     LEAF_FILL,
-    LIGHT_GREY,
     PLATE_FILL,
     PURPLE,
     Style,
@@ -179,7 +179,7 @@ class BoxContents:
     def header(self, box: CallBox) -> Framed:
         """Make the head of a module call: its name, its class and its output."""
         name = [Words(f"{box.name} ", "hv-name", size=LARGE, bold=True)]
-        if not self._small_nodes.intersection(box.nodes) or box.children:
+        if not self._small_nodes.intersection(box.nodes):
             name.append(Words(box.kind, "hv-kind", color=GREY))
         says_output = not self._is_brief or box.pins_at(self.scene.trace, output=True)
         longest = box.longest_text if says_output else ""
@@ -219,9 +219,4 @@ def frame_outline(style: Style, box: CallBox) -> Outline:
     """Return the outline of the frame of a module call."""
     is_current = box.id in style.current_elements
     color = GREY if box.id in style.marked_elements and not is_current else style.outline_color(box.id)
-    return Outline("hv-box", "#f8fafc", color or LIGHT_GREY, 3 if is_current else 1.5, radius=12)
-
-
-def arrow_label_width(words: Words | None) -> float:
-    """Return the room for the value on an arrow, in points."""
-    return 0 if words is None else words.width + text_width("0")
+    return Outline("hv-box", FRAME_FILL, color, 3 if is_current else 1.5, radius=12)

@@ -41,12 +41,6 @@ class Drawing:
         self.contents = BoxContents(scene, style, tensors=tensors)
         self.root = self._make_root()
 
-    @property
-    def direction(self) -> Direction:
-        """Where gradients go: in a network to the left, in a small graph of single tensors down."""
-        is_network = self.scene.calls or self.scene.group_boxes or len(self.scene.boxes) > MAX_VISIBLE_BOXES
-        return "left" if is_network else "down"
-
     def _make_root(self) -> Frame:
         outermost = [box for box in self.scene.calls.values() if box.parent not in self.scene.calls]
         members: list[Tile | Frame] = [self._make_tile(box_id) for box_id in self.scene.boxes_outside_calls]
@@ -80,7 +74,7 @@ class Drawing:
         """Return the picture as SVG."""
         values = {arrow.id: self.contents.arrow_value(arrow.id, arrow.longest_text) for arrow in self.scene.all_arrows}
         links = [_make_link(arrow, values[arrow.id]) for arrow in self.scene.all_arrows]
-        layout = CompoundLayout(self.root, links, self.direction).lay_out()
+        layout = CompoundLayout(self.root, links, find_direction(self.scene)).lay_out()
         notes = [*self._list_notes()]
         svg = SvgWriter()
         self._begin(svg, layout.size, notes)
@@ -133,6 +127,12 @@ class Drawing:
             x, y = layout.labels[arrow.id]
             value.draw(svg, x - value.width / 2, y + 0.35 * SMALL)
         svg.shared("</g>")
+
+
+def find_direction(scene: Scene) -> Direction:
+    """Return where gradients go: in a network to the left, in a small graph of single tensors down."""
+    is_network = scene.calls or scene.group_boxes or len(scene.boxes) > MAX_VISIBLE_BOXES
+    return "left" if is_network else "down"
 
 
 def _make_link(arrow: Arrow, value: Words | None) -> Link:

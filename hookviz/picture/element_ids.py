@@ -72,29 +72,9 @@ def fired_count_id(owner: str) -> str:
     return f"{owner}-c"
 
 
-def name_id(owner: str, index: int = 0) -> str:
-    """Return the id of a name on a box; ``index`` counts the names if there can be several."""
-    return f"{owner}-t{index}"
-
-
 def tensor_value_id(owner: str, index: int) -> str:
     """Return the id of the tensor's value behind the name with this ``index``."""
     return f"{owner}-d{index}"
-
-
-def op_id(owner: str) -> str:
-    """Return the id of a node's op, or of the description of a group."""
-    return f"{owner}-o"
-
-
-def label_id(owner: str) -> str:
-    """Return the id of a pin's label."""
-    return f"{owner}-l"
-
-
-def pre_hooks_id(owner: str) -> str:
-    """Return the id of a node's list of pre-hooks."""
-    return f"{owner}-x"
 
 
 def data_id(owner: str, output: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import graphviz
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.drawing import Drawing
+from hookviz.picture.drawing import Drawing, find_direction
 from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.rasterizer import render_png
@@ -88,16 +88,17 @@ def draw_for_player(scene: Scene, *, tensors: bool = False) -> FilledTemplate:
     return Drawing(scene, Style(scene, None, for_player=True), tensors=tensors).write()
 
 
-def draw_final(scene: Scene, texts: Mapping[str, str], *, tensors: bool = False) -> str:
+def draw_final(scene: Scene, texts: Mapping[str, str]) -> str:
     """Draw ``scene`` with the given texts (id → text), as it stands at the end where scripts are blocked."""
     style = Style(scene, None, for_player=True)
     style.texts.update(texts)
-    return Drawing(scene, style, tensors=tensors).write().svg
+    return Drawing(scene, style).write().svg
 
 
 def _make_digraph(scene: Scene, style: Style) -> graphviz.Digraph:
     """Make a graph of the boxes, frames and arrows of a scene, with the texts of the step."""
-    graph: graphviz.Digraph = graphviz.Digraph("hookviz", graph_attr={"rankdir": "RL" if scene.calls else "TB"})
+    rank_direction = "RL" if find_direction(scene) == "left" else "TB"
+    graph: graphviz.Digraph = graphviz.Digraph("hookviz", graph_attr={"rankdir": rank_direction})
     graph.attr("node", shape="box", style="rounded")
     for box in scene.calls.values():
         if box.parent not in scene.calls:

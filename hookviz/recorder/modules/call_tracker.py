@@ -94,8 +94,15 @@ class CallTracker:
             stack[-1].has_children = True
         call.in_backward = not is_outermost()
         recomputed = call.in_backward and is_recomputing()
-        row = CallRow(number, self._counts[number], parent, recomputed, grad_mode(), transformed=is_transformed())
-        row = row._replace(evaluates=own_attributes(call.module).get("training") is False)
+        row = CallRow(
+            number,
+            self._counts[number],
+            parent,
+            recomputed,
+            grad_mode(),
+            transformed=is_transformed(),
+            evaluates=own_attributes(call.module).get("training") is False,
+        )
         items = [item for _, item in labelled]
         takes_grad = None if row.transformed else requires_grad(items)
         fed_by = self.flow.find_calls(items) if self._follows_tensors(call, row) else ()
