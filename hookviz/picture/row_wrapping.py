@@ -118,7 +118,7 @@ def _fill_width(spans: Sequence[tuple[float, float]], width: float) -> list[int]
 
 def _include_curves(placement: Placement, start: float, end: float, top: float, bottom: float) -> tuple[float, float]:
     """Return the top and bottom of a row with the curves and values that lie in it."""
-    inside = [curve for curve in placement.curves if all(start <= x < end for x, _ in curve)]
+    inside = [curve for curve in placement.curves if all(start <= x < end for x, _ in (curve[0], curve[-1]))]
     heights = [y for curve in inside for _, y in curve]
     return min([top, *heights]), max([bottom, *heights])
 
