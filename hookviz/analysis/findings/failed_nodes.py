@@ -135,7 +135,7 @@ def _read_shape(error: str) -> tuple[int, ...] | None:
 
 
 def _describe_editing_code(trace: TraceData, node: int) -> str:
-    """Name the code that edits in place and may have run after an op, in the forward that made it or around the pass."""
+    """Name the code that edits in place and may have run after an op, in its forward or around the pass."""
     code, call = CallCode(trace), trace.owners.get(node)
     forward = None if call is None else code.find_forward(trace.calls[call].module)
     regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
