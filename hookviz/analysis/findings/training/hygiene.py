@@ -5,12 +5,11 @@ from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
+from hookviz.analysis.findings.training.gradient_clipping import find_scaled_clips, find_useless_clips
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
-    find_scaled_clips,
     find_scaled_steps,
-    find_useless_clips,
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
 from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms
