@@ -33,6 +33,8 @@ class Fault(NamedTuple):
     """A function of the program."""
     clear: str = "opt.zero_grad()"
     """Lines before the backward pass."""
+    turns: int = 3
+    """How often the training loop turns."""
     hides: bool = False
     """Whether no gradient, or no finite one, comes to the layers before it: what is wrong there has no effect."""
     is_alone: bool = False
@@ -190,6 +192,17 @@ FAULTS = (
         clear="",
         layers=(0,),
         healthy={"clear": "opt.zero_grad()"},
+    ),
+    Fault(
+        "accumulation thrown away",
+        ("discarded",),
+        "",
+        ("zero_grad", "discard", "thrown away"),
+        clear=f"opt.zero_grad(){MARK}",
+        between="if _ % 2 == 0:\n    continue",
+        turns=6,
+        layers=(0,),
+        healthy={"first": "if _ % 2 == 0:\n    opt.zero_grad()", "clear": ""},
     ),
     Fault(
         "frozen after its hook",

@@ -28,6 +28,7 @@ _LINE_ROLES = {
     "evaluates": N_("line {line} (switches to evaluation mode)"),
     "rate": N_("line {line} (sets the learning rate)"),
     "clips": N_("line {line} (clips the gradients)"),
+    "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
 }
 
@@ -65,6 +66,7 @@ _KIND_NAMES = {
     "frozen": N_("frozen"),
     "shared": N_("shared parameter"),
     "not_zeroed": N_("zero_grad missing"),
+    "discarded": N_("gradients discarded"),
     "lr_zero": N_("learning rate 0"),
     "updated_twice": N_("updated twice"),
     "zeroed": N_("gradients set to 0"),
@@ -98,6 +100,7 @@ _TRAINING_KINDS = (
     "cleared",
     "shared",
     "not_zeroed",
+    "discarded",
     "lr_zero",
     "zeroed",
     "skipped",
@@ -169,8 +172,8 @@ class Finding:
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
     ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
-    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, ``replaces``
-    parameters, or ``evaluates``: it switches to evaluation mode."""
+    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` or ``clears`` gradients,
+    ``replaces`` parameters, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

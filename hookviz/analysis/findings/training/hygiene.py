@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.training.discarded_passes import find_discarded
 from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
@@ -148,6 +149,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_frozen,
     find_shared,
     _find_not_zeroed,
+    find_discarded,
     find_zero_rates,
     _find_zeroed_gradients,
     _find_second_updates,
