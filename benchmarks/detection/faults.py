@@ -349,6 +349,35 @@ class Named(nn.Module):
         healthy={"late": "", "before": "{net}.l{i} = {made}"},
     ),
     Fault(
+        "tensor in place of a parameter",
+        ("missing",),
+        "",
+        ("Parameter", "not in the optimizer", "no optimizer"),
+        made=f"self.scale{{i}} = torch.ones(1, requires_grad=True){MARK}",
+        line="h = torch.tanh(self.l{i}(h)) * self.scale{i}",
+        healthy={"made": "self.scale{i} = nn.Parameter(torch.ones(1))"},
+    ),
+    Fault(
+        "update of a variable by hand",
+        ("rebound",),
+        "",
+        ("rebind", "new tensor", "not change"),
+        late="opt = None",
+        clear="{net}.zero_grad()",
+        between=f"""with torch.no_grad():
+    for p in {{net}}.parameters():
+        p = p - 0.01 * p.grad{MARK}
+continue""",
+        is_alone=True,
+        layers=(0,),
+        healthy={
+            "between": """with torch.no_grad():
+    for p in {net}.parameters():
+        p -= 0.01 * p.grad
+continue"""
+        },
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",

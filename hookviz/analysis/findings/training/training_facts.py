@@ -132,9 +132,26 @@ class TrainingFacts:
                 found.setdefault(row.pass_id, {})[row.node] = value if is_known else None
         return found
 
+    @property
+    def passes(self) -> list[int]:
+        """The passes that have leaves."""
+        return list(self._leaf_values)
+
     def leaf_values(self, pass_id: int) -> dict[int, ValueRow | None]:
         """Leaf of a pass → its value when the pass began; None if its numbers are not known."""
         return self._leaf_values.get(pass_id, {})
+
+    @cached_property
+    def _written_of(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for step, row in enumerate(self.trace.rows):
+            if row.kind == "accumulate" and row.node is not None:
+                found.setdefault(row.node, []).append(step)
+        return found
+
+    def written_of(self, node: int) -> list[int]:
+        """Return the steps that wrote the gradient of a leaf, named or not, in order."""
+        return self._written_of.get(node, [])
 
     @cached_property
     def _written(self) -> list[int]:
