@@ -378,6 +378,23 @@ continue"""
         },
     ),
     Fault(
+        "loss of all pairs",
+        ("broadcast",),
+        "",
+        ("broadcast", "shape"),
+        clear=f"""scores = {{net}}(x).flatten(1).mean(1, keepdim=True)
+target = torch.ones(len(scores))
+loss = (scores - target).square().mean(){MARK}
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """scores = {net}(x).flatten(1).mean(1, keepdim=True)
+target = torch.ones(len(scores), 1)
+loss = (scores - target).square().mean()
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",

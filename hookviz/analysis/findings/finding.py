@@ -58,6 +58,7 @@ _KIND_NAMES = {
     "exploding": N_("exploding"),
     "saturated": N_("saturated"),
     "softmax_twice": N_("softmax twice"),
+    "broadcast": N_("each paired with each"),
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
     "unreached": N_("no gradient"),
@@ -116,7 +117,7 @@ _TRAINING_KINDS = (
     "eval_dropout",
     "always_drops",
 )
-_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice")
+_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice", "broadcast")
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),

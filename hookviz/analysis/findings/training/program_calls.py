@@ -147,14 +147,14 @@ def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace
     for source in trace.sources if place is not None else ():
         tree = parse_source(source.text) if place is not None and source.file == place.file else None
         if tree is not None and place is not None:
-            scope = _find_function(tree, place.line - source.line + 1)
+            scope = find_function(tree, place.line - source.line + 1)
             calls = (node for node in ast.walk(scope) if _is_clearing(node))
             found.update(CodePlace(source.file, getattr(node, "lineno", 0) + source.line - 1) for node in calls)
     return _get_only(found)
 
 
-def _find_function(tree: ast.AST, line: int) -> ast.AST:
-    """Return the innermost function around a line; the whole program if there is none."""
+def find_function(tree: ast.AST, line: int) -> ast.AST:
+    """Return the innermost function around a line of the text; the whole program if there is none."""
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
     return max(around, key=lambda node: node.lineno, default=tree)

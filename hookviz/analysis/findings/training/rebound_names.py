@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
-from hookviz.analysis.findings.training.program_calls import CodePlace, put_line
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.training.program_calls import CodePlace, find_function, put_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
@@ -95,15 +95,32 @@ def _advise(name: str) -> str:
 
 
 def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
-    """Yield the statements that compute a new tensor from a variable and its gradient, and give it the same name."""
-    for source in trace.sources:
+    """Yield the statements that compute a new tensor from a variable and its gradient, and give it the same name.
+
+    They lie in the functions that start passes, and in those that these call.
+    """
+    for index, source in enumerate(trace.sources):
         tree = parse_source(source.text) if ".grad" in source.text else None
-        nodes = [] if tree is None else list(ast.walk(tree))
-        loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
-        for node in nodes:
-            if isinstance(node, ast.Assign) and (name := _read_rebound(node)):
-                place = CodePlace(source.file, node.lineno + source.line - 1)
-                yield _Rebinding(place, name, ast.unparse(node), any(_is_lost(loop, node, name) for loop in loops))
+        starts = [row.line - source.line + 1 for row in trace.lines if row.source == index and row.pass_id is not None]
+        for scope in _list_scopes(tree, starts) if tree is not None else ():
+            nodes = list(ast.walk(scope))
+            loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
+            for node in nodes:
+                if isinstance(node, ast.Assign) and (name := _read_rebound(node)):
+                    place = CodePlace(source.file, node.lineno + source.line - 1)
+                    yield _Rebinding(place, name, ast.unparse(node), any(_is_lost(loop, node, name) for loop in loops))
+
+
+def _list_scopes(tree: ast.AST, lines: list[int]) -> list[ast.AST]:
+    """List the functions around some lines, and those of the same text that they call."""
+    around = list(dict.fromkeys(find_function(tree, line) for line in lines))
+    calls = (node for scope in around for node in ast.walk(scope) if isinstance(node, ast.Call))
+    called = {get_last_name(call.func) for call in calls}
+    return around + [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name in called and node not in around
+    ]
 
 
 def _read_rebound(node: ast.Assign) -> str:
