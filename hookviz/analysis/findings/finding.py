@@ -29,6 +29,7 @@ _LINE_ROLES = {
     "rate": N_("line {line} (sets the learning rate)"),
     "clips": N_("line {line} (clips the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
+    "zeros": N_("line {line} (sets it to 0)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -170,7 +171,7 @@ class Finding:
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
     ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
     the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, ``replaces``
-    parameters, or ``evaluates``: it switches to evaluation mode."""
+    parameters or sets one to ``zeros``, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""
