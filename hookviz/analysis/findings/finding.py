@@ -30,6 +30,7 @@ _LINE_ROLES = {
     "clips": N_("line {line} (clips the gradients)"),
     "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
+    "zeros": N_("line {line} (sets it to 0)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -176,7 +177,7 @@ class Finding:
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
     ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
     the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` or ``clears`` gradients,
-    ``replaces`` parameters, or ``evaluates``: it switches to evaluation mode."""
+    ``replaces`` parameters or sets one to ``zeros``, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""
