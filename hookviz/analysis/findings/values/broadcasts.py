@@ -66,9 +66,12 @@ class _PairingFinder:
         for step, row in enumerate(self._trace.rows if self._users else ()):
             if row.kind != "compute" or self._names[row.own_node] not in _PAIRING:
                 continue
-            made, taken = self._read_shape(row.before), self._list_taken(row.after)
+            made = self._read_shape(row.before)
+            if made is None or len(made) < 2 or made[0] != made[1]:
+                continue
+            taken = self._list_taken(row.after)
             shapes = tuple(shape for shape in taken if shape is not None)
-            if made is None or not _is_pairing(shapes, made) or self._is_wanted(row.own_node, taken, made):
+            if not _is_pairing(shapes, made) or self._is_wanted(row.own_node, taken, made):
                 continue
             if self.find_reduction(row.own_node, row.pass_id, made) is not None:
                 yield _Pairing(row.own_node, step, shapes, made)
@@ -108,8 +111,8 @@ class _PairingFinder:
 
 
 def _is_pairing(shapes: tuple[Shape, ...], made: Shape) -> bool:
-    """Whether an op makes (N, N, ...) of (N, 1, ...) and (N, ...), or of one of these and what is not known."""
-    if len(made) < 2 or made[0] != made[1] or made[0] < 2 or not shapes or len(set(shapes)) != len(shapes):
+    """Whether an op makes ``made``, (N, N, ...), of (N, 1, ...) and (N, ...), or of one of these and what is not known."""
+    if made[0] < 2 or not shapes or len(set(shapes)) != len(shapes):
         return False
     return {*shapes} <= {(made[0], 1, *made[2:]), (made[0], *made[2:])}
 
