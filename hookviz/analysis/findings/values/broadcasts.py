@@ -111,7 +111,7 @@ class _PairingFinder:
 
 
 def _is_pairing(shapes: tuple[Shape, ...], made: Shape) -> bool:
-    """Whether an op makes ``made``, (N, N, ...), of (N, 1, ...) and (N, ...), or of one of these and what is not known."""
+    """Whether an op makes (N, N, ...) of (N, 1, ...) and (N, ...), or of one of these and something else."""
     if made[0] < 2 or not shapes or len(set(shapes)) != len(shapes):
         return False
     return {*shapes} <= {(made[0], 1, *made[2:]), (made[0], *made[2:])}
