@@ -6,11 +6,12 @@ from math import inf, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, FirstGrows, Framed, Line, Outline, Part, SideBySide, Words
+from hookviz.picture.cut_sign import CutSign
 from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
 from hookviz.picture.module_boxes import CallBox
-from hookviz.picture.primitives import Box, Parameter, Pin
+from hookviz.picture.primitives import Arrow, Box, Parameter, Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import (
     BOX_FILL,
@@ -212,9 +213,11 @@ class BoxContents:
         words = self._written(ids.input_id(box.id), "hv-activation", longest, INK, bold=True)
         return _plate(ids.input_plate_id(box.id), [*lines, *([Line([words])] if words else [])])
 
-    def arrow_value(self, arrow_id: str, longest: str) -> Words | None:
-        """Make the value on an arrow; None if no step writes one."""
-        return self._written(ids.value_id(arrow_id), "hv-edge-value", longest, PURPLE, bold=True)
+    def arrow_sign(self, arrow: Arrow) -> Words | CutSign | None:
+        """Make the value on an arrow, or the sign of its cut; None if it has neither."""
+        if arrow.cut:
+            return CutSign(arrow.cut)
+        return self._written(ids.value_id(arrow.id), "hv-edge-value", arrow.longest_text, PURPLE, bold=True)
 
     def _written(self, text_id: str, css_class: str, longest: str, color: str, *, bold: bool) -> Words | None:
         """Make a text that steps write; None if ``longest`` is empty, which means that none does."""

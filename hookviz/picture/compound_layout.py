@@ -28,6 +28,8 @@ PADDING = 14.0
 """Points between the outline of a frame and what is in it."""
 SPACING = 5.0
 """Points between the parts of a column."""
+APART = 16.0
+"""Points between the arrows of gradients and one that keeps apart from them, where they meet the outline of a box."""
 _GATE = Size(1, 1)
 """The size of a gate at which no hook stands."""
 
@@ -71,6 +73,8 @@ class Link(NamedTuple):
     end: str
     label: Size = Size(0, 0)
     """The room for the value on it."""
+    is_apart: bool = False
+    """Whether it keeps apart from the other arrows of its boxes."""
 
 
 class PlacedPart(NamedTuple):
@@ -154,6 +158,7 @@ class CompoundLayout:
         self._frames: dict[str, Frame] = {}
         self._list_holders(root)
         self._segments: dict[str, dict[_Segment, Size]] = {frame_id: {} for frame_id in self._frames}
+        self._apart = {link.id for link in links if link.is_apart}
         self._routes = {link.id: route for link in links if (route := self._route(link))}
         self._insides: dict[str, _Inside] = {}
 
@@ -267,8 +272,9 @@ class CompoundLayout:
                 index[start],
                 index[end],
                 self._segments[frame.id][start, end, own],
-                start_offset=self._insides[start].exit_offset if start in self._frames else 0,
-                end_offset=self._insides[end].entry_offset if end in self._frames else 0,
+                start_offset=self._find_offset(start, own, at_exit=True),
+                end_offset=self._find_offset(end, own, at_exit=False),
+                is_apart=own in self._apart,
             )
             for start, end, own in segments
         ]
@@ -278,6 +284,14 @@ class CompoundLayout:
                 edges.append(Edge(later, earlier, is_drawn=False))
         edges += [*_tie_gates(index, edges, joined)]
         return segments, edges
+
+    def _find_offset(self, member: str, link: str, *, at_exit: bool) -> float:
+        """Return how far below the middle of a member an arrow leaves or enters it."""
+        inside = self._insides.get(member)
+        offset = 0.0 if inside is None else inside.exit_offset if at_exit else inside.entry_offset
+        if link not in self._apart or inside is None:
+            return offset
+        return offset + APART if offset + 2 * APART < inside.size.height / 2 else offset - APART
 
     def _surround(
         self, frame: Frame, sizes: dict[str, Size], segments: Sequence[_Segment], placement: Placement

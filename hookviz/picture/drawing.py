@@ -7,6 +7,7 @@ from math import hypot
 from hookviz.picture.box_contents import BoxContents, frame_outline
 from hookviz.picture.box_parts import Line, Words, begin_group
 from hookviz.picture.compound_layout import CompoundLayout, Frame, Layout, Link, PlacedFrame, Tile
+from hookviz.picture.cut_sign import CutSign
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.layered_layout import Curve, Direction, Point, Size
@@ -14,7 +15,7 @@ from hookviz.picture.letters import LINE_HEIGHTS, SMALL
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.primitives import Arrow
 from hookviz.picture.scene import Scene
-from hookviz.picture.styles import FONT, GREY, INK, Style
+from hookviz.picture.styles import FONT, GREY, INK, LIGHT_GREY, Style
 from hookviz.picture.svg_writer import FilledTemplate, SvgWriter, format_points
 from hookviz.support.columns import wrap
 from hookviz.support.messages import _
@@ -72,7 +73,7 @@ class Drawing:
 
     def write(self) -> FilledTemplate:
         """Return the picture as SVG."""
-        values = {arrow.id: self.contents.arrow_value(arrow.id, arrow.longest_text) for arrow in self.scene.all_arrows}
+        values = {arrow.id: self.contents.arrow_sign(arrow) for arrow in self.scene.all_arrows}
         links = [_make_link(arrow, values[arrow.id]) for arrow in self.scene.all_arrows]
         layout = CompoundLayout(self.root, links, find_direction(self.scene)).lay_out()
         notes = [*self._list_notes()]
@@ -112,10 +113,10 @@ class Drawing:
                 MAX_LINE,
             )
 
-    def _write_arrow(self, svg: SvgWriter, arrow: Arrow, layout: Layout, value: Words | None) -> None:
-        """Write a line, its head and its value."""
-        color = self.style.outline_color(arrow.id)
-        is_passed = self.style.for_player or arrow.id in self.style.marked_elements
+    def _write_arrow(self, svg: SvgWriter, arrow: Arrow, layout: Layout, value: Words | CutSign | None) -> None:
+        """Write a line, its head, and its value or the sign of a cut."""
+        is_passed = self.style.for_player or (arrow.id in self.style.marked_elements and not arrow.cut)
+        color = LIGHT_GREY if arrow.cut else self.style.outline_color(arrow.id)
         curve = layout.arrows[arrow.id][:: -1 if arrow.is_forward else 1]
         begin_group(svg, arrow.id, "hv-edge hv-flow" if arrow.is_forward else "hv-edge", {})
         tip, back = curve[-1], _shorten(curve)
@@ -135,10 +136,11 @@ def find_direction(scene: Scene) -> Direction:
     return "left" if is_network else "down"
 
 
-def _make_link(arrow: Arrow, value: Words | None) -> Link:
+def _make_link(arrow: Arrow, value: Words | CutSign | None) -> Link:
     """Return an arrow as the layout needs it: from the box at the right to the one at the left."""
     ends = (arrow.end, arrow.start) if arrow.is_forward else (arrow.start, arrow.end)
-    return Link(arrow.id, *ends, Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL]))
+    room = Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL])
+    return Link(arrow.id, *ends, room, is_apart=bool(arrow.cut))
 
 
 def _write_frame(svg: SvgWriter, placed: PlacedFrame) -> None:

@@ -80,6 +80,8 @@ class Arrow:
     longest_text: str = ""
     """The longest text of the value on it."""
     is_forward: bool = False
+    cut: str = ""
+    """What cut the graph, if the tensor had one or could have had one: ``detach, line 24``."""
 
 
 @dataclass

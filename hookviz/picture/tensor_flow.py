@@ -1,9 +1,10 @@
 """Arrows of tensors that flow from one module call to a later one without a graph: no gradient will flow back."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from hookviz.analysis.findings.parameters.cut_names import MODES_THAT_CUT, CutNames
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping import View
 from hookviz.picture.primitives import Arrow
@@ -55,18 +56,33 @@ def connect_groups(view: View) -> CallArrows:
 
 
 def _connect(trace: TraceData, calls: Iterable[int], find_path: FindPath) -> CallArrows:
-    found = CallArrows({}, {})
+    found, names = CallArrows({}, {}), CutNames(trace)
     for call in sorted(calls):
-        for source in trace.calls[call].fed_by:
+        for source, is_cut in _list_sources(trace, call):
             ends = _find_siblings(find_path(source), find_path(call))
-            if ends is None or all(end.has_nodes for end in ends):
+            if ends is None or (not is_cut and all(end.has_nodes for end in ends)):
                 continue
             start, end = ends
             arrow_id = ids.bundle_id(start.id, end.id)
             if arrow_id not in found.arrows:
-                found.arrows[arrow_id] = Arrow(arrow_id, start.id, end.id, is_forward=True)
+                cut = _name_cut(trace, source, call, names) if is_cut else ""
+                found.arrows[arrow_id] = Arrow(arrow_id, start.id, end.id, is_forward=True, cut=cut)
                 found.takers[arrow_id] = call
     return found
+
+
+def _list_sources(trace: TraceData, call: int) -> Iterator[tuple[int, bool]]:
+    """Yield each call that returned a tensor that ``call`` takes without a graph, and whether the graph was cut."""
+    row = trace.calls[call]
+    yield from ((source, True) for source in row.cut_from)
+    for source in row.fed_by:
+        yield source, row.mode == "grad" and trace.calls[source].mode in MODES_THAT_CUT
+
+
+def _name_cut(trace: TraceData, source: int, call: int, names: CutNames) -> str:
+    if trace.calls[source].mode in MODES_THAT_CUT:
+        return names.name_mode(source)
+    return names.name_between(source, call)
 
 
 def _find_siblings(source: Sequence[_Frame], target: Sequence[_Frame]) -> tuple[_Frame, _Frame] | None:

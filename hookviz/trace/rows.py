@@ -181,6 +181,8 @@ class CallRow(NamedTuple):
     """The calls that returned the tensors it takes, if torch recorded no graph that says so."""
     evaluates: bool = False
     """Whether the module was in evaluation mode when the call began."""
+    cut_from: tuple[CallIndex, ...] = ()
+    """The calls that returned, with a graph, tensors whose memory it takes without one, as after ``detach()``."""
 
 
 class ReturnedPart(NamedTuple):
