@@ -170,11 +170,12 @@ class BoxContents:
             words = self._written(text_id, css_class, box.longest_text(text_id), color, bold=bold)
             if words is not None:
                 lines.append(Line([words]))
-        outline = Outline("hv-box", BOX_FILL, self.style.outline_color(box.id), 2, radius=10)
+        color = self.style.outline_color(box.id)
+        outline = Outline("hv-box", BOX_FILL, color, 2, radius=10, is_dashed=box.is_recomputed)
         names = {"data-name": box.full_name or box.name, "data-hv": "stack" if box.stack else "module"}
         if box.stack:
             names["data-count"] = str(sum(bar.count for bar in box.stack))
-        css_class = "hv-fold hv-stack" if box.stack else "hv-fold"
+        css_class = f"hv-fold{' hv-stack' if box.stack else ''}{' hv-again' if box.is_recomputed else ''}"
         return Framed(Column(lines), box.id, css_class, outline, padding=(9, 6), names=names)
 
     def _bar_heights(self, box: GroupBox) -> list[float]:
@@ -193,7 +194,10 @@ class BoxContents:
             return _plate(
                 ids.header_id(box.id), [FirstGrows([Line(name), *self._signs(self.scene.boxes[small[0]])])], 1
             )
-        name.append(Words(box.kind, "hv-kind", color=GREY))
+        outer = self.scene.calls.get(box.parent) if box.parent is not None else None
+        is_first = box.is_recomputed and not (outer is not None and outer.is_recomputed)
+        kind = _("{kind} · recomputed").format(kind=box.kind) if is_first else box.kind
+        name.append(Words(kind, "hv-kind", color=GREY))
         says_output = not self._is_brief or box.pins_at(self.scene.trace, output=True)
         longest = box.longest_text if says_output else ""
         output = self._written(ids.output_id(box.id), "hv-activation", longest, INK, bold=True)
@@ -215,8 +219,8 @@ class BoxContents:
 
     def arrow_sign(self, arrow: Arrow) -> Words | CutSign | None:
         """Make the value on an arrow, or the sign of its cut; None if it has neither."""
-        if arrow.cut:
-            return CutSign(arrow.cut)
+        if arrow.words:
+            return CutSign(arrow.words)
         return self._written(ids.value_id(arrow.id), "hv-edge-value", arrow.longest_text, PURPLE, bold=True)
 
     def _written(self, text_id: str, css_class: str, longest: str, color: str, *, bold: bool) -> Words | None:
@@ -235,4 +239,4 @@ def frame_outline(style: Style, box: CallBox) -> Outline:
     """Return the outline of the frame of a module call."""
     is_current = box.id in style.current_elements
     color = GREY if box.id in style.marked_elements and not is_current else style.outline_color(box.id)
-    return Outline("hv-box", FRAME_FILL, color, 3 if is_current else 1.5, radius=12)
+    return Outline("hv-box", FRAME_FILL, color, 3 if is_current else 1.5, radius=12, is_dashed=box.is_recomputed)

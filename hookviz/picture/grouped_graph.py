@@ -7,7 +7,7 @@ from functools import cached_property
 from math import ceil, isfinite, log10
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.group_names import describe_group, name_group
+from hookviz.picture.group_names import describe_group, is_recomputed, name_group
 from hookviz.picture.grouping import BoxTree, Group, Member, View
 from hookviz.picture.grouping.activity import (
     Arrival,
@@ -75,6 +75,8 @@ class GroupBox:
     """The steps about what is in it."""
     stack: list[StackBar] = field(default_factory=list)
     """The bars of a stack of equal calls, in the order of the calls; empty for other groups."""
+    is_recomputed: bool = False
+    """Whether checkpointing made its calls during a backward pass."""
 
     def longest_text(self, text_id: str) -> str:
         """Return the longest text that any step writes in one place; empty if none does."""
@@ -107,6 +109,7 @@ class GroupBoxes:
         texts = {ids.gradient_id(group.id): write_norm_ranges(inside.arrivals)}
         if inside.hooks:
             texts[ids.fired_count_id(group.id)] = _count_fired(inside, self._activity.first)
+        has_bars = group.kind == "stack" and (bool(group.nodes) or not self._tree.nodes)
         return GroupBox(
             group.id,
             name_group(trace, group, module),
@@ -114,7 +117,8 @@ class GroupBoxes:
             describe_group(trace, group),
             texts,
             inside.steps,
-            [*self._make_bars(group.stacked_calls[::-1])] if group.kind == "stack" else [],
+            [*self._make_bars(group.stacked_calls[::-1])] if has_bars else [],
+            is_recomputed(trace, group),
         )
 
     def _make_bars(self, calls: list[Group]) -> Iterator[StackBar]:

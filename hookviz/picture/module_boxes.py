@@ -14,9 +14,10 @@ from hookviz.picture.primitives import (
     relative_name,
 )
 from hookviz.support.messages import _
-from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
+from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import HOOK_FACTS
 from hookviz.trace.sentences import format_hook_position
+from hookviz.trace.traversal import find_first_runs, list_extra_runs
 
 OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """The kinds of module hooks that act on the output or its gradient; the others act at the inputs.
@@ -41,7 +42,9 @@ class CallBox:
     kind: str
     """The module's class."""
     parent: int | None
-    """The call in which it was made."""
+    """The call in which it was made, or in which its first run was made."""
+    is_recomputed: bool = False
+    """Whether checkpointing made it during a backward pass."""
     nodes: list[int] = field(default_factory=list)
     """The nodes that it created itself, not through a module inside it, and its parameters' AccumulateGrads."""
     created_nodes: list[int] = field(default_factory=list)
@@ -90,7 +93,12 @@ def make_call_boxes(
         calls_of_nodes: node → the innermost of ``calls`` around it.
         has_relative_names: whether the name of a call inside another is relative to that one.
     """
-    boxes = {call: _make_call_box(trace, call, calls if has_relative_names else ()) for call in sorted(calls)}
+    first_runs = find_first_runs(trace, pass_id, calls)
+    parents = {call: trace.calls[first_runs.get(call, call)].parent for call in sorted(calls)}
+    boxes = {
+        call: _make_call_box(trace, call, parent, calls if has_relative_names else ())
+        for call, parent in parents.items()
+    }
     for box in boxes.values():
         if box.parent in boxes:
             boxes[box.parent].children.append(box)
@@ -103,13 +111,13 @@ def make_call_boxes(
     return boxes
 
 
-def _make_call_box(trace: TraceData, call: int, frames: Collection[int]) -> CallBox:
-    """Make the box of a call; if it is inside one of ``frames``, its name is relative to that."""
+def _make_call_box(trace: TraceData, call: int, parent: int | None, frames: Collection[int]) -> CallBox:
+    """Make the box of a call; if its ``parent`` is one of ``frames``, its name is relative to that."""
     row = trace.calls[call]
     kind, full_name = trace.modules[row.module].kind, trace.call(call)
-    frame = "" if row.parent is None or row.parent not in frames else trace.call_path(row.parent)
+    frame = "" if parent is None or parent not in frames else trace.call_path(parent)
     name = relative_name(full_name, frame)
-    return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), row.parent)
+    return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), parent, row.recomputed)
 
 
 def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
@@ -117,7 +125,13 @@ def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) 
     ran = {(call, hook) for call in boxes for hook in trace.lookup.fired_hooks.get((pass_id, call), ())}
     registered = trace.lookup.hooks(pass_id).by_module
     modules = ((call, trace.calls[call].module) for call in boxes)
-    not_run = {(call, hook) for call, module in modules for hook in registered.get(module, ())}
+    extra_runs = list_extra_runs(trace, boxes)  # no gradient passes these, so that no backward hook is to fire
+    not_run = {
+        (call, hook)
+        for call, module in modules
+        for hook in registered.get(module, ())
+        if call not in extra_runs or trace.hook_rows[hook].kind in FORWARD_HOOK_KINDS
+    }
     module_hooks = ((call, hook) for call, hook in ran | not_run if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
     return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_hook_sort_key(trace, pair[1]))))
 

@@ -1,6 +1,7 @@
 """The elements of a picture (boxes with pins, arrows, marks of steps) and the formats of the short texts on them."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hookviz.support.columns import truncate
 from hookviz.support.messages import _
@@ -65,11 +66,15 @@ class Box:
     """The parameters that only this op uses."""
 
 
+ArrowKind = Literal["gradient", "tensor", "cut"]
+"""What an arrow says: a gradient is sent, a tensor without a graph flows, or its graph was cut off."""
+
+
 @dataclass
 class Arrow:
     """An arrow along which a gradient is sent: from an input of a node to the node that made that input.
 
-    Or, if ``is_forward``, along which a tensor without a graph flows: from a module call to a later one.
+    Of another kind, it leads from a module call to a later one, along the way of a tensor.
     """
 
     id: str
@@ -79,9 +84,14 @@ class Arrow:
     """The id of the box to which it points."""
     longest_text: str = ""
     """The longest text of the value on it."""
-    is_forward: bool = False
-    cut: str = ""
-    """What cut the graph, if the tensor had one or could have had one: ``detach, line 24``."""
+    kind: ArrowKind = "gradient"
+    words: str = ""
+    """Of a cut, what cut the graph, such as ``detach, line 24``."""
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether it leads from a module call to a later one."""
+        return self.kind != "gradient"
 
 
 @dataclass

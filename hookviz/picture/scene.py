@@ -77,6 +77,8 @@ class Scene:
     """The arrows from and to boxes that can be opened; each stands for several edges."""
     forward_arrows: list[Arrow] = field(default_factory=list)
     """The arrows of tensors without a graph, each from a module call to a later one."""
+    second_runs: dict[str, str] = field(default_factory=dict)
+    """Id of the box of a call, or of a group → the id of the box of its recomputation."""
     bundle_steps: dict[str, int] = field(default_factory=dict)
     """Id of a bundle or forward arrow → the first step at which a gradient is sent, or a tensor flows, along it."""
     arrow_counts: Counter[str] = field(default_factory=Counter)
@@ -112,16 +114,17 @@ class Scene:
         total = len(graph.nodes) + len(enclosing.union(list_pass_calls(trace, pass_id)))
         scene = cls(trace, pass_id, boxes, arrows, make_call_boxes(trace, pass_id, calls, drawn_calls), graph, total)
         steps = trace.lookup.steps(pass_id)
-        flow = connect_frames(trace, scene.calls, drawn_calls)
-        if flow.arrows:
+        flow = connect_frames(trace, pass_id, scene.calls, drawn_calls)
+        if flow.arrows or flow.second_runs:
             scene.add_forward_arrows(flow, {trace.rows[step].call: step for step in reversed(steps)})
         return scene.write_steps(steps, max(steps, default=0))
 
     def add_forward_arrows(self, flow: CallArrows, first_steps: Mapping[int | None, int]) -> None:
-        """Add arrows between calls; ``first_steps``: call → its first step.
+        """Add arrows between calls, and note second runs; ``first_steps``: call → its first step.
 
         Where gradients flow between two boxes already, their arrow says that the boxes are connected.
         """
+        self.second_runs = flow.second_runs
         connected = {frozenset((arrow.start, arrow.end)) for arrow in self.bundles}
         for arrow_id, arrow in flow.arrows.items():
             if frozenset((arrow.start, arrow.end)) not in connected:

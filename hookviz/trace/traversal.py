@@ -1,6 +1,7 @@
 """Select the nodes and module calls of a pass, and find out how they contain and reach each other."""
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
 from hookviz.trace.trace import TraceData
 
@@ -62,6 +63,12 @@ def find_calls_in_graphs(trace: TraceData) -> set[int]:
     return {outer for call in makers for outer in iter_enclosing_calls(trace, call)}
 
 
+def list_extra_runs(trace: TraceData, calls: Iterable[int]) -> set[int]:
+    """Return those of ``calls`` that are one of the two runs of a checkpoint, while the other one made the graph."""
+    runs = {call for call in calls if trace.calls[call].recomputed or trace.calls[call].mode == "checkpoint"}
+    return runs - find_calls_in_graphs(trace) if runs else runs
+
+
 def name_last_root(trace: TraceData) -> str:
     """Return the name of the tensor at which the last pass began; empty if there is no pass."""
     root = next((row for row in reversed(trace.rows) if row.kind == "seed"), None)
@@ -72,6 +79,42 @@ def list_pass_calls(trace: TraceData, pass_id: int) -> list[int]:
     """Return the module calls that steps of a pass are about, and the calls around them."""
     calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))
     return list(dict.fromkeys(outer for call in calls for outer in iter_enclosing_calls(trace, call)))
+
+
+def find_first_runs(trace: TraceData, pass_id: int, calls: Collection[int]) -> dict[int, int]:
+    """Return call that checkpointing made, not inside another one → the call among ``calls`` that it recomputes.
+
+    Of several calls of the module, it is the only one with equal inputs; if there is no such call, none is returned.
+    """
+    plain: dict[tuple[int, str], list[int]] = {}
+    recomputed = []
+    for call in calls:
+        row = trace.calls[call]
+        if not row.recomputed:
+            plain.setdefault((row.module, row.path), []).append(call)
+        elif row.parent is None or not trace.calls[row.parent].recomputed:
+            recomputed.append(call)
+    inputs = _list_inputs(trace, pass_id) if recomputed else {}
+    found: dict[int, int] = {}
+    for call in recomputed:
+        first_runs = plain.get((trace.calls[call].module, trace.calls[call].path), [])
+        if len(first_runs) > 1:
+            first_runs = [first for first in first_runs if inputs.get(first) == inputs.get(call)]
+        if len(first_runs) == 1:
+            found[call] = first_runs[0]
+    return found
+
+
+def _list_inputs(trace: TraceData, pass_id: int) -> dict[int, list[tuple[Any, ...] | None]]:
+    """Return call → the rows of the values that it was given in a pass."""
+    rows = (trace.rows[step] for step in trace.lookup.steps(pass_id))
+    inputs = ((row.own_call, row.after) for row in rows if row.kind == "call")
+    return {
+        call: [
+            None if index is None else trace.values[index] for index in (after if isinstance(after, tuple) else [after])
+        ]
+        for call, after in inputs
+    }
 
 
 def assign_nodes_to_calls(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:

@@ -83,7 +83,7 @@ def test_what_was_cut_off_a_call_is_an_arrow_that_names_the_cut() -> None:
     assert {data_call.cut_from for data_call in trace._data.calls} == {(), (1,)}
     line = Probed.forward.__code__.co_firstlineno + 2
     (cut,) = [arrow for arrow in Scene.from_trace(trace._data).all_arrows if arrow.is_forward]
-    assert (cut.start, cut.end, cut.cut) == ("m1", "m3", f"detach, line {line}")
+    assert (cut.start, cut.end, cut.words) == ("m1", "m3", f"detach, line {line}")
     assert f">detach, line {line}</text>" in trace.figure().svg()
 
 
@@ -95,7 +95,7 @@ def test_what_a_call_without_a_graph_returned_is_cut_where_a_graph_begins() -> N
             h = body(torch.ones(2))
         head(h).backward()
         line = sys._getframe().f_lineno - 3
-    assert [arrow.cut for arrow in Scene.from_trace(trace._data).forward_arrows] == [f"no_grad, line {line}"]
+    assert [arrow.words for arrow in Scene.from_trace(trace._data).forward_arrows] == [f"no_grad, line {line}"]
 
 
 def test_what_calls_returned_is_not_held_and_its_memory_not_mistaken() -> None:

@@ -8,7 +8,12 @@ from math import inf
 from hookviz.picture import element_ids as ids
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.trace import TraceData
-from hookviz.trace.traversal import iter_enclosing_calls, list_pass_calls, list_pictured_nodes
+from hookviz.trace.traversal import (
+    find_first_runs,
+    iter_enclosing_calls,
+    list_pass_calls,
+    list_pictured_nodes,
+)
 
 MAX_VISIBLE_BOXES = 40
 """The maximum number of boxes that a person can take in at once; a level with more of them is grouped."""
@@ -124,8 +129,9 @@ class BoxTree:
             for call in {*self.graph.calls.values(), *calls_in_pass}
             for parent in iter_enclosing_calls(self.trace, call)
         }
+        first_runs = find_first_runs(self.trace, self.pass_id, call_numbers)
         for call in sorted(call_numbers):
-            parent = self.trace.calls[call].parent
+            parent = self.trace.calls[first_runs.get(call, call)].parent
             self.calls[call] = Group(
                 ids.call_id(call), "call", [], self.root if parent is None else self.calls[parent], call
             )

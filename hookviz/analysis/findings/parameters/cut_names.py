@@ -34,8 +34,12 @@ class CutNames:
     def _code(self) -> CallCode:
         return CallCode(self._trace)
 
-    def name_between(self, source: int, taker: int) -> str:
+    def name(self, source: int, taker: int) -> str:
         """Name what cut off the output of ``source`` before ``taker`` got it; ``cut`` if the code does not say."""
+        is_mode = self._trace.calls[source].mode in MODES_THAT_CUT
+        return self._name_mode(source) if is_mode else self._name_op(source, taker)
+
+    def _name_op(self, source: int, taker: int) -> str:
         start, end = self._find_line(source), self._find_line(taker)
         if start is None or end is None:
             return _("cut")
@@ -50,7 +54,7 @@ class CutNames:
         name, line = ops[0]
         return _name_with_line(name, line) if len(ops) == 1 else name
 
-    def name_mode(self, call: int) -> str:
+    def _name_mode(self, call: int) -> str:
         """Name the mode in which a call ran without a graph, with the line that switched it on."""
         mode = self._trace.calls[call].mode
         switches = (self._code.find_switch(outer, mode) for outer in iter_enclosing_calls(self._trace, call))
