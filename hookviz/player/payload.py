@@ -82,6 +82,8 @@ class StepWords(TypedDict):
     after_label: str
     gradients: list[tuple[str, str]]
     """(source or target, gradient) for each gradient that arrives or is sent."""
+    moves: NotRequired[list[tuple[str, str]]]
+    """(parameter, what an optimizer did to it); the last one may be (empty, how many others there are)."""
     reasons: NotRequired[list[Reason]]
     code: NotRequired[CodeLine]
     """The line of the user's code that the step belongs to."""

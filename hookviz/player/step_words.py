@@ -8,6 +8,7 @@ from hookviz.player.payload import Glyph, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
+from hookviz.trace.parameter_moves import list_parameter_moves
 from hookviz.trace.sentences import (
     format_hook_position,
     format_values,
@@ -64,7 +65,6 @@ _ONE_CARD = {
     "retain_grad": N_("stored in .grad"),
     "accumulate": ".grad",
     "returned": N_("returned"),
-    "optimizer_step": N_("parameters"),
 }
 """Kind of step that has a card for the value after it alone, unless it has a value before it → the label."""
 
@@ -100,6 +100,9 @@ class StepTexts:
             words["reasons"] = reasons
         if step.kind == "accumulate":
             words["writes_grad_of"] = step.on
+        moves = list_parameter_moves(step.trace, step.index) if step.kind == "optimizer_step" else []
+        if moves:
+            words["moves"] = moves
         line = self._find_line(step)
         if line is not None:
             words["code"] = line.source, line.line, line.note
@@ -150,7 +153,7 @@ def glyph_of(kind: str) -> Glyph:
 def _card_values(step: Step) -> tuple[str | None, str | None]:
     """Return the values before and after a step; None for a card that is not shown."""
     if (
-        step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved")
+        step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved", "optimizer_step")
         or step.before == () == step.after
     ):
         return None, None

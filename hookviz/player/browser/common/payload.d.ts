@@ -52,6 +52,8 @@ export interface StepWords {
   after_label: string;
   /** (source or target, gradient) for each gradient that arrives or is sent. */
   gradients: [string, string][];
+  /** (parameter, what an optimizer did to it); the last one may be (empty, how many others there are). */
+  moves?: [string, string][];
   reasons?: Reason[];
   /** The line of the user's code that the step belongs to. */
   code?: [number, number | null, string];

@@ -3,6 +3,7 @@
 import { CodePane, splitLines } from "./code_pane.js";
 import { escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
 import { describeFlip } from "../compare/flip_result.js";
+import { makeMoves } from "./moves.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "../common/stepping.js";
 
@@ -130,6 +131,7 @@ export class Panel {
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(readCards(words), before ? readCards(before) : []),
       makeGradientList(words),
+      makeMoves(words.moves),
       makeReasons(run.steps[step], words, say),
       ...(hook === null ? [] : makeHookName(content.hooks[hook])),
       makeElement("p", "hv-next", words.next_hook),
