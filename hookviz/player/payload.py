@@ -111,6 +111,8 @@ class Outline(TypedDict):
     """The name of the top-level picture of each pass."""
     pass_numbers: list[int]
     """The number of each pass."""
+    losses: list[str]
+    """The number at which each pass starts; empty if it is not known."""
     overview: str
     """The name of the picture of all passes; empty if there is only one pass, or another run."""
 

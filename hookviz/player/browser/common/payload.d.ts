@@ -80,6 +80,8 @@ export interface Outline {
   views: string[];
   /** The number of each pass. */
   pass_numbers: number[];
+  /** The number at which each pass starts; empty if it is not known. */
+  losses: string[];
   /** The name of the picture of all passes; empty if there is only one pass, or another run. */
   overview: string;
 }

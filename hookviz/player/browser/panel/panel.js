@@ -6,6 +6,7 @@ import { describeFlip } from "../compare/flip_result.js";
 import { makeMoves } from "./moves.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "../common/stepping.js";
+import { sayPosition } from "../common/pass_titles.js";
 
 /** @import { Say } from "../common/labels.js" */
 /** @import { HookText, StepWords } from "../common/payload" */
@@ -124,7 +125,7 @@ export class Panel {
     const { hook } = run.steps[step];
     const { sentence } = words;
     const before = baseline?.steps[step].words;
-    const head = makeHead(say("step_of", { step: step + 1, steps: run.steps.length }), words.title);
+    const head = makeHead(sayPosition(this.context, step), words.title);
     const isStart = step === 0 && run.steps.length > 1 && !baseline;
     const lines = [
       makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, keepShapesTogether(sentence)),
