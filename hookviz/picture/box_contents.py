@@ -90,7 +90,8 @@ class BoxContents:
             return [Line([gradient])] if gradient else []
         op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
         first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
-        rows = [*map(self.pin, box.pins), *self._parameters(box)]
+        memory = self._written(ids.memory_id(box.id), "hv-memory", box.memory, GREY, bold=False)
+        rows = [*map(self.pin, box.pins), *self._parameters(box), *([Line([memory])] if memory else [])]
         if gradient is None:
             return [first, *others, *rows]
         shared = Line(first.left, gradient)

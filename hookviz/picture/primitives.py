@@ -62,6 +62,8 @@ class Box:
     pins: list[Pin] = field(default_factory=list)
     longest_text: str = ""
     """The longest text of its line with the gradient."""
+    memory: str = ""
+    """The text that a step writes on it if its gradient has the memory of another one; empty if none does."""
     parameters: list[Parameter] = field(default_factory=list)
     """The parameters that only this op uses."""
 

@@ -23,6 +23,7 @@ from hookviz.picture.primitives import (
     join_variants,
     relative_name,
 )
+from hookviz.picture.shared_memory import write_shared_memory
 from hookviz.picture.tensor_flow import CallArrows, connect_frames
 from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
 from hookviz.support.messages import N_, _
@@ -140,6 +141,7 @@ class Scene:
         self._text_owners = {make_id(owner.id): owner for owner in self._list_text_owners() for make_id in text_ids}
         for index in steps:
             self._add_mark(index, self._mark_step(self.trace.steps[index]))
+        write_shared_memory(self)
         self._write_silent_hooks(last_step)
         self.last_step = last_step
         return self

@@ -159,7 +159,10 @@ export class PicturePane {
     return showsAll ? this.options.run.steps.length - 1 : this.step;
   }
 
-  /** The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first. */
+  /**
+   * The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first.
+   * @returns {[name: string, title: string][]}
+   */
   get #path() {
     const { overview } = this.options.run;
     const crumbs = this.current?.view.breadcrumbs ?? [];
