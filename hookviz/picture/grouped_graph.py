@@ -17,8 +17,10 @@ from hookviz.picture.grouping.activity import (
     list_norm_ranges,
     merge_consecutive,
 )
+from hookviz.picture.module_boxes import name_first_call
 from hookviz.picture.primitives import Arrow
 from hookviz.support.messages import _
+from hookviz.trace.traversal import find_first_of_several
 from hookviz.trace.values import format_number
 
 MAX_BARS = 24
@@ -94,6 +96,7 @@ class GroupBoxes:
     def __init__(self, tree: BoxTree, activity: PassActivity) -> None:
         self._tree, self._activity = tree, activity
         self._boxes: dict[Group, GroupBox] = {}
+        self._first_of_several = find_first_of_several(tree.trace, tree.pass_id)
 
     def find(self, group: Group) -> GroupBox:
         """Return the closed box of ``group``."""
@@ -109,10 +112,11 @@ class GroupBoxes:
         texts = {ids.gradient_id(group.id): write_norm_ranges(inside.arrivals)}
         if inside.hooks:
             texts[ids.fired_count_id(group.id)] = _count_fired(inside, self._activity.first)
+        name = name_group(trace, group, module)
         has_bars = group.kind == "stack" and (bool(group.nodes) or not self._tree.nodes)
         return GroupBox(
             group.id,
-            name_group(trace, group, module),
+            name_first_call(name) if group.call in self._first_of_several else name,
             name_group(trace, group, max_chars=sys.maxsize),
             describe_group(trace, group),
             texts,

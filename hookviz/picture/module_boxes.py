@@ -17,7 +17,7 @@ from hookviz.support.messages import _
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import HOOK_FACTS
 from hookviz.trace.sentences import format_hook_position
-from hookviz.trace.traversal import find_first_runs, list_extra_runs
+from hookviz.trace.traversal import find_first_of_several, find_first_runs, list_extra_runs
 
 OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """The kinds of module hooks that act on the output or its gradient; the others act at the inputs.
@@ -99,6 +99,8 @@ def make_call_boxes(
         call: _make_call_box(trace, call, parent, calls if has_relative_names else ())
         for call, parent in parents.items()
     }
+    for call in find_first_of_several(trace, pass_id) & boxes.keys():
+        boxes[call].name = name_first_call(boxes[call].name)
     for box in boxes.values():
         if box.parent in boxes:
             boxes[box.parent].children.append(box)
@@ -118,6 +120,11 @@ def _make_call_box(trace: TraceData, call: int, parent: int | None, frames: Coll
     frame = "" if parent is None or parent not in frames else trace.call_path(parent)
     name = relative_name(full_name, frame)
     return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), parent, row.recomputed)
+
+
+def name_first_call(name: str) -> str:
+    """Return the name of a call of a module that is called again in the same pass: that one has a number as well."""
+    return _("{module} (call {number})").format(module=name, number=1)
 
 
 def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:

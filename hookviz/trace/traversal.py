@@ -105,6 +105,17 @@ def find_first_runs(trace: TraceData, pass_id: int, calls: Collection[int]) -> d
     return found
 
 
+def find_first_of_several(trace: TraceData, pass_id: int) -> set[int]:
+    """Return the calls of a pass that are the first of their modules, of those that are called again in it."""
+    calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))
+    counts: dict[tuple[int, str], list[int]] = {}
+    for call in calls:
+        if call is not None and not trace.calls[call].recomputed:
+            counts.setdefault((trace.calls[call].module, trace.calls[call].path), []).append(call)
+    firsts = (min(several) for several in counts.values() if len(several) > 1)
+    return {call for call in firsts if (trace.calls[call].nth or trace.calls[call].number) == 1}
+
+
 def _list_inputs(trace: TraceData, pass_id: int) -> dict[int, list[tuple[Any, ...] | None]]:
     """Return call → the rows of the values that it was given in a pass."""
     rows = (trace.rows[step] for step in trace.lookup.steps(pass_id))
