@@ -109,6 +109,8 @@ class CallTracker:
         row = self.shared.add_path(row, call.module, stack[-1].module if stack else None)
         self.trace.calls.append(row._replace(takes_grad=takes_grad, fed_by=sources.calls, cut_from=sources.cut_calls))
         self.followers.tell("call_written", call.index, call.module)
+        if self._follows_tensors(call, row):
+            self.followers.tell("call_takes", call.index, items)
         stack.append(call)
         self.owners.node_owners.note_call(call.index)
 

@@ -104,6 +104,11 @@ class TensorFlow:
                 found.add(storages[storage.cdata][1])
                 return
 
+    def find_graph_call(self, tensor: torch.Tensor) -> int | None:
+        """Return the last call that returned a tensor, or one with its memory, with a graph; None if none did."""
+        storage = _refer_to_storage(tensor)
+        return None if storage is None else self._storages_with_graph.get(storage.cdata, (None, None))[1]
+
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self._tensors.pop(id(tensor), None)

@@ -36,6 +36,11 @@ class CutNames:
 
     def name(self, source: int, taker: int) -> str:
         """Name what cut off the output of ``source`` before ``taker`` got it; ``cut`` if the code does not say."""
+        cut = dict(self._trace.calls[taker].cuts).get(source)
+        if cut is not None:
+            row = self._trace.cut_rows[cut]
+            op = _MODE_NAMES.get(row.kind, row.op)
+            return op if row.line is None else _name_with_line(op, row.line)
         is_mode = self._trace.calls[source].mode in MODES_THAT_CUT
         return self._name_mode(source) if is_mode else self._name_op(source, taker)
 
