@@ -224,3 +224,47 @@ def test_sample_of_a_distribution_is_where_the_graph_is_cut() -> None:
         critic(policy(torch.ones(2))).sum().backward()
     [row] = missing_gradients(trace)
     assert row.line == inspect.getsourcelines(Policy.forward)[1] + 1 and "rsample()" in row.advice
+
+
+class Gan:
+    """Trains a discriminator, then a generator, each with its own optimizer."""
+
+    def __init__(self, *, with_optimizers: bool = True) -> None:
+        self.gen, self.disc = nn.Linear(2, 2), nn.Linear(2, 1)
+        self.optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in (self.gen, self.disc)]
+        self.with_optimizers = with_optimizers
+
+    def train(self) -> hv.Trace:
+        gen, disc = self.gen, self.disc
+        with hv.record(gen, disc) as trace:
+            for _ in range(2):
+                fake = gen(torch.ones(3, 2))
+                loss = disc(torch.ones(3, 2)).sum() - disc(fake.detach()).sum()
+                self.step(loss, self.optimizers[1])
+                with torch.no_grad():
+                    score = disc(gen(torch.ones(3, 2)))
+                self.step(score.requires_grad_().sum(), self.optimizers[0])
+        return trace
+
+    def step(self, loss: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+        loss.backward()
+        if self.with_optimizers:
+            optimizer.step()
+
+
+def line_in(function: Callable[..., Any], text: str) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return next(first + index for index, line in enumerate(lines) if text in line)
+
+
+def test_the_pass_before_the_step_of_an_optimizer_shows_where_its_parameters_are_cut_off() -> None:
+    [row] = missing_gradients(Gan().train())
+    assert (row.place, row.line, row.is_proven) == ("no_grad", line_in(Gan.train, "no_grad"), True)
+    assert "detach" not in row.sentence
+
+
+def test_of_two_places_before_different_passes_both_are_named() -> None:
+    [row] = [one for one in missing_gradients(Gan(with_optimizers=False).train()) if "gen" in one.parameters[0]]
+    assert (row.place, row.line, row.is_proven) == ("either", line_in(Gan.train, "no_grad"), False)
+    assert "fake.detach()" in row.sentence

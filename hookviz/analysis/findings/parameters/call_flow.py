@@ -1,5 +1,6 @@
 """Follows what module calls returned into later calls, by the numbers, and by whether their graph came along."""
 
+from collections.abc import Iterable
 from itertools import takewhile
 
 from hookviz.trace import TraceData
@@ -83,6 +84,19 @@ class CallFlow:
         steps = self.trace.lookup.steps_of_kinds("forward_hook") if cut else []
         rows = self.trace.rows
         return next((step for step in steps if rows[step].call in cut and rows[step].effect == "replaced"), None)
+
+    def find_pass(self, call: int) -> int | None:
+        """Return the pass that comes after a call; None if the trace does not have the begin of the call."""
+        return self.trace.rows[self.begin[call]].pass_id if call in self.begin else None
+
+    def find_call_without_graph(self, calls: Iterable[int]) -> int | None:
+        """Return the last of some calls before a pass in front of which none of them recorded a graph; else None."""
+        by_pass: dict[int | None, list[int]] = {}
+        for call in calls:
+            by_pass.setdefault(self.find_pass(call), []).append(call)
+        modes = self.trace.calls
+        bare = [found for found in by_pass.values() if all(modes[call].mode != "grad" for call in found)]
+        return bare[-1][-1] if bare else None
 
     def list_takers(self, call: int) -> list[int]:
         """Return the later calls that recorded a graph and were given what ``call`` returned, in order."""

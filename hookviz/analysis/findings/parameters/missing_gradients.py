@@ -25,7 +25,7 @@ class MissingGradient:
     grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook replaced an
     output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls), ``within`` (the
     forward of a module, after an inner one returned), ``taken`` (the forward of a module that got the graph), ``after``
-    (an outermost module returned), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor
+    (an outermost module returned), ``either`` (one of two such places, each before another pass), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor
     does the text of its forward name them), or ``none_returned`` (they belong to the graph, and a node in front of them
     got a gradient and returned None).
     After ``record(cuts=True)`` also ``op``: an op whose result has no graph.
@@ -58,7 +58,7 @@ class MissingGradient:
         """What to do."""
         if ".sample(" in self.sentence:
             return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
-        if self.place == "op" and self.line is None:
+        if self.place == "either" or (self.place == "op" and self.line is None):
             return _("Look which of these is not there to stop gradients, and remove that one.")
         if self.place in ("between", "inside") and self.line is None and not self.follows_ops:
             return _(_FOLLOW_OPS)
@@ -117,7 +117,10 @@ def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
     if not row.cuts:
         return finder.find(row.owner, row.module, row.frozen)
     without_graph = finder.find_without_graph(row.module)
-    return place_of_cuts(finder.trace, row.cuts) if without_graph is None else without_graph
+    if without_graph is not None:
+        return without_graph
+    place = place_of_cuts(finder.trace, row.cuts)
+    return place if place.key != "op" else finder.weigh_cuts(place, row.owner, row.module)
 
 
 def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:

@@ -1,6 +1,6 @@
 """The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -33,12 +33,12 @@ _MODES = {
 }
 """Mode of a call → why it recorded no graph."""
 
-CUTS = frozenset({"op", "hook", "between", "inside", "within", "taken", "after", "none_returned"})
+CUTS = frozenset({"op", "hook", "between", "inside", "within", "taken", "after", "either", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
 MISSED = "missed"
 """The place of code because of which a forward did not call a part of its module."""
-LIKELY_PLACES = ("within", "taken", "after")
-"""The kinds of places that the calls do not prove: the output may also be unused."""
+LIKELY_PLACES = ("within", "taken", "after", "either")
+"""The kinds of places that the calls do not prove: the output may also be unused, or another place counts."""
 _ROLES = {"none_returned": "backward", "hook": "hook", "no_grad": "off", "inference": "off"}
 """Kind of place → what its line does, if it does not simply cut."""
 
@@ -83,6 +83,8 @@ class PlaceFinder:
         self._code = CallCode(trace)
         self._follows_ops = follows_ops(trace)
         self._flow, self._root = CallFlow(trace), name_last_root(trace)
+        self._stepping: dict[str, set[int]] = {}
+        """Name of a module → the passes after which an optimizer of its parameters took a step."""
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
         """Return the place where the graph between a module, named ``owner``, and the loss is cut.
@@ -102,7 +104,8 @@ class PlaceFinder:
         if not came:
             step = self._flow.end.get(calls[-1], self._flow.begin.get(calls[-1]))
             return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
-        return self._find_among(came, names)  # what is called after the last pass is only evaluated
+        # What is called after the last pass is only evaluated.
+        return self._find_among(self._list_before_steps(came, owner), names)
 
     def find_missed_call(self, caller: int, attribute: str) -> Place | None:
         """Return the line of the forward of a module because of which it did not call one of its parts."""
@@ -148,11 +151,53 @@ class PlaceFinder:
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
             return self._without_graph(calls[-1])
-        place = self._after(with_graph[-1], names)
+        place = self.weigh(self._after(with_graph[-1], names), calls)
         others = [call for call in calls if call not in with_graph]
         if place.key not in ("within", "after") or place.line is not None or not others:
             return place
         return place._replace(sentence=join_sentences([place.sentence, self._without_graph(others[-1]).sentence]))
+
+    def weigh(self, place: Place, calls: Sequence[int]) -> Place:
+        """Say that a place may not be the one that counts, if before another pass the calls recorded no graph at all.
+
+        The place that is nearer to the last pass is named first.
+        """
+        bare = self._flow.find_call_without_graph(calls)
+        if bare is None:
+            return place
+        places = [self._without_graph(bare), place]
+        if bare != calls[-1]:
+            places.reverse()
+        text = _("The cause is at one of two places, each before another pass.")
+        return places[0]._replace(key="either", sentence=join_sentences([text, *(one.sentence for one in places)]))
+
+    def weigh_cuts(self, place: Place, owner: str, module: int | None) -> Place:
+        """Say that ops that cut may not be what counts, as ``weigh`` does for the calls of the module of a parameter."""
+        every = enumerate(self.trace.calls)
+        calls = [index for index, call in every if call.module == module and not call.transformed]
+        came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
+        counting = self._list_before_steps(came, owner)
+        if counting and all(self.trace.calls[call].mode != "grad" for call in counting):
+            return self._without_graph(counting[-1])
+        return self.weigh(place, counting) if counting else place
+
+    def _list_before_steps(self, calls: list[int], owner: str) -> list[int]:
+        """Return the calls before passes after which an optimizer of a module took a step; all if there are none.
+
+        Other passes, such as those of the discriminator of a GAN, may leave out the module on purpose.
+        """
+        found = [call for call in calls if self._flow.find_pass(call) in self._list_stepping_passes(owner)]
+        return found or calls
+
+    def _list_stepping_passes(self, owner: str) -> set[int]:
+        """Return the passes after which an optimizer took a step that holds parameters of a module."""
+        if owner not in self._stepping:
+            rows = self.trace.parameters
+            held = [row for row in rows if any(name.rpartition(".")[0] == owner for name in row.names)]
+            optimizers = {optimizer for row in held for optimizer in row.optimizers}
+            steps = (self.trace.rows[row.step] for row in self.trace.updates)
+            self._stepping[owner] = {row.pass_id for row in steps if row.optimizer in optimizers}
+        return self._stepping[owner]
 
     def find_before(self, step: int) -> Place | None:
         """Return where the graph of what the last call before a step returned is cut; None if nothing was called."""
