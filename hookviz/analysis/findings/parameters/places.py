@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code
 from hookviz.analysis.findings.parameters.call_flow import CallFlow
-from hookviz.analysis.findings.parameters.missed_calls import find_missed_call
+from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
+from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import describe_place
 from hookviz.trace import LineRow, MissingRow, TraceData
@@ -83,8 +84,6 @@ class PlaceFinder:
         self._code = CallCode(trace)
         self._follows_ops = follows_ops(trace)
         self._flow, self._root = CallFlow(trace), name_last_root(trace)
-        self._stepping: dict[str, set[int]] = {}
-        """Name of a module → the passes after which an optimizer of its parameters took a step."""
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
         """Return the place where the graph between a module, named ``owner``, and the loss is cut.
@@ -105,7 +104,7 @@ class PlaceFinder:
             step = self._flow.end.get(calls[-1], self._flow.begin.get(calls[-1]))
             return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
         # What is called after the last pass is only evaluated.
-        return self._find_among(self._list_before_steps(came, owner), names)
+        return self._find_among(self._flow.list_before_steps(came, owner), names)
 
     def find_missed_call(self, caller: int, attribute: str) -> Place | None:
         """Return the line of the forward of a module because of which it did not call one of its parts."""
@@ -135,7 +134,12 @@ class PlaceFinder:
             file, line = self.trace.sources[forward[0]].file, forward[1].first
             return Place("unnamed", join_sentences([place.sentence, text]), place.step, file, line)
         code = [one for one in reading.code if self._code.is_about(one, forward, f"self.{attribute}")]
-        return _make_place("within", place.sentence, place.step, reading._replace(code=code)) if code else place
+        if code:
+            return _make_place("within", place.sentence, place.step, reading._replace(code=code))
+        missed = find_missed_use(self._code, row.module, attribute)
+        if missed is None:
+            return place
+        return Place("unused", join_sentences([place.sentence, missed.sentence]), place.step, missed.file, missed.line)
 
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
         """Return the place for calls of a module before the last pass."""
@@ -172,32 +176,14 @@ class PlaceFinder:
         return places[0]._replace(key="either", sentence=join_sentences([text, *(one.sentence for one in places)]))
 
     def weigh_cuts(self, place: Place, owner: str, module: int | None) -> Place:
-        """Say that ops that cut may not be what counts, as ``weigh`` does for the calls of the module of a parameter."""
+        """Say that ops that cut may not be what counts, as ``weigh`` does, for the calls of a module."""
         every = enumerate(self.trace.calls)
         calls = [index for index, call in every if call.module == module and not call.transformed]
         came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
-        counting = self._list_before_steps(came, owner)
+        counting = self._flow.list_before_steps(came, owner)
         if counting and all(self.trace.calls[call].mode != "grad" for call in counting):
             return self._without_graph(counting[-1])
         return self.weigh(place, counting) if counting else place
-
-    def _list_before_steps(self, calls: list[int], owner: str) -> list[int]:
-        """Return the calls before passes after which an optimizer of a module took a step; all if there are none.
-
-        Other passes, such as those of the discriminator of a GAN, may leave out the module on purpose.
-        """
-        found = [call for call in calls if self._flow.find_pass(call) in self._list_stepping_passes(owner)]
-        return found or calls
-
-    def _list_stepping_passes(self, owner: str) -> set[int]:
-        """Return the passes after which an optimizer took a step that holds parameters of a module."""
-        if owner not in self._stepping:
-            rows = self.trace.parameters
-            held = [row for row in rows if any(name.rpartition(".")[0] == owner for name in row.names)]
-            optimizers = {optimizer for row in held for optimizer in row.optimizers}
-            steps = (self.trace.rows[row.step] for row in self.trace.updates)
-            self._stepping[owner] = {row.pass_id for row in steps if row.optimizer in optimizers}
-        return self._stepping[owner]
 
     def find_before(self, step: int) -> Place | None:
         """Return where the graph of what the last call before a step returned is cut; None if nothing was called."""
@@ -267,7 +253,7 @@ class PlaceFinder:
         taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._flow.used), None)
         if taker is not None:
             return self._inside_of(taker, {**names, "user": self._name(taker)})
-        outer = self.trace.calls[last].parent
+        outer = self._flow.find_outer(last)
         if outer is None:
             return self._with_code("after", names, (call, last), self._code.pass_line)
         names["outer"] = self._name(outer)
@@ -296,10 +282,12 @@ class PlaceFinder:
     def _with_code(self, key: str, names: dict[str, str], path: tuple[int, int], until: LineRow | None) -> Place:
         """Make a place after the last call that a graph reached, with the code that can cut there."""
         last = path[-1]
-        if key in LIKELY_PLACES and self._follows_ops:  # it saw none that cuts
-            reading = Reading()
-        else:
-            reading = self._code.read_after(path, until, names["root"], self._flow.list_takers(last))
+        reading = self._code.read_after(path, until, names["root"], self._flow.list_takers(last))
+        if key in LIKELY_PLACES:
+            inside = (self._code.read_inside(call) for call in self._flow.list_cutting_calls(last))
+            code = dict.fromkeys((*reading.code, *(one for found in inside for one in found.code)))
+            is_shown = leaves_torch if self._follows_ops else bool  # no op was seen that cuts
+            reading = reading._replace(code=[(file, one) for file, one in code if is_shown(one.text)])
         sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
 
