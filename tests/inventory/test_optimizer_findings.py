@@ -362,6 +362,20 @@ def test_a_learning_rate_of_0_has_the_line_that_made_it_so(tmp_path: Path) -> No
     assert (finding.kind, finding.line, finding.line_role, finding.certainty) == ("lr_zero", 7, "makes", "proven")
 
 
+@pytest.mark.filterwarnings("ignore:Detected call of .lr_scheduler")
+def test_a_scheduler_that_makes_the_learning_rate_0_has_the_line_of_its_step(tmp_path: Path) -> None:
+    finding = run_file(tmp_path / "late.py", SCHEDULED)
+    assert (finding.line, finding.line_role, finding.certainty) == (11, "rate", "likely")
+    assert "only" not in finding.cause and "first rate" not in finding.cause
+    first = SCHEDULED.replace("        scheduler.step()\n", "").replace(
+        "step in range(3):", "step in range(3):\n        scheduler.step()"
+    )
+    finding = run_file(tmp_path / "first.py", first)
+    assert finding.line == 8 and finding.cause.endswith("no step uses the first rate.")
+    both = SCHEDULED.replace("    for step", '    optimizer.param_groups[0]["lr"] = 0.2\n    for step')
+    assert run_file(tmp_path / "both.py", both).cause.endswith("something set it to 0 afterwards.")
+
+
 def run_file(path: Path, text: str) -> hv.Finding:
     """Run the ``main`` of a program in a file of its own, and return its only finding."""
     path.write_text(text, encoding="utf-8")
@@ -391,6 +405,20 @@ def main():
         optimizer.zero_grad()
         net(torch.ones(2, 3)).sum().backward()
         optimizer.step()
+"""
+
+
+SCHEDULED = """import torch
+
+def main():
+    net = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: float(step < 2))
+    for step in range(3):
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        scheduler.step()
 """
 
 
