@@ -10,6 +10,7 @@ from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
     find_scaled_steps,
+    list_idle_optimizers,
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
 from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms
@@ -41,6 +42,7 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that use the gradients of earlier steps again, because nothing set them to zero.
 
     Several passes between two steps are gradient accumulation: then the first of them finds no ``.grad``, or zeros.
+    A step that was meant for another optimizer, which takes none, has no other fault: that one is told instead.
     Nothing is found if passes ran unrecorded, in which ``.grad`` may have been set to zero and written again.
     """
     if not facts.updates or facts.lacks_passes:
@@ -57,7 +59,7 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
                 if found and all(each.before for each in found):
                     added.setdefault(number, (found[0].step, found[0].pass_id))
                     later.update(each.pass_id for each in found)
-        if added:
+        if added and not any(later <= idle.passes for idle in list_idle_optimizers(facts)):
             sentence = _(
                 "{optimizer} uses the gradients of earlier steps again: after its step, .grad of {on} was "
                 "not set to zero, and the next pass added to it. Call zero_grad() once for each step."

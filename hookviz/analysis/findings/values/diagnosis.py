@@ -1,6 +1,6 @@
 """Find the problems of the gradients of a trace: the worst finding of each kind."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
@@ -12,6 +12,7 @@ from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_
 from hookviz.analysis.findings.values.zeros import find_zeros
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import TensorRow, TraceData
+from hookviz.trace.sentences import format_pass_number
 
 MIN_STUCK = 3
 """A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
@@ -25,6 +26,8 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     """
     worst: dict[str, PassFinding] = {}
     passes: dict[tuple[str, ...], list[int]] = {}
+    nonfinite: set[int] = set()
+    """The passes with NaN or Inf."""
     harmless: PassFinding | None = None
     for statistics in _split_passes(trace):
         found = list(_find_in_pass(statistics))
@@ -34,6 +37,7 @@ def list_troubles(trace: TraceData) -> list[Finding]:
                 worst[finding.kind] = finding
         for key in {_key_of(trace, finding) for finding in found}:
             passes.setdefault(key, []).append(statistics.pass_id)
+        nonfinite |= {statistics.pass_id for finding in found if finding.kind in ("nan", "inf")}
         if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
             harmless = find_harmless_nonfinite(statistics)
     if harmless is not None:
@@ -43,7 +47,8 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
     return [
-        _publish(trace, finding, passes.get(_key_of(trace, finding))) for finding in sorted(worst.values(), key=order)
+        _publish(trace, finding, passes.get(_key_of(trace, finding)), nonfinite)
+        for finding in sorted(worst.values(), key=order)
     ]
 
 
@@ -59,13 +64,13 @@ def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
     return finding.kind, module, *(trace.ops[node] for node in finding.nodes[:1])
 
 
-def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -> Finding:
+def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None, nonfinite: Collection[int]) -> Finding:
     """Make a public finding of a finding in a pass, with all passes in which it was found.
 
     Zeros in the first of several passes alone are a remark: weights that start at 0, as in a residual branch, do that.
     """
     passes = passes or [trace.rows[finding.step].pass_id]
-    when = describe_passes(passes, trace)
+    when = _describe_when(trace, finding, passes, nonfinite)
     if finding.kind == "zero" and passes == [0] and not trace.dropped and len(trace.roots) > 1:
         sentence = join_sentences(
             [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
@@ -79,6 +84,15 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
     found = replace(found, advice=finding.advice)
     place = find_op_line(trace, finding.nodes)
     return found if place is None else replace(found, file=place[0], line=place[1])
+
+
+def _describe_when(trace: TraceData, finding: PassFinding, passes: Collection[int], nonfinite: Collection[int]) -> str:
+    """Describe the passes of a finding; NaN or Inf that is in all later ones, too, holds from its first pass on."""
+    first, rest = min(passes), range(min(passes), len(trace.roots))
+    lasts = len(passes) < len(rest) and all(number in nonfinite for number in rest)
+    if finding.kind not in ("nan", "inf") or not lasts:
+        return describe_passes(passes, trace)
+    return _("from pass {number} on").format(number=format_pass_number(trace, first))
 
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:
