@@ -8,7 +8,7 @@ from hookviz.picture.figure import draw_for_player
 from hookviz.picture.grouped_graph import MAX_BARS, GroupBox, StackBar, write_norm_ranges
 from hookviz.picture.grouping.activity import Arrival, collect_pass_activity
 from hookviz.picture.scene import Scene
-from hookviz.picture.visible_graph import make_visible_graph
+from hookviz.picture.visible_graph import VisibleGraph
 from hookviz.player.payload import View
 from hookviz.player.scene_views import make_view, own_picture
 from hookviz.player.stack_bars import scale_bars
@@ -24,7 +24,7 @@ def make_pass_stack(trace: TraceData) -> View:
     """Make the picture in which the passes of ``trace`` are one stack."""
     first_pass = trace.lookup.passes[0]
     box = _make_box(trace)
-    scene = Scene(trace, first_pass, {}, {}, {}, make_visible_graph(trace, first_pass, []), 1, group_boxes=[box])
+    scene = Scene(trace, first_pass, {}, {}, {}, VisibleGraph(trace, first_pass, [], {}), 1, group_boxes=[box])
     view = make_view(scene, own_picture(draw_for_player(scene)), {}, {})
     view["stacks"] = {ALL_PASSES: scale_bars(box.stack, box.stack, lambda view_name: view_name)}
     view["visible_steps"] = box.spans

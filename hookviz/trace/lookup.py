@@ -66,6 +66,11 @@ class Lookup:
         rows = [(row.key, index) for index, row in enumerate(self._hook_rows) if row.kind in MODULE_HOOK_KINDS]
         return dict(reversed(rows))
 
+    @cached_property
+    def hooks_of_steps(self) -> list[int]:
+        """The hooks that steps refer to, in ascending order."""
+        return sorted({row.hook for row in self._rows if row.hook is not None})
+
     # -- gradients at optimizer steps
 
     @cached_property
