@@ -212,7 +212,7 @@ def test_a_box_shows_the_range_of_its_gradient_norms() -> None:
     trace = record_backward(fan(50) * 3)
     top = TraceContent.of(trace._data).chunk("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
-    assert texts[-1][1] == "gradient norm 3"
+    assert texts[-1][1] == "norm 3"
 
 
 def test_a_box_reports_nan_or_inf_gradients() -> None:

@@ -17,6 +17,7 @@ from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hoo
 from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
 from hookviz.analysis.findings.training.hygiene import list_hygiene
+from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles
 from hookviz.analysis.findings.values.graph_patterns import list_patterns
 from hookviz.analysis.source_lines.step_lines import StepLines
@@ -39,6 +40,7 @@ _LISTS = (
     list_late_bindings,
     list_hygiene,
     list_patterns,
+    list_broadcasts,
 )
 """The lists of findings that do not depend on others; another one is added here. Each takes the trace."""
 
