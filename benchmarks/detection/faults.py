@@ -33,6 +33,8 @@ class Fault(NamedTuple):
     """A function of the program."""
     clear: str = "opt.zero_grad()"
     """Lines before the backward pass."""
+    turns: int = 3
+    """How often the training loop turns."""
     hides: bool = False
     """Whether no gradient, or no finite one, comes to the layers before it: what is wrong there has no effect."""
     is_alone: bool = False
@@ -192,6 +194,17 @@ FAULTS = (
         healthy={"clear": "opt.zero_grad()"},
     ),
     Fault(
+        "accumulation thrown away",
+        ("discarded",),
+        "",
+        ("zero_grad", "discard", "thrown away"),
+        clear=f"opt.zero_grad(){MARK}",
+        between="if _ % 2 == 0:\n    continue",
+        turns=6,
+        layers=(0,),
+        healthy={"first": "if _ % 2 == 0:\n    opt.zero_grad()", "clear": ""},
+    ),
+    Fault(
         "frozen after its hook",
         ("frozen",),
         "l{i}",
@@ -334,6 +347,52 @@ class Named(nn.Module):
         late="{net}.l{i} = {made}",
         is_alone=True,
         healthy={"late": "", "before": "{net}.l{i} = {made}"},
+    ),
+    Fault(
+        "tensor in place of a parameter",
+        ("missing",),
+        "",
+        ("Parameter", "not in the optimizer", "no optimizer"),
+        made=f"self.scale{{i}} = torch.ones(1, requires_grad=True){MARK}",
+        line="h = torch.tanh(self.l{i}(h)) * self.scale{i}",
+        healthy={"made": "self.scale{i} = nn.Parameter(torch.ones(1))"},
+    ),
+    Fault(
+        "update of a variable by hand",
+        ("rebound",),
+        "",
+        ("rebind", "new tensor", "not change"),
+        late="opt = None",
+        clear="{net}.zero_grad()",
+        between=f"""with torch.no_grad():
+    for p in {{net}}.parameters():
+        p = p - 0.01 * p.grad{MARK}
+continue""",
+        is_alone=True,
+        layers=(0,),
+        healthy={
+            "between": """with torch.no_grad():
+    for p in {net}.parameters():
+        p -= 0.01 * p.grad
+continue"""
+        },
+    ),
+    Fault(
+        "loss of all pairs",
+        ("broadcast",),
+        "",
+        ("broadcast", "shape"),
+        clear=f"""scores = {{net}}(x).flatten(1).mean(1, keepdim=True)
+target = torch.ones(len(scores))
+loss = (scores - target).square().mean(){MARK}
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """scores = {net}(x).flatten(1).mean(1, keepdim=True)
+target = torch.ones(len(scores), 1)
+loss = (scores - target).square().mean()
+opt.zero_grad()"""
+        },
     ),
     Fault(
         "learning rate of 0",

@@ -5,12 +5,13 @@ A chunk is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a pic
 a widget requests chunks from the kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
-from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
+from hookviz.analysis.findings import Diagnosis, Finding, describe_pass, diagnose
 from hookviz.analysis.findings.finding import name_of_severity
+from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
@@ -41,7 +42,7 @@ from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
 from hookviz.support.progress import progress
-from hookviz.trace import TraceData
+from hookviz.trace import Step, TraceData
 from hookviz.trace.traversal import (
     MAX_UNREACHED_NODES,
     iter_enclosing_calls,
@@ -113,23 +114,29 @@ class TraceContent:
 
     Args:
         trace: the trace to show.
-        grouped: whether boxes are collapsed into groups; None groups them if the trace is large.
-        no_finding: the sentence to show if there are no findings; None takes the sentence of the analysis.
+        diagnosis: what was found in it.
+        grouped: whether boxes are collapsed into groups even if the trace is small.
+        no_finding: the sentence to show if there are no findings; None takes that of the diagnosis.
     """
 
-    def __init__(self, trace: TraceData, *, grouped: bool | None = None, no_finding: str | None = None) -> None:
-        self.trace = trace
+    def __init__(
+        self, trace: TraceData, diagnosis: Diagnosis, *, grouped: bool = False, no_finding: str | None = None
+    ) -> None:
+        self.trace, self._diagnosis = trace, diagnosis
         self._language = current_language()
-        self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
-        self.is_large = is_large(trace) if grouped is None else grouped
-        reasons = list_reasons(trace)
+        self._no_finding = diagnosis.nothing if no_finding is None else no_finding
+        self.is_large = grouped or is_large(trace)
+        reasons = list_reasons(diagnosis.silent_hooks)
         self._pictures: Pictures = GroupedViews(trace, reasons) if self.is_large else SceneViews(trace, reasons)
         self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
-        firings = trace.firings
-        # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
-        with_questions = bool(firings) or len(trace.rows) <= MAX_UNSPLIT_STEPS
         self._code = CodeTexts()
-        self._step_texts = StepTexts(trace, trace.steps, self._code, with_questions=with_questions, firings=firings)
+        self._step_texts = StepTexts(Explainer(trace), self._code.add(diagnosis.lines))
+
+    @classmethod
+    @gc_paused()
+    def of(cls, trace: TraceData, *, grouped: bool = False, no_finding: str | None = None) -> "TraceContent":
+        """Look for everything that is to be shown of ``trace``; the arguments are those of the class."""
+        return cls(trace, diagnose(trace), grouped=grouped, no_finding=no_finding)
 
     @gc_paused()
     def content(self) -> Content:
@@ -251,9 +258,8 @@ class TraceContent:
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
-        shown_firings = self.trace.firings[:MAX_FIRINGS]
-        pool = QuestionPool()
-        outline = self._outline(pool)
+        firings, pool = self.trace.firings, QuestionPool()
+        outline = self._outline(firings, pool)
         run: RunContent = {
             "label": "",
             "baseline": None,
@@ -261,7 +267,7 @@ class TraceContent:
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
-            "firings": firing_rows(shown_firings),
+            "firings": firing_rows(firings[:MAX_FIRINGS]),
             "picture": len(self._pictures.svgs) - 1,
         }
         passes = self.trace.lookup.passes
@@ -278,9 +284,9 @@ class TraceContent:
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
             "questions": pool.questions,
             "sources": self._code.texts(),
-            "findings": [_finding_text(self.trace, finding) for finding in find_findings(self.trace)],
+            "findings": [_finding_text(self.trace, finding) for finding in self._diagnosis.findings],
             "no_finding": self._no_finding,
-            "notes": [*self.trace.notes, *self._limit_notes(len(shown_firings))],
+            "notes": [*self.trace.notes, *self._limit_notes(len(firings))],
             "language": self._language,
             "initial_state": {"norms": self.is_large},
         }
@@ -292,9 +298,10 @@ class TraceContent:
         """Whether some nodes of a pass are hidden until they are asked for."""
         return bool(make_visible_graph(self.trace, pass_id, list_pictured_nodes(self.trace, pass_id)).boxes)
 
-    def _outline(self, pool: QuestionPool) -> Outline:
-        texts = self._step_texts
-        questions = pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks))
+    def _outline(self, firings: Sequence[Step], pool: QuestionPool) -> Outline:
+        # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
+        with_questions = bool(firings) or len(self.trace.rows) <= MAX_UNSPLIT_STEPS
+        questions = pool.add_all(self.trace.steps, firings, self._hooks) if with_questions else {}
         views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
         outline = make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
         outline["overview"] = "".join(self._overview_names)
@@ -303,9 +310,9 @@ class TraceContent:
     def _limit_notes(self, firing_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""
         passes = self.trace.lookup.passes
-        if firing_count < len(self.trace.firings):
+        if firing_count > MAX_FIRINGS:
             yield _("{count} hooks fired; the table shows the first {shown}.").format(
-                count=f"{len(self.trace.firings):,}", shown=f"{firing_count:,}"
+                count=f"{firing_count:,}", shown=f"{MAX_FIRINGS:,}"
             )
         pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
         if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):

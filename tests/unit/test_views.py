@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
+from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.picture.grouping import Group, View
 from hookviz.picture.grouping.around import MAX_AROUND, MAX_LEVELS_AROUND
 from hookviz.picture.pass_pictures import PassPictures
@@ -207,7 +208,7 @@ def test_a_part_of_a_loop_names_its_calls() -> None:
 
 def test_every_hook_of_a_pass_is_drawn_in_the_view_that_its_stacks_lead_to() -> None:
     trace = record_backward(with_hook(encoder(12), 7), SEQUENCE)._data
-    pictures = GroupedViews(trace, list_reasons(trace))
+    pictures = GroupedViews(trace, list_reasons(list_silent_hooks(trace)))
     hooks = {row: index for index, row in enumerate(hooks_in(trace))}
     for step in [index for index, row in enumerate(trace.rows) if row.hook is not None]:
         view = pictures.view("0/", hooks)
