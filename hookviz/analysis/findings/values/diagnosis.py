@@ -6,16 +6,18 @@ from dataclasses import replace
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
 from hookviz.analysis.findings.training.program_calls import find_zeroing
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
-from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.analysis.findings.values.op_lines import find_backward_line, find_op_line, list_op_lines
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.values.zeros import MAX_NAMED, find_zeros
-from hookviz.support.messages import _, join_first, join_sentences
+from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import TensorRow, TraceData
 
 MIN_STUCK = 3
 """A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
+MAX_LINES = 4
+"""A sentence names at most so many lines."""
 _KINDS = ("nan", "inf", "zero", "exploding", "vanishing", "saturated")
 
 
@@ -34,9 +36,7 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         leaves = frozenset(leaf for finding in found if finding.kind == "zero" for leaf in finding.leaves)
         always = leaves if always is None else always & leaves
         for finding in found:
-            known = worst.get(finding.kind)
-            if known is None or rank_severity(finding.severity) < rank_severity(known.severity):
-                worst[finding.kind] = finding
+            worst[finding.kind] = _choose_worse(trace, worst.get(finding.kind), finding)
         for key in {_key_of(trace, finding) for finding in found}:
             passes.setdefault(key, []).append(statistics.pass_id)
         if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
@@ -51,6 +51,14 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         _publish(trace, finding, passes.get(_key_of(trace, finding)), always or frozenset())
         for finding in sorted(worst.values(), key=order)
     ]
+
+
+def _choose_worse(trace: TraceData, known: PassFinding | None, finding: PassFinding) -> PassFinding:
+    """Choose the worse one of two findings; of NaN or Inf from the same op the earlier one, which is then as bad."""
+    if known is None or rank_severity(finding.severity) >= rank_severity(known.severity):
+        return finding if known is None else known
+    is_same = finding.kind in ("nan", "inf") and _key_of(trace, known) == _key_of(trace, finding)
+    return known._replace(severity=finding.severity) if is_same else finding
 
 
 def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
@@ -85,8 +93,23 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None, a
     zeroing = find_zeroing(trace, finding.zeros[0]) if finding.zeros else None
     if zeroing is not None:
         return replace(found, file=zeroing.file, line=zeroing.line, line_role="zeros")
+    own = trace.rows[finding.step].pass_id
+    backward = find_backward_line(trace, own, finding.nodes[0]) if finding.is_in_backward and finding.nodes else None
+    if backward is not None:
+        return replace(found, file=backward[0], line=backward[1], line_role="derivative")
     place = find_op_line(trace, finding.nodes)
-    return found if place is None else replace(found, file=place[0], line=place[1])
+    if place is not None:
+        return replace(found, file=place[0], line=place[1])
+    return replace(found, sentence=join_sentences([found.sentence, *_name_lines(trace, finding.nodes[:1])]))
+
+
+def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:
+    """Name the lines that can have made a node, if they are few."""
+    for node in nodes:
+        lines = [line for _file, line in list_op_lines(trace, node)]
+        if 1 < len(lines) <= MAX_LINES:
+            text = _("One of these lines made {op}: {lines}.")
+            yield text.format(op=trace.name(node), lines=join_list(list(map(str, lines))))
 
 
 def _say_stuck(trace: TraceData, finding: PassFinding, always: frozenset[int]) -> PassFinding:

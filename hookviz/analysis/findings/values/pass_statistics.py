@@ -27,6 +27,8 @@ class PassFinding(NamedTuple):
     nodes: tuple[int, ...] = ()
     """The node of the op at which it begins, if that is known, and that of the Inf that it began with."""
     advice: str = ""
+    is_in_backward: bool = False
+    """Whether NaN or Inf begins where the op computes its gradient, and not in its forward."""
     leaves: frozenset[int] = frozenset()
     """The leaves that get a gradient of 0 because of it: all behind an op, and those of a hook if no other leaf gets
     one that is not 0."""
