@@ -125,7 +125,7 @@ class TraceContent:
     @classmethod
     @gc_paused()
     def of(cls, trace: TraceData, *, grouped: bool = False, no_finding: str | None = None) -> "TraceContent":
-        """Look for everything that is to be shown of ``trace``; the arguments are those of the class."""
+        """Diagnose ``trace``, and make its content; the other arguments are those of the class."""
         return cls(trace, diagnose(trace), grouped=grouped, no_finding=no_finding)
 
     @gc_paused()
