@@ -8,6 +8,7 @@ from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.program_text import find_returning_line
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import PlaceFinder
+from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.support.messages import _
 from hookviz.support.source_code import split_place
 from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData
@@ -51,6 +52,9 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         return _explain_missing_graph(trace, finding)
     if "NoneType" in (row.error or "") and hook is not None and hook.kind == "full_backward_hook":
         return _explain_none(trace, finding)
+    if "NoneType" in (row.error or "") and hook is None:
+        finding = explain_rebinding(trace, finding)
+        return finding if finding.cause else _explain_replaced(trace, finding)
     if _WRAPPED_OUTPUT in (row.error or ""):
         return _explain_wrapped_output(trace, finding)
     if hook is not None:

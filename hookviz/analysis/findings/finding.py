@@ -13,6 +13,7 @@ _LINE_ROLES = {
     "step": N_("line {line}"),
     "cuts": N_("line {line} (cuts the graph)"),
     "backward": N_("line {line} (the backward that returns None)"),
+    "derivative": N_("line {line} (the backward of the Function)"),
     "off": N_("line {line} (switches the graph off)"),
     "may_cut": N_("line {line} (may cut the graph)"),
     "raises": N_("line {line} (raises)"),
@@ -28,7 +29,9 @@ _LINE_ROLES = {
     "evaluates": N_("line {line} (switches to evaluation mode)"),
     "rate": N_("line {line} (sets the learning rate)"),
     "clips": N_("line {line} (clips the gradients)"),
+    "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
+    "zeros": N_("line {line} (sets it to 0)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -57,6 +60,7 @@ _KIND_NAMES = {
     "exploding": N_("exploding"),
     "saturated": N_("saturated"),
     "softmax_twice": N_("softmax twice"),
+    "broadcast": N_("each paired with each"),
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
     "unreached": N_("no gradient"),
@@ -65,6 +69,7 @@ _KIND_NAMES = {
     "frozen": N_("frozen"),
     "shared": N_("shared parameter"),
     "not_zeroed": N_("zero_grad missing"),
+    "discarded": N_("gradients discarded"),
     "lr_zero": N_("learning rate 0"),
     "updated_twice": N_("updated twice"),
     "zeroed": N_("gradients set to 0"),
@@ -75,6 +80,7 @@ _KIND_NAMES = {
     "never_stepped": N_("no step"),
     "step_first": N_("step before backward"),
     "moved": N_("moved without a gradient"),
+    "rebound": N_("update without effect"),
     "eval_norm": N_("batch norm in eval mode"),
     "eval_dropout": N_("dropout in eval mode"),
     "always_drops": N_("dropout in evaluation"),
@@ -98,6 +104,7 @@ _TRAINING_KINDS = (
     "cleared",
     "shared",
     "not_zeroed",
+    "discarded",
     "lr_zero",
     "zeroed",
     "skipped",
@@ -107,11 +114,12 @@ _TRAINING_KINDS = (
     "never_stepped",
     "step_first",
     "moved",
+    "rebound",
     "eval_norm",
     "eval_dropout",
     "always_drops",
 )
-_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice")
+_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice", "broadcast")
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),
@@ -167,10 +175,11 @@ class Finding:
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
-    ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
-    ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
-    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, ``replaces``
-    parameters, or ``evaluates``: it switches to evaluation mode."""
+    ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
+    ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
+    handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
+    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters or sets one to ``zeros``, or ``evaluates``: it
+    switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

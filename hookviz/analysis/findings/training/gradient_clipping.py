@@ -44,7 +44,7 @@ def _find_empty(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | None
         "An iterator, such as parameters() or filter(), is empty once it was walked: give it a list, or call "
         "parameters() anew each time."
     )
-    return Finding(step, "clips_nothing", _fill_in(text, rows, empty), "warning", advice=advice)
+    return Finding(step, "clips_nothing", _insert_counts(text, rows, empty), "warning", advice=advice)
 
 
 def _find_after_hook(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | None:
@@ -62,7 +62,7 @@ def _find_after_hook(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding |
         causes.append(_("No gradient was left at the call."))
     cause = join_sentences(causes).format(hook=hook.label, where=describe_place(hook.file, hook.line))
     step = facts.find_update_before(late[0].step)
-    finding = Finding(step, "clips_nothing", _fill_in(text, rows, late), "warning", cause=cause, hooks=(hook,))
+    finding = Finding(step, "clips_nothing", _insert_counts(text, rows, late), "warning", cause=cause, hooks=(hook,))
     return replace(finding, advice=_("Clip in the hook, before it takes the step."))
 
 
@@ -96,7 +96,7 @@ def _find_untimely(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | N
         text = _(
             "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran after the step."
         )
-        sentence = _fill_in(text, rows, late)
+        sentence = _insert_counts(text, rows, late)
     else:
         text = _(
             "{name} clipped nothing in {count} of {total} calls: it ran before the pass that writes the gradients."
@@ -106,7 +106,7 @@ def _find_untimely(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | N
                 "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the "
                 "pass that wrote the gradients of the next step."
             )
-        sentence = _fill_in(text, rows, followed)
+        sentence = _insert_counts(text, rows, followed)
     step = facts.find_update(followed[0].step) or facts.trace.updates[0].step
     advice = _("Call it between backward() and step().")
     return Finding(step, "clips_nothing", sentence, "warning", advice=advice)
@@ -127,10 +127,10 @@ def _find_without_gradients(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Fi
             "{name} clipped nothing in {count} of {total} calls: the gradients of the parameters that it was given "
             "were 0."
         )
-    return Finding(_find_round(facts, rows[0])[-1], "clips_nothing", _fill_in(_(text), rows, rows), "remark")
+    return Finding(_find_round(facts, rows[0])[-1], "clips_nothing", _insert_counts(_(text), rows, rows), "remark")
 
 
-def _fill_in(text: str, rows: Sequence[ClipRow], found: Sequence[ClipRow]) -> str:
+def _insert_counts(text: str, rows: Sequence[ClipRow], found: Sequence[ClipRow]) -> str:
     """Put the name of the function, and of how many calls something is so, into a sentence."""
     return text.format(name=rows[0].name, count=f"{len(found):,}", total=f"{len(rows):,}")
 

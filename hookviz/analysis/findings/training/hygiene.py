@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.training.discarded_passes import find_discarded
 from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
 from hookviz.analysis.findings.training.gradient_clipping import find_scaled_clips, find_useless_clips
 from hookviz.analysis.findings.training.gradient_timing import (
@@ -21,7 +22,9 @@ from hookviz.analysis.findings.training.parameter_findings import (
     find_shared,
     find_unreached,
 )
+from hookviz.analysis.findings.training.plain_tensors import find_plain_tensors
 from hookviz.analysis.findings.training.program_calls import add_update_line, put_line
+from hookviz.analysis.findings.training.rebound_names import find_rebound
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -32,7 +35,7 @@ def list_hygiene(trace: TraceData) -> list[Finding]:
     """List the mistakes of the training that a trace shows, over all its passes and optimizer steps.
 
     They are found from the steps of optimizers, of a GradScaler, and from the gradients that reach parameters; a trace
-    without any optimizer step has at most a dropout that drops in an evaluation.
+    without any optimizer step has at most a dropout that drops in an evaluation, or an update by hand without effect.
     """
     facts = TrainingFacts(trace)
     return [finding for rule in _RULES for finding in rule(facts)]
@@ -144,11 +147,13 @@ def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
 _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_replaced,
     find_missing,
+    find_plain_tensors,
     find_unreached,
     find_stopped,
     find_frozen,
     find_shared,
     _find_not_zeroed,
+    find_discarded,
     find_zero_rates,
     _find_zeroed_gradients,
     _find_second_updates,
@@ -159,6 +164,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_early_steps,
     find_idle_optimizers,
     find_moved,
+    find_rebound,
     find_eval_norms,
     find_eval_dropouts,
     find_functional_dropouts,

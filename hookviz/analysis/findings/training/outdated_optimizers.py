@@ -80,12 +80,15 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
             "them. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
         ).format(on=facts.describe(numbers))
         step = min(facts.accumulations(number)[0].step for number in numbers)
-        optimizers = _find_optimizers_of(facts, root)
+        optimizers = find_optimizers_of(facts, root)
         severity = "warning" if optimizers else "remark"
         finding = Finding(step, "missing", sentence, severity, *_describe_passes(facts, numbers))
+        text = _("{optimizer}, which holds other parameters of {model}, was made without them.")
+        if not optimizers:
+            optimizers = _find_optimizers_beside(facts, numbers)
+            text = _("{optimizer}, whose parameters get gradients from the same passes, was made without them.")
         made = facts.find_making(optimizers[0]) if len(optimizers) == 1 else None
         if made is not None:
-            text = _("{optimizer}, which holds other parameters of {model}, was made without them.")
             name = facts.describe_optimizers(optimizers)
             finding = replace(finding, cause=text.format(optimizer=name, model=facts.describe_model(root, numbers)))
         yield put_line(finding, made, "makes")
@@ -100,10 +103,21 @@ def _group_untrained(facts: TrainingFacts) -> dict[str, list[int]]:
     return models
 
 
-def _find_optimizers_of(facts: TrainingFacts, model: str) -> list[int]:
+def find_optimizers_of(facts: TrainingFacts, model: str) -> list[int]:
     """Return the optimizers that took a step and hold a parameter of a model."""
     rows = (row for row in facts.parameters if facts.has_stepped(row) and row.held and row.model == model)
     return [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
+
+
+def _find_optimizers_beside(facts: TrainingFacts, numbers: list[int]) -> list[int]:
+    """Return the optimizers that took a step and hold what gets its gradients from the same passes as some others."""
+    passes = {each.pass_id for number in numbers for each in facts.accumulations(number)}
+    beside = (
+        row
+        for number, row in enumerate(facts.parameters)
+        if row.optimizers and passes <= {each.pass_id for each in facts.accumulations(number)}
+    )
+    return [optimizer for optimizer in _list_holders(beside) if optimizer in facts.updates]
 
 
 def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _Outdated | None:
@@ -111,7 +125,7 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
 
     They have the shapes of these, unless an optimizer holds the rest of the model.
     """
-    holders = _find_optimizers_of(facts, model)
+    holders = find_optimizers_of(facts, model)
     if holders:
         return _find_partly_outdated(facts, set(holders), untrained)
     orphans = [row for row in facts.parameters if not row.held and facts.has_stepped(row)]
