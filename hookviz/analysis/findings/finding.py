@@ -32,6 +32,7 @@ _LINE_ROLES = {
     "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
     "zeros": N_("line {line} (sets it to 0)"),
+    "draws": N_("line {line} (draws the weights)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -178,8 +179,8 @@ class Finding:
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
     ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
     handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
-    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters or sets one to ``zeros``, or ``evaluates``: it
-    switches to evaluation mode."""
+    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters, sets one to ``zeros`` or ``draws``
+    its numbers, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

@@ -29,6 +29,8 @@ class PassFinding(NamedTuple):
     advice: str = ""
     is_in_backward: bool = False
     """Whether NaN or Inf begins where the op computes its gradient, and not in its forward."""
+    is_by_weights: bool = False
+    """Whether a gradient vanishes or explodes because of the size of weights."""
     leaves: frozenset[int] = frozenset()
     """The leaves that get a gradient of 0 because of it: all behind an op, and those of a hook if no other leaf gets
     one that is not 0."""
