@@ -101,3 +101,27 @@ def test_a_closed_gate_is_named_with_its_line(bias: float, is_closed: bool) -> N
         assert (finding.severity, finding.line) == ("warning", line_of("class Cell("))
         assert "comes to net.first.weight" in finding.sentence
         assert "In each call of net.cell a sigmoid is a closed gate" in finding.sentence
+
+
+class Attention(nn.Module):
+    """Weighs three rows by products, whose size is that of its factor."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor, self.query, self.value, self.out = factor, nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.query(x) @ x.t() * self.factor
+        y: Tensor = self.out(scores.softmax(-1) @ self.value(x))  # fault
+        return y
+
+
+@pytest.mark.parametrize(("factor", "is_flat"), [(200.0, True), (1.0, False)])
+def test_a_softmax_that_keeps_a_gradient_off_is_named_with_its_line(factor: float, is_flat: bool) -> None:
+    torch.manual_seed(3)
+    found = list_found(Attention(factor), torch.eye(3, 4) + torch.ones(3, 4))
+    assert len(found) == is_flat
+    for finding in found:
+        assert (finding.severity, finding.line) == ("warning", line_of("class Attention("))
+        assert "Hardly any gradient comes to net.query.weight" in finding.sentence
+        assert "its outputs lie at its limits" in finding.sentence

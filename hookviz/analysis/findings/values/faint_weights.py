@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
-from hookviz.analysis.findings.values.shrinking_weights import list_weight_gradients
+from hookviz.analysis.findings.values.saturation import Flat, list_flat
+from hookviz.analysis.findings.values.shrinking_weights import WeightGradient, list_weight_gradients
 from hookviz.support.messages import _, join_first, join_sentences
 from hookviz.trace.values import format_number
 
@@ -19,7 +20,7 @@ _MAX_NAMED = 3
 
 
 def find_faint_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
-    """Find weights with hardly any gradient; a warning if a closed gate is shown to keep it off, else a remark."""
+    """Find weights with hardly any gradient: a warning if a flat function or closed gate is shown, else a remark."""
     weights = list_weight_gradients(statistics)
     if len(weights) < FEWEST_WEIGHTS:
         return
@@ -32,10 +33,26 @@ def find_faint_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
     )
     numbers = {"rms": format_number(faint[0].rms, 3), "usual": format_number(usual, 3)}
     sentence = text.format(names=join_first([weight.name for weight in faint], _MAX_NAMED), **numbers)
-    gates = _find_closed_gates(statistics)
-    severity = "warning" if gates else "remark"
-    sentence = join_sentences([sentence, *_describe_gates(statistics, gates)])
-    yield PassFinding(faint[0].step, "vanishing", sentence, severity, nodes=tuple(gates)[:1])
+    flat = _find_flat(statistics, faint)
+    gates = {} if flat is not None else _find_closed_gates(statistics)
+    nodes = (flat.node,) if flat is not None else tuple(gates)[:1]
+    causes = [] if flat is None else [_describe_flat(statistics, flat)]
+    sentence = join_sentences([sentence, *causes, *_describe_gates(statistics, gates)])
+    yield PassFinding(faint[0].step, "vanishing", sentence, "warning" if nodes else "remark", nodes=nodes)
+
+
+def _find_flat(statistics: PassStatistics, faint: list[WeightGradient]) -> Flat | None:
+    """Return the function that lets nothing of the gradient of some weights through, as far as it goes there."""
+    leaves = {statistics.trace.rows[weight.step].own_node for weight in faint}
+    for flat in sorted(list_flat(statistics)):
+        if flat.factor < FAINT and leaves <= statistics.list_behind(flat.node):
+            return flat
+    return None
+
+
+def _describe_flat(statistics: PassStatistics, flat: Flat) -> str:
+    text = _("On its way, {on} leaves {factor} of it: its outputs lie at its limits, where it is flat.")
+    return text.format(on=statistics.describe_node(flat.node), factor=format_number(flat.factor, 2))
 
 
 def _find_closed_gates(statistics: PassStatistics) -> dict[int, float]:

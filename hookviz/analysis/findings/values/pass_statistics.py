@@ -140,6 +140,15 @@ class PassStatistics:
         self.norms(values)
         return bool(indices) and not indices.isdisjoint(values if isinstance(values, tuple) else (values,))
 
+    def list_behind(self, node: int) -> set[int]:
+        """The nodes from which a node was computed, and to which its gradient goes on."""
+        found, waiting = set[int](), [node]
+        while waiting:
+            ends = {end for _slot, end in self.trace.lookup.next_nodes.get(waiting.pop(), ())} - found
+            found |= ends
+            waiting += ends
+        return found
+
     def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""
         return list(iter_enclosing_calls(self.trace, self.trace.owners.get(node)))
