@@ -32,6 +32,7 @@ _LINE_ROLES = {
     "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
     "zeros": N_("line {line} (sets it to 0)"),
+    "draws": N_("line {line} (draws the weights)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -141,11 +142,11 @@ class Finding:
       ended a pass, or an exception ended the recording.
     - ``warning``: certain harm to a part. The output of a model or an intermediate gradient contains NaN or Inf, and no
       gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
-      input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0; a parameter is not trained
-      although it seems to be meant to; gradients of several optimizer steps add up; a hook edits a gradient in place,
-      which changes another one in the same memory; hooks pile up; one still
-      changes gradients because its handle was overwritten; a hook of yours did not fire, for a reason that the
-      recording proves.
+      input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0, or a parameter of an
+      optimizer in each pass; a parameter is not trained although it seems to be meant to; gradients of several
+      optimizer steps add up; a hook edits a gradient in place, which changes another one in the same
+      memory; hooks pile up; one still changes gradients because its handle was overwritten; a hook of yours did not
+      fire, for a reason that the recording proves.
     - ``remark``: worth knowing, and perhaps intended. NaN or Inf that went no further; -Inf alone in the output of a
       model, as in a mask; gradients that overflow under a GradScaler; zeros because of a mask, a weight of zeros or a
       hook; a hook that makes a gradient much larger or smaller; a frozen layer, a shared parameter, a batch norm in
@@ -178,8 +179,8 @@ class Finding:
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
     ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
     handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
-    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters or sets one to ``zeros``, or ``evaluates``: it
-    switches to evaluation mode."""
+    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters, sets one to ``zeros`` or ``draws``
+    its numbers, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

@@ -11,6 +11,12 @@ from hookviz.analysis.findings.parameters.cutting_code import get_last_name, par
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import TraceData, UpdateRow
 
+_DRAWING = frozenset({
+    "kaiming_normal_", "kaiming_uniform_", "normal_", "orthogonal_", "trunc_normal_", "uniform_", "xavier_normal_",
+    "xavier_uniform_",
+})  # fmt: skip
+"""Functions that draw the numbers of weights."""
+
 
 class CodePlace(NamedTuple):
     """A line of the program."""
@@ -235,6 +241,15 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
     """Return the only line that sets a parameter to 0, as ``self.bias = Parameter(torch.zeros(3))`` does."""
     return _get_only(_find_lines(trace, partial(_zeroes, name.rpartition(".")[2])))
+
+
+def find_initialisation(trace: TraceData) -> CodePlace | None:
+    """Return the only line that draws weights anew, as ``nn.init.normal_(layer.weight)`` does."""
+    return _get_only(_find_lines(trace, _draws))
+
+
+def _draws(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING
 
 
 def _zeroes(attribute: str, node: ast.AST) -> bool:

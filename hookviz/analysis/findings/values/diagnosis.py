@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
-from hookviz.analysis.findings.training.program_calls import find_zeroing
+from hookviz.analysis.findings.training.program_calls import find_initialisation, find_zeroing
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.values.op_lines import find_backward_line, find_op_line, list_op_lines
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
@@ -95,17 +95,26 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None, a
         finding = _say_stuck(trace, finding, always)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
     found = replace(found, advice=finding.advice)
-    zeroing = find_zeroing(trace, finding.zeros[0]) if finding.zeros else None
-    if zeroing is not None:
-        return replace(found, file=zeroing.file, line=zeroing.line, line_role="zeros")
+    place = _find_cause_line(trace, finding)
+    if place is not None:
+        return replace(found, file=place[0], line=place[1], line_role=place[2])
+    return replace(found, sentence=join_sentences([found.sentence, *_name_lines(trace, finding.nodes[:1])]))
+
+
+def _find_cause_line(trace: TraceData, finding: PassFinding) -> tuple[str | None, int, str] | None:
+    """Return file, line and role of the code that caused a finding; None if it is not clear."""
+    made = find_zeroing(trace, finding.zeros[0]) if finding.zeros else None
+    if made is not None:
+        return made.file, made.line, "zeros"
+    drawn = find_initialisation(trace) if finding.is_by_weights else None
+    if drawn is not None:
+        return drawn.file, drawn.line, "draws"
     own = trace.rows[finding.step].pass_id
     backward = find_backward_line(trace, own, finding.nodes[0]) if finding.is_in_backward and finding.nodes else None
     if backward is not None:
-        return replace(found, file=backward[0], line=backward[1], line_role="derivative")
+        return *backward, "derivative"
     place = find_op_line(trace, finding.nodes)
-    if place is not None:
-        return replace(found, file=place[0], line=place[1])
-    return replace(found, sentence=join_sentences([found.sentence, *_name_lines(trace, finding.nodes[:1])]))
+    return None if place is None else (*place, "step")
 
 
 def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:

@@ -106,7 +106,7 @@ def find_given_inf(statistics: PassStatistics, call: int) -> Suspects:
 def _find_inf_before(ops: ForwardOps, causes: list[tuple[int, Cause]], node: int) -> Suspects | None:
     """Find the first op before another one, on a path to it, that is known to have made Inf."""
     statistics = ops.statistics
-    before = _list_before(statistics, node)
+    before = {one for one in statistics.list_behind(node) if statistics.trace.ops[one] != "AccumulateGrad"}
     made = next((place for place, cause in causes if cause.kind == "inf" and place in before), None)
     values = {place: value for place, value in ops.known_values.items() if place[0] in before}
     seen = next(_list_origins(statistics, sorted(before), values, "inf"), None)
@@ -121,16 +121,6 @@ def _find_inf_before(ops: ForwardOps, causes: list[tuple[int, Cause]], node: int
     more += describe_growing_ops(ops, first)
     sentence = _("Before it, Inf is first seen at {on}.").format(on=statistics.describe_node(first))
     return Suspects((sentence, *more), (first,), are_explained=bool(more))
-
-
-def _list_before(statistics: PassStatistics, node: int) -> set[int]:
-    """List the nodes that an op was computed from."""
-    found, waiting = set[int](), [node]
-    while waiting:
-        ends = {end for _slot, end in statistics.trace.lookup.next_nodes.get(waiting.pop(), ())} - found
-        found |= ends
-        waiting += ends
-    return {one for one in found if statistics.trace.ops[one] != "AccumulateGrad"}
 
 
 def _describe(

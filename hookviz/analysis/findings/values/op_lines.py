@@ -18,6 +18,7 @@ CodePlace = tuple[str | None, int]
 _OPERATORS: dict[str, type[ast.AST]] = {
     "add": ast.Add,
     "sub": ast.Sub,
+    "rsub": ast.Sub,
     "mul": ast.Mult,
     "div": ast.Div,
     "reciprocal": ast.Div,
