@@ -55,8 +55,10 @@ def _list_round(facts: TrainingFacts, held: list[int], start: int, end: int) -> 
 def _is_repeated(facts: TrainingFacts, passes: list[int]) -> bool:
     """Whether one line started all these passes, which reached the same leaves, and nothing has moved these since."""
     lines = {facts.pass_lines.get(pass_id) for pass_id in passes}
-    # As text, because NaN is not equal to itself.
-    leaves = [{node: repr(value) for node, value in facts.leaf_values(pass_id).items()} for pass_id in passes]
-    known = [node for node, value in facts.leaf_values(passes[0]).items() if value is not None]
-    is_same = all(set(one) == set(leaves[0]) and all(one[node] == leaves[0][node] for node in known) for one in leaves)
+    leaves = [facts.leaf_values(pass_id) for pass_id in passes]
+    known = [node for node, value in leaves[0].items() if value is not None]
+    texts = {node: repr(leaves[0][node]) for node in known}  # NaN has the text of another NaN, and is not equal to it
+    is_same = all(
+        set(one) == set(leaves[0]) and all(repr(one[node]) == texts[node] for node in known) for one in leaves
+    )
     return len(lines) == 1 and None not in lines and is_same and bool(known)
