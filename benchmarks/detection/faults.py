@@ -395,6 +395,37 @@ opt.zero_grad()"""
         },
     ),
     Fault(
+        "two passes from one loss",
+        ("repeated_loss",),
+        "",
+        ("twice", "doubled", "again"),
+        clear=f"opt.zero_grad()\nloss.backward(retain_graph=True){MARK}",
+        layers=(0,),
+        healthy={"clear": "opt.zero_grad()\nloss.backward(retain_graph=True)\nopt.zero_grad()"},
+    ),
+    Fault(
+        "gradients of another optimizer's pass",
+        ("not_zeroed",),
+        "l0",
+        ("zero_grad", "two passes"),
+        late="""head = torch.optim.SGD({net}.l3.parameters(), lr=0.01)
+opt = torch.optim.SGD([*{net}.l0.parameters(), *{net}.l1.parameters(), *{net}.l2.parameters()], lr=0.01)""",
+        clear=f"""opt.zero_grad()
+head.zero_grad()
+{{net}}(x).abs().mean().backward(){MARK}
+head.step()
+loss = {{net}}(x).square().mean()""",
+        is_alone=True,
+        layers=(0,),
+        healthy={
+            "clear": """head.zero_grad()
+{net}(x).abs().mean().backward()
+head.step()
+opt.zero_grad()
+loss = {net}(x).square().mean()"""
+        },
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",
