@@ -426,6 +426,15 @@ loss = {net}(x).square().mean()"""
         },
     ),
     Fault(
+        "hook without return",
+        ("unreturned",),
+        "l{i}",
+        ("return",),
+        before="{net}.l{i}.register_forward_hook(clip)",
+        helper=f"\ndef clip(module, given, output):\n    output = output.clamp(-0.1, 0.1){MARK}\n",
+        healthy={"helper": "\ndef clip(module, given, output):\n    return output.clamp(-0.1, 0.1)\n"},
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",

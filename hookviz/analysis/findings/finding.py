@@ -93,6 +93,8 @@ _KIND_NAMES = {
     "no_inputs": N_("hook without inputs"),
     "lost_inputs": N_("inputs lost by a hook"),
     "lost_rows": N_("rows lost by a hook"),
+    "unreturned": N_("hook without a returned value"),
+    "reshaped": N_("output of another shape"),
     "late_binding": N_("late binding"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
@@ -229,6 +231,8 @@ NAMED_HOOK_KINDS = (
     "no_inputs",
     "lost_inputs",
     "lost_rows",
+    "unreturned",
+    "reshaped",
     "late_binding",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""

@@ -14,6 +14,8 @@ from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
 from hookviz.analysis.findings.hooks.overwritten_handles import list_overwritten_handles
 from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hooks
 from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
+from hookviz.analysis.findings.hooks.returned_values import list_reshaped_outputs, list_zeroing_hooks
+from hookviz.analysis.findings.hooks.unreturned_values import list_unreturned_values
 from hookviz.analysis.findings.training.hygiene import list_hygiene
 from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles
@@ -35,6 +37,8 @@ _LISTS = (
     list_recomputed_hooks,
     list_hook_inputs,
     list_lost_rows,
+    list_unreturned_values,
+    list_reshaped_outputs,
     list_late_bindings,
     list_hygiene,
     list_patterns,
@@ -50,6 +54,7 @@ def find_findings(trace: TraceData) -> Findings:
     then the earlier step comes first.
     """
     others = [finding for list_findings in _LISTS for finding in list_findings(trace)]
+    others += list_zeroing_hooks(trace, others)
     found = sorted(list_silence(trace, others), key=_rank)
     return Findings(trace, _add_lines(trace, found), "" if found else describe_no_findings(trace))
 

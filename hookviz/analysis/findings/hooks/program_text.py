@@ -99,13 +99,13 @@ def find_edit_in_place(hook: Hook) -> int | None:
     tree = parse_source(hook.source or "")
     if tree is None or hook.line is None:
         return None
-    names = _list_argument_names(tree)
+    names = list_argument_names(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
     lines = {node.lineno for node in nodes if _get_edited_name(node) in names}
     return hook.line + lines.pop() - 1 if len(lines) == 1 else None
 
 
-def _list_argument_names(tree: ast.AST) -> set[str]:
+def list_argument_names(tree: ast.AST) -> set[str]:
     """List the arguments of a function, and the variables that stand for one of them or an item of it."""
     names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
     for node in ast.walk(tree):

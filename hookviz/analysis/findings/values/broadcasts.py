@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
@@ -52,20 +53,30 @@ class _PairingFinder:
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
-        names = [op.partition("Backward")[0] for op in trace.ops]
-        self._names = names
-        self._users: dict[int, list[int]] = {}
+        names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
+        self._names = [names[op] for op in trace.ops]
+
+    @cached_property
+    def _users(self) -> dict[int, list[int]]:
         """Node → the nodes that take its result; only those that an op of a loss may be."""
-        if any(name in _PAIRING for name in names):
-            for (start, _slot), (end, _output) in trace.edges.items():
-                if names[start] in _ELEMENTWISE or names[start] in _REDUCING:
-                    self._users.setdefault(end, []).append(start)
+        found: dict[int, list[int]] = {}
+        for (start, _slot), (end, _output) in self._trace.edges.items():
+            if self._names[start] in _ELEMENTWISE or self._names[start] in _REDUCING:
+                found.setdefault(end, []).append(start)
+        return found
+
+    def _list_squares(self) -> list[int]:
+        """List the steps of ops that may pair and whose result has two equal dimensions in front."""
+        nodes = {node for node, name in enumerate(self._names) if name in _PAIRING}
+        rows, values = self._trace.rows, self._trace.values
+        steps = [step for step, row in enumerate(rows) if row.kind == "compute" and row.node in nodes] if nodes else []
+        known = [(step, values[index][0]) for step in steps if (index := rows[step].before).__class__ is int]
+        return [step for step, made in known if made[1:2] and made[0] == made[1]]
 
     def iter_pairings(self) -> Iterator[_Pairing]:
         """Yield the ops that pair, in the order of the steps."""
-        for step, row in enumerate(self._trace.rows if self._users else ()):
-            if row.kind != "compute" or self._names[row.own_node] not in _PAIRING:
-                continue
+        for step in self._list_squares():
+            row = self._trace.rows[step]
             made, taken = self._read_shape(row.before), self._list_taken(row.after)
             shapes = tuple(shape for shape in taken if shape is not None)
             if made is None or not _is_pairing(shapes, made) or self._is_wanted(row.own_node, taken, made):
@@ -109,7 +120,7 @@ class _PairingFinder:
 
 def _is_pairing(shapes: tuple[Shape, ...], made: Shape) -> bool:
     """Whether an op makes (N, N, ...) of (N, 1, ...) and (N, ...), or of one of these and what is not known."""
-    if len(made) < 2 or made[0] != made[1] or made[0] < 2 or not shapes or len(set(shapes)) != len(shapes):
+    if made[0] < 2 or not shapes or len(set(shapes)) != len(shapes):
         return False
     return {*shapes} <= {(made[0], 1, *made[2:]), (made[0], *made[2:])}
 
