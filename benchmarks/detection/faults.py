@@ -435,6 +435,17 @@ loss = {net}(x).square().mean()"""
         healthy={"helper": "\ndef clip(module, given, output):\n    return output.clamp(-0.1, 0.1)\n"},
     ),
     Fault(
+        "parameter replaced after its hook",
+        ("substituted",),
+        "scale{i}",
+        ("replaced",),
+        made="self.scale{i} = nn.Parameter(torch.ones(1))\nself.scale{i}.register_hook(halve)",
+        before=f"{{net}}.scale{{i}} = nn.Parameter(torch.full((1,), 0.5)){MARK}",
+        line="h = torch.tanh(self.l{i}(h)) * self.scale{i}",
+        helper="\ndef halve(grad):\n    return grad * 0.5\n",
+        healthy={"before": "nn.init.constant_({net}.scale{i}, 0.5)"},
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.hooks.program_text import (
     find_cut_of_variable,
     find_forward_call,
+    find_replaced_parameter,
     find_use_of_weights,
 )
 from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between
@@ -56,7 +57,7 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
             return Cause("raised.end", {"on": hook.on, "step": f"{step + 1:,}"}, step)
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
-            if gap is None and cause.key in _NOT_CALLED:
+            if gap is None and cause.key in _NOT_CALLED and cause.place is None:
                 return cause._replace(place=_find_other_run(hook, timeline))
             return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
     gap = timeline.find_gap(hook, ALL_FACTS)
@@ -145,7 +146,8 @@ def _discarded(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     step = timeline.first_call_of(hook.on)
     if step is None:
-        return Cause("discarded", {"on": hook.on})
+        place = find_replaced_parameter(timeline.trace, hook) if hook.leaf else None
+        return Cause("discarded", {"on": hook.on}, place=place)
     names = {"on": hook.on, "class": hook.owner, "step": f"{step + 1:,}"}
     return Cause("discarded.replaced", names, step)
 
