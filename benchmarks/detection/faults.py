@@ -446,6 +446,38 @@ loss = {net}(x).square().mean()"""
         healthy={"before": "nn.init.constant_({net}.scale{i}, 0.5)"},
     ),
     Fault(
+        "sigmoid before a loss of logits",
+        ("sigmoid_twice",),
+        "",
+        ("sigmoid",),
+        clear=f"""chances = torch.sigmoid({{net}}(x)){MARK}
+loss = F.binary_cross_entropy_with_logits(chances, torch.ones_like(chances))
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """chances = torch.sigmoid({net}(x))
+loss = F.binary_cross_entropy(chances, torch.ones_like(chances))
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
+        "nll_loss of raw scores",
+        ("raw_scores",),
+        "",
+        ("log_softmax", "log-prob"),
+        clear=f"""out = {{net}}(x).flatten(1)
+scores = out @ torch.eye(out.shape[1])
+loss = F.nll_loss(scores, torch.zeros(len(out), dtype=torch.long)){MARK}
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """out = {net}(x).flatten(1)
+scores = out @ torch.eye(out.shape[1])
+loss = F.nll_loss(scores.log_softmax(1), torch.zeros(len(out), dtype=torch.long))
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",

@@ -58,6 +58,8 @@ _KIND_NAMES = {
     "exploding": N_("exploding"),
     "saturated": N_("saturated"),
     "softmax_twice": N_("softmax twice"),
+    "sigmoid_twice": N_("sigmoid twice"),
+    "raw_scores": N_("loss of raw scores"),
     "broadcast": N_("each paired with each"),
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
@@ -121,7 +123,18 @@ _TRAINING_KINDS = (
     "eval_dropout",
     "always_drops",
 )
-_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice", "broadcast")
+_VALUE_KINDS = (
+    "nan",
+    "inf",
+    "zero",
+    "vanishing",
+    "exploding",
+    "saturated",
+    "softmax_twice",
+    "sigmoid_twice",
+    "raw_scores",
+    "broadcast",
+)
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),
