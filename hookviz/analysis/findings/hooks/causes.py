@@ -20,7 +20,7 @@ from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
-from hookviz.trace.traversal import name_last_root
+from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
 
 
 class Cause(NamedTuple):
@@ -333,6 +333,16 @@ _WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.origin
 """What the path of a parameter of weight_norm has more than that of the weight, with either implementation."""
 
 
+def _parametrized(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is what a parametrization, such as spectral_norm, computed at one access of the attribute."""
+    trace = timeline.trace
+    calls = [] if hook.returned is None else [*iter_enclosing_calls(trace, hook.returned.call)]
+    kinds = [trace.modules[trace.calls[call].module].kind for call in calls]
+    if "ParametrizationList" not in kinds or hook.in_graph or not hook.passes:
+        return None
+    return Cause("parametrized", {"on": hook.on, "parametrization": kinds[0].removeprefix("_")})
+
+
 def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """It did not require grad, at the passes or when its module was called."""
     if hook.frozen:
@@ -471,8 +481,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
-        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_frozen),
-        Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
+        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_parametrized, _PASSES),
+        Rule(_frozen), Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
         Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES), Rule(_owner_not_called, _GRAPHS),
         Rule(_transformed_owner, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
