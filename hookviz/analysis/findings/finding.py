@@ -97,6 +97,8 @@ _KIND_NAMES = {
     "lost_rows": N_("rows lost by a hook"),
     "unreturned": N_("hook without a returned value"),
     "reshaped": N_("output of another shape"),
+    "early_read": N_(".grad read too early"),
+    "edited_later": N_("edited after its hook"),
     "late_binding": N_("late binding"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
@@ -246,6 +248,8 @@ NAMED_HOOK_KINDS = (
     "lost_rows",
     "unreturned",
     "reshaped",
+    "early_read",
+    "edited_later",
     "late_binding",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""

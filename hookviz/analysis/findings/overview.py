@@ -9,6 +9,7 @@ from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Finding
 from hookviz.analysis.findings.hooks.copied_hooks import list_copied_hooks
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_lost_rows
+from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments
 from hookviz.analysis.findings.hooks.late_bindings import list_late_bindings
 from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
 from hookviz.analysis.findings.hooks.overwritten_handles import list_overwritten_handles
@@ -39,6 +40,7 @@ _LISTS = (
     list_lost_rows,
     list_unreturned_values,
     list_reshaped_outputs,
+    list_hook_moments,
     list_late_bindings,
     list_hygiene,
     list_patterns,
