@@ -10,7 +10,7 @@ from hookviz.analysis.findings.values.graph_patterns import VIEWS
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.source_lines.step_lines import StepLines
 from hookviz.support.messages import _
-from hookviz.trace import TraceData
+from hookviz.trace import NodeOutput, TraceData
 from hookviz.trace.value_rows import Shape
 
 _PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
@@ -91,15 +91,21 @@ class _PairingFinder:
         return [self._read_shape(index) for index in (after if isinstance(after, tuple) else (after,))]
 
     def _is_wanted(self, node: int, taken: list[Shape | None], made: Shape) -> bool:
-        """Whether one of the tensors is a leaf, or was brought to its shape for this, with another dimension."""
-        for slot, shape in enumerate(taken):
-            place = self._trace.edges.get((node, slot))
-            if shape is None or place is None:
-                continue
-            name = self._names[place[0]]
-            if name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and len(shape) == len(made)):
-                return True
-        return False
+        """Whether a program wants pairs: of a leaf, of what got another dimension for this, or of one tensor alone."""
+        places = [self._trace.edges.get((node, slot)) for slot, shape in enumerate(taken) if shape is not None]
+        names = [self._names[place[0]] for place in places if place is not None]
+        dims = [len(shape) for shape in taken if shape is not None]
+        has_grown = any(
+            name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and count == len(made))
+            for name, count in zip(names, dims, strict=False)
+        )
+        return has_grown or (len(places) > 1 and len({*map(self._skip_views, places)}) == 1)
+
+    def _skip_views(self, place: NodeOutput | None) -> NodeOutput | None:
+        """Return the tensor of which another one is a view."""
+        while place is not None and self._names[place[0]] in (*VIEWS, "ReshapeAlias", "Squeeze"):
+            place = self._trace.edges.get((place[0], 0))
+        return place
 
     def find_reduction(self, node: int, pass_id: int, made: Shape) -> int | None:
         """Return the op that reduces the result of another one to a number, if all in between keep its shape."""
