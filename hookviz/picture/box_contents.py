@@ -5,7 +5,7 @@ from functools import cached_property
 from math import inf, log10
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.box_parts import Bars, Column, Framed, Line, Outline, Part, SideBySide, Words
+from hookviz.picture.box_parts import Bars, Column, FirstGrows, Framed, Line, Outline, Part, SideBySide, Words
 from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
@@ -27,6 +27,8 @@ from hookviz.support.messages import _
 
 MAX_SHARED_LINE = 210
 """Points: a gradient shares a line with the name if that line is no wider than this, or than the widest pin."""
+MAX_PIN_LINE = 230
+"""Points: in a large network a longer pin has two lines."""
 WIDTH_STEP = 35
 """Points: in a picture of a large trace the width of a number is a multiple of this, so that layers look alike."""
 
@@ -71,7 +73,7 @@ class BoxContents:
         width = 5 if box.leaf and self.style.for_player else 1 if box.leaf else 2
         outline = Outline("hv-box", fill, color, width, radius=10, second=two_lines)
         css_class = "hv-node hv-leaf" if box.leaf else "hv-node"
-        return Framed(Column(lines), box.id, css_class, outline, padding=(9, 6))
+        return Framed(Column(lines), box.id, css_class, outline, padding=(9, 3 if self._is_small(box) else 6))
 
     def _node_lines(self, box: Box) -> list[Part]:
         """Make the lines of a node: names with values, the op, the parameters, the pins, and the gradient.
@@ -84,8 +86,7 @@ class BoxContents:
         ]
         gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
         if self._is_small(box):
-            signs = [self._parameter_frame(row, [Line([Words(" ", "hv-op")])]) for row in box.parameters]
-            return [SideBySide([*([Line([gradient])] if gradient else []), *signs])]
+            return [Line([gradient])] if gradient else []
         op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
         first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
         rows = [*map(self.pin, box.pins), *self._parameters(box)]
@@ -108,6 +109,10 @@ class BoxContents:
         single = [self.scene.boxes[call.nodes[0]] for call in calls if len(call.nodes) == 1]
         hooked = {box.node for box in single if box.pins or any(row.pins for row in box.parameters)}
         return {box.node for box in single if not box.names and box.longest_text} - hooked
+
+    def _signs(self, box: Box) -> list[Part]:
+        """Make a sign for each parameter, without its name."""
+        return [self._parameter_frame(row, [Line([Words(" ", "hv-op")])]) for row in box.parameters]
 
     def _parameters(self, box: Box) -> list[Part]:
         """Make the rows of the parameters; in a large picture those without hooks stand on one line."""
@@ -144,7 +149,10 @@ class BoxContents:
         label = Words(pin.label, "hv-pin-label")
         outline = Outline("hv-pin-box", self.style.pin_fill(pin.id), self.style.outline_color(pin.id), 1)
         css_class = "hv-pin hv-retain" if ids.is_retain_pin(pin.id) else "hv-pin"
-        return Framed(Line([label], value), pin.id, css_class, outline, padding=(7, 3))
+        lines = [Line([label], value)]
+        if self._is_brief and value is not None and lines[0].width > MAX_PIN_LINE:
+            lines = [Line([label]), Line([value])]
+        return Framed(Column([*lines], spacing=0), pin.id, css_class, outline, padding=(7, 3))
 
     def group(self, box: GroupBox) -> Part:
         """Make a closed box: its name, its description, and the texts that steps write on it."""
@@ -179,8 +187,12 @@ class BoxContents:
     def header(self, box: CallBox) -> Framed:
         """Make the head of a module call: its name, its class and its output."""
         name = [Words(f"{box.name} ", "hv-name", size=LARGE, bold=True)]
-        if not self._small_nodes.intersection(box.nodes):
-            name.append(Words(box.kind, "hv-kind", color=GREY))
+        small = [*self._small_nodes.intersection(box.nodes)]
+        if small:
+            return _plate(
+                ids.header_id(box.id), [FirstGrows([Line(name), *self._signs(self.scene.boxes[small[0]])])], 1
+            )
+        name.append(Words(box.kind, "hv-kind", color=GREY))
         says_output = not self._is_brief or box.pins_at(self.scene.trace, output=True)
         longest = box.longest_text if says_output else ""
         output = self._written(ids.output_id(box.id), "hv-activation", longest, INK, bold=True)
@@ -196,7 +208,8 @@ class BoxContents:
         lines: list[Part] = [self.pin(pin) for pin in box.pins_at(self.scene.trace, output=False)]
         if not lines:
             return None
-        words = self._written(ids.input_id(box.id), "hv-activation", box.longest_input, INK, bold=True)
+        longest = "" if self._is_brief else box.longest_input
+        words = self._written(ids.input_id(box.id), "hv-activation", longest, INK, bold=True)
         return _plate(ids.input_plate_id(box.id), [*lines, *([Line([words])] if words else [])])
 
     def arrow_value(self, arrow_id: str, longest: str) -> Words | None:
@@ -211,8 +224,8 @@ class BoxContents:
         return Words(shown, css_class, longest, text_id, bold=bold, color=color, rounding=self._rounding)
 
 
-def _plate(plate_id: str, lines: Sequence[Part]) -> Framed:
-    return Framed(Column([*lines]), plate_id, "hv-plate", Outline("hv-plate-box", PLATE_FILL), padding=(5, 4))
+def _plate(plate_id: str, lines: Sequence[Part], padding: float = 4) -> Framed:
+    return Framed(Column([*lines]), plate_id, "hv-plate", Outline("hv-plate-box", PLATE_FILL), padding=(5, padding))
 
 
 def frame_outline(style: Style, box: CallBox) -> Outline:

@@ -146,6 +146,18 @@ class SideBySide:
 
 
 @dataclass
+class FirstGrows(SideBySide):
+    """Parts beside each other, of which the first has all width that is left."""
+
+    def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
+        """Draw one part after the other."""
+        for part in self.parts:
+            own = part.width + (width - self.width if part is self.parts[0] else 0)
+            part.draw(svg, x, y + (self.height - part.height) / 2, own)
+            x += own + self.gap
+
+
+@dataclass
 class Outline:
     """How the outline of a frame looks."""
 

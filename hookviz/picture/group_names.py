@@ -24,7 +24,7 @@ def name_group(trace: TraceData, group: Group, module: str = "", max_chars: int 
 
 
 def describe_group(trace: TraceData, group: Group) -> str:
-    """Describe what is in a group: the kinds of its members, and how many nodes."""
+    """Describe what is in a group: the kinds of its members; and of other nodes, how many they are."""
     nodes = _count_nodes(len(group.nodes))
     if group.kind == "rest":
         return nodes
@@ -32,8 +32,8 @@ def describe_group(trace: TraceData, group: Group) -> str:
         order = _("in sequence · {nodes}") if group.kind == "run" else _("in parallel · {nodes}")
         return order.format(nodes=nodes)
     members = group.unsplit_members if group.call is None else [group]
-    kinds = ", ".join(sorted({kind_label(trace, member) for member in members}))
-    return f"{kinds} · {nodes}"
+    described = ", ".join(sorted({kind_label(trace, member) for member in members}))
+    return described if group.call is not None or group.kind == "stack" else f"{described} · {nodes}"
 
 
 def _name_call(trace: TraceData, member: Member, module: str, max_chars: int) -> str:

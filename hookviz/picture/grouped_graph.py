@@ -152,7 +152,7 @@ def _format_range(norms: NormRange) -> str:
     has_finite = norms.low <= norms.high
     text = (low if low == high else f"{low} … {high}") if has_finite else ""
     nonfinite = _("{count} with NaN or Inf").format(count=f"{norms.nonfinite_count:,}") if norms.nonfinite_count else ""
-    return _("gradient norm {norms}").format(norms=" · ".join(filter(None, (text, nonfinite))))
+    return _("norm {norms}").format(norms=" · ".join(filter(None, (text, nonfinite))))
 
 
 def box_id(member: Member) -> str:

@@ -20,8 +20,12 @@ Curve = tuple[Point, ...]
 Direction = Literal["left", "down"]
 """Where the gradient goes."""
 
-RANK_GAP, BOX_GAP = 44.0, 20.0
-"""Points between the layers of boxes, and between the boxes of a layer."""
+RANK_GAPS: Mapping[Direction, float] = {"left": 32.0, "down": 44.0}
+"""Points between the layers of boxes."""
+BOX_GAP = 20.0
+"""Points between the boxes of a layer."""
+AROUND = 6.0
+"""Points above and below all boxes where there is room for an arrow."""
 PORT_HEIGHT = 4
 STEEP = 8.0
 """An arrow whose end is this many points higher or lower than its start crosses the value that stands at its middle."""
@@ -184,7 +188,7 @@ def _place_layers(
             across += turned[index].width + BOX_GAP
         depth += thickness
         labels = [edge.label for edge in edges if edge.start in layer]
-        gap = max([RANK_GAP, *((one.height if direction == "down" else one.width) + 24 for one in labels)])
+        gap = max([RANK_GAPS[direction], *((one.height if direction == "down" else one.width) + 24 for one in labels)])
     size = Size(breadth, depth)
     if direction == "left":
         places = [(depth - down, across + downs.get(index, 0)) for index, (across, down) in enumerate(places)]
@@ -238,7 +242,7 @@ def _write_source(boxes: Boxes) -> str:
     sizes, edges, direction = boxes.sizes, boxes.edges, boxes.direction
     rankdir = "TB" if direction == "down" else "RL"
     has_labels = any(edge.label.width for edge in edges)
-    gap = (RANK_GAP / 2 if has_labels else RANK_GAP) / 72  # Graphviz gives labels ranks of their own
+    gap = RANK_GAPS[direction] / (2 if has_labels else 1) / 72  # Graphviz gives labels ranks of their own
     parts = [
         f"digraph {{ rankdir={rankdir} ranksep={gap:.3f} nodesep={BOX_GAP / 72:.3f} "
         'node [shape=box fixedsize=true label=""] edge [dir=none]'
@@ -328,7 +332,7 @@ def _move_values(edges: Sequence[Edge], curves: Sequence[Curve], labels: list[Po
     for index, (edge, curve) in enumerate(zip(edges, curves, strict=True)):
         (start_x, start_y), (end_x, end_y) = curve[0], curve[-1]
         across, down = start_x - end_x, end_y - start_y
-        if edge.label.width and abs(down) > STEEP and across < edge.label.width + 2 * RANK_GAP:
+        if edge.label.width and abs(down) > STEEP and across < edge.label.width + 2 * RANK_GAPS["left"]:
             steep[index] = (edge.end, down > 0)
     alone = Counter(steep.values())
     for index, place in steep.items():
@@ -344,8 +348,9 @@ def _read_point(text: str, height: float) -> Point:
 
 
 def _read_curve(edge: Mapping[str, Any], height: float) -> Curve:
-    """Read the curve of an edge; empty if it is invisible."""
-    return tuple(_read_point(point, height) for point in edge.get("pos", "").partition(";")[0].split())
+    """Read the curve of an edge; empty if it is invisible. It stays in the picture: Graphviz lets some leave it."""
+    points = (_read_point(point, height) for point in edge.get("pos", "").partition(";")[0].split())
+    return tuple((x, min(max(y, -AROUND), height + AROUND)) for x, y in points)
 
 
 # -- curves

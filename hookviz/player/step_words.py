@@ -1,10 +1,9 @@
 """The words of a step in the panel: sentences, values, reasons, and the question before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 
 from hookviz.analysis.formulas.reasons import Explainer
-from hookviz.analysis.questions.prediction import Question, make_questions
-from hookviz.player.code_texts import CodeTexts
+from hookviz.analysis.source_lines.step_lines import CodeLine
 from hookviz.player.payload import Glyph, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
@@ -17,6 +16,7 @@ from hookviz.trace.sentences import (
     make_title,
     name_tensors,
 )
+from hookviz.trace.steps import make_step
 from hookviz.trace.values import Value
 
 _KEPT = N_("Kept in {dict}, {place} of {total}.")
@@ -70,21 +70,15 @@ _ONE_CARD = {
 
 
 class StepTexts:
-    """Writes the words of the steps of a trace, the reasons for their gradients and the questions about them."""
+    """Writes the words of the steps of a trace.
 
-    def __init__(
-        self,
-        trace: TraceData,
-        steps: Sequence[Step],
-        code: CodeTexts,
-        *,
-        with_questions: bool,
-        firings: Sequence[Step] | None = None,
-    ) -> None:
-        self._steps = steps
-        self._find_line = code.lines_of(trace)
-        self._explainer = Explainer(trace)
-        self._asked = make_questions(steps, firings) if with_questions else {}
+    Args:
+        explainer: explains their gradients.
+        find_line: finds the line of the user's code that a step belongs to.
+    """
+
+    def __init__(self, explainer: Explainer, find_line: Callable[[Step], CodeLine | None]) -> None:
+        self._explainer, self._find_line = explainer, find_line
 
     def words(self, step: Step) -> StepWords:
         """Return the words of ``step``."""
@@ -99,7 +93,7 @@ class StepTexts:
             "after_label": _after_label(step),
             "gradients": _gradient_rows(step, _gradients(step)),
             "registration": _registration(step),
-            "next_hook": _next_hook(step, self._steps),
+            "next_hook": _next_hook(step),
         }
         reasons = self._reasons(step)
         if reasons:
@@ -126,16 +120,6 @@ class StepTexts:
             {"text": text, "source": reason.source or "", "note": reason.note}
             for text, reason in zip(texts, reasons, strict=True)
         ]
-
-    @property
-    def questions(self) -> dict[int, Question]:
-        """Step → the question before it."""
-        return self._asked
-
-    def hooks_of_questions(self, hooks: Mapping[int, int]) -> dict[int, int]:
-        """Return step with a question → the index of its hook; ``hooks``: hook row → index."""
-        rows = ((step, self._steps[step].row.hook) for step in self._asked)
-        return {step: hooks[row] for step, row in rows if row is not None}
 
 
 def describe_content(trace: TraceData) -> str:
@@ -242,13 +226,13 @@ def _present_values(values: Values) -> list[Value]:
     return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
 
 
-def _next_hook(step: Step, steps: Sequence[Step]) -> str:
+def _next_hook(step: Step) -> str:
     """Return which hook of the same tensor or node gets this gradient next; empty if there is none."""
     rows = step.trace.rows
     following_row = rows[step.index + 1] if step.index + 1 < len(rows) else None
     if following_row is None or following_row.hook is None or following_row.kind in _WITHOUT_GRADIENT_BEFORE:
         return ""
-    following = steps[step.index + 1]
+    following = make_step(step.trace, step.index + 1)
     assert following.hook is not None
     if _position(following.row) != _position(step.row):
         return ""

@@ -60,7 +60,7 @@ def test_boxes_of_a_chain_stand_so_that_arrows_are_level() -> None:
     edges = (Edge(0, 1, end_offset=80), Edge(1, 2, start_offset=-80))
     placement = place_boxes(Boxes(sizes, edges, "left"))
     assert all(curve[0][1] == curve[-1][1] for curve in placement.curves)
-    assert placement.size == Size(80 + 44 + 300 + 44 + 80, 200)
+    assert placement.size == Size(80 + 32 + 300 + 32 + 80, 200)
 
 
 def test_arrows_to_another_row_turn_beside_their_boxes() -> None:

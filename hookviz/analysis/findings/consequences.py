@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
+from hookviz.analysis.findings.hooks.silent_hooks import SilentHook
 from hookviz.analysis.findings.parameters.missing_gradients import (
     MAX_NAMED,
     MissingGradient,
@@ -32,7 +32,7 @@ Held = dict[str, tuple[str, ...]]
 """Parameter → the optimizers that hold it."""
 
 
-def list_silence(trace: TraceData, others: Sequence[Finding]) -> list[Finding]:
+def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: Sequence[Finding]) -> list[Finding]:
     """List the hooks that did not fire, or fired surprisingly, and the parameters that got no gradient.
 
     Hooks and parameters behind the same cut are one finding, as are equal hooks of several owners. ``others`` are the
@@ -41,7 +41,7 @@ def list_silence(trace: TraceData, others: Sequence[Finding]) -> list[Finding]:
     held = _find_held(trace)
     rows = list_missing_gradients(trace)
     missing = [row for row in rows if not _is_told_elsewhere(row, held)]
-    hooks = [hook for hook in list_silent_hooks(trace) if hook.is_relevant]
+    hooks = [hook for hook in silent_hooks if hook.is_relevant]
     behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
     explained = {id(hook) for group in behind for hook in group}
     cuts = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]

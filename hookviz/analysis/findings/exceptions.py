@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hookviz.analysis.findings.failed_nodes import explain_failed_node
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.program_text import find_returning_line
@@ -43,7 +44,7 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         describe_passes(passes, trace),
         line=line,
         file=file,
-        line_role="raises",
+        line_role="step" if line is None else "raises",
         advice=_("Fix the exception first: what should have run after it did not."),
         hooks=() if hook is None else (hook,),
     )
@@ -56,7 +57,9 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         return finding if finding.cause else _explain_replaced(trace, finding)
     if _WRAPPED_OUTPUT in (row.error or ""):
         return _explain_wrapped_output(trace, finding)
-    return _explain_replaced(trace, finding) if hook is None else _explain_contract(finding, hook, row)
+    if hook is not None:
+        return _explain_contract(finding, hook, row)
+    return explain_failed_node(trace, finding) or _explain_replaced(trace, finding)
 
 
 def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:

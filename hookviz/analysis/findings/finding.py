@@ -13,6 +13,7 @@ _LINE_ROLES = {
     "step": N_("line {line}"),
     "cuts": N_("line {line} (cuts the graph)"),
     "backward": N_("line {line} (the backward that returns None)"),
+    "derivative": N_("line {line} (the backward of the Function)"),
     "off": N_("line {line} (switches the graph off)"),
     "may_cut": N_("line {line} (may cut the graph)"),
     "raises": N_("line {line} (raises)"),
@@ -30,6 +31,7 @@ _LINE_ROLES = {
     "clips": N_("line {line} (clips the gradients)"),
     "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
+    "zeros": N_("line {line} (sets it to 0)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -192,10 +194,11 @@ class Finding:
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
-    ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
-    ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
-    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` or ``clears`` gradients,
-    ``replaces`` parameters, or ``evaluates``: it switches to evaluation mode."""
+    ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
+    ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
+    handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
+    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters or sets one to ``zeros``, or ``evaluates``: it
+    switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

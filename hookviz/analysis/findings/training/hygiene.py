@@ -7,12 +7,11 @@ from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training.discarded_passes import find_discarded
 from hookviz.analysis.findings.training.foreign_passes import find_foreign_passes
 from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
+from hookviz.analysis.findings.training.gradient_clipping import find_scaled_clips, find_useless_clips
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
-    find_scaled_clips,
     find_scaled_steps,
-    find_useless_clips,
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
 from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms

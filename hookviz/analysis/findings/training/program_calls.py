@@ -192,6 +192,28 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
     return None
 
 
+def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
+    """Return the only line that sets a parameter to 0, as ``self.bias = Parameter(torch.zeros(3))`` does."""
+    return _get_only(_find_lines(trace, partial(_zeroes, name.rpartition(".")[2])))
+
+
+def _zeroes(attribute: str, node: ast.AST) -> bool:
+    """Return whether code assigns zeros to an attribute, or sets its numbers to 0."""
+    if isinstance(node, ast.Assign) and _assigns(attribute, node):
+        calls = (part for part in ast.walk(node.value) if isinstance(part, ast.Call))
+        return any(get_last_name(call.func) in ("zeros", "zeros_like") for call in calls)
+    if not isinstance(node, ast.Call):
+        return False
+    function, values = get_last_name(node.func), [one.value for one in node.args if isinstance(one, ast.Constant)]
+    is_filled = function in ("zeros_", "zero_") or (function in ("constant_", "fill_") and values == [0])
+    return is_filled and any(_reads(attribute, one) for one in (node.func, *node.args))
+
+
+def _reads(attribute: str, part: ast.expr) -> bool:
+    """Return whether code reads an attribute, or something of it, such as ``layer.weight.data``."""
+    return any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(part))
+
+
 def _assigns(attribute: str, node: ast.AST) -> bool:
     """Return whether code assigns an attribute, or the element of a container that an index such as ``2`` names."""
     for target in node.targets if isinstance(node, ast.Assign) else ():

@@ -22,11 +22,16 @@ class PassFinding(NamedTuple):
     severity: str = "warning"
     seen: bool = True
     """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
-    is_product_of_zeros: bool = False
-    """Whether the gradient is 0 because a parameter holds only zeros."""
+    zeros: tuple[str, ...] = ()
+    """The parameters that hold only zeros and by which the op multiplies that makes the gradient 0."""
     nodes: tuple[int, ...] = ()
     """The node of the op at which it begins, if that is known, and that of the Inf that it began with."""
     advice: str = ""
+    is_in_backward: bool = False
+    """Whether NaN or Inf begins where the op computes its gradient, and not in its forward."""
+    leaves: frozenset[int] = frozenset()
+    """The leaves that get a gradient of 0 because of it: all behind an op, and those of a hook if no other leaf gets
+    one that is not 0."""
 
 
 class PassStatistics:

@@ -67,7 +67,7 @@ def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
         return False
     values = [ops.input_value(node, slot, saved) for slot, saved in _DECIDING.get(name, ())]
     is_known = bool(values) and all(value is not None and value.min is not None for value in values)
-    return not is_known or any(place == node for place, _cause in find_op_causes(ops))
+    return not is_known or any(place == node and cause.kind == kind for place, cause in find_op_causes(ops))
 
 
 def find_inf(cause: Cause | None, causes: list[tuple[int, Cause]]) -> tuple[int, Cause] | None:

@@ -151,8 +151,8 @@ export class Picture {
   }
 
   /**
-   * What is to be seen of a step, in points, the most important first: the hook that fires, its box, the frame around
-   * it, and the nearest box. If the step is not in what is open here, it is seen where the gradient enters that.
+   * What is to be seen of a step, in points, the most important first: the hook that fires, the frame around it and
+   * its name, the box of the step, and the nearest box. If the step is not in what is open here, it is seen where the gradient enters that.
    * @param {number} step
    */
   focus(step) {
@@ -162,7 +162,7 @@ export class Picture {
     const aim = first ? this.rectOf(first) : (this.#entryRect(step, frame) ?? frame);
     if (!aim) return [];
     const [around, ...near] = surroundings(aim, this.#framesAndBoxes);
-    return [aim, frame, around, around && this.#nameOfFrame(around), ...near].filter((rect) => rect !== null && rect !== undefined);
+    return [aim, around, around && this.#nameOfFrame(around), frame, ...near].filter((rect) => rect !== null && rect !== undefined);
   }
 
   /**
