@@ -395,6 +395,89 @@ opt.zero_grad()"""
         },
     ),
     Fault(
+        "two passes from one loss",
+        ("repeated_loss",),
+        "",
+        ("twice", "doubled", "again"),
+        clear=f"opt.zero_grad()\nloss.backward(retain_graph=True){MARK}",
+        layers=(0,),
+        healthy={"clear": "opt.zero_grad()\nloss.backward(retain_graph=True)\nopt.zero_grad()"},
+    ),
+    Fault(
+        "gradients of another optimizer's pass",
+        ("not_zeroed",),
+        "l0",
+        ("zero_grad", "two passes"),
+        late="""head = torch.optim.SGD({net}.l3.parameters(), lr=0.01)
+opt = torch.optim.SGD([*{net}.l0.parameters(), *{net}.l1.parameters(), *{net}.l2.parameters()], lr=0.01)""",
+        clear=f"""opt.zero_grad()
+head.zero_grad()
+{{net}}(x).abs().mean().backward(){MARK}
+head.step()
+loss = {{net}}(x).square().mean()""",
+        is_alone=True,
+        layers=(0,),
+        healthy={
+            "clear": """head.zero_grad()
+{net}(x).abs().mean().backward()
+head.step()
+opt.zero_grad()
+loss = {net}(x).square().mean()"""
+        },
+    ),
+    Fault(
+        "hook without return",
+        ("unreturned",),
+        "l{i}",
+        ("return",),
+        before="{net}.l{i}.register_forward_hook(clip)",
+        helper=f"\ndef clip(module, given, output):\n    output = output.clamp(-0.1, 0.1){MARK}\n",
+        healthy={"helper": "\ndef clip(module, given, output):\n    return output.clamp(-0.1, 0.1)\n"},
+    ),
+    Fault(
+        "parameter replaced after its hook",
+        ("substituted",),
+        "scale{i}",
+        ("replaced",),
+        made="self.scale{i} = nn.Parameter(torch.ones(1))\nself.scale{i}.register_hook(halve)",
+        before=f"{{net}}.scale{{i}} = nn.Parameter(torch.full((1,), 0.5)){MARK}",
+        line="h = torch.tanh(self.l{i}(h)) * self.scale{i}",
+        helper="\ndef halve(grad):\n    return grad * 0.5\n",
+        healthy={"before": "nn.init.constant_({net}.scale{i}, 0.5)"},
+    ),
+    Fault(
+        "sigmoid before a loss of logits",
+        ("sigmoid_twice",),
+        "",
+        ("sigmoid",),
+        clear=f"""chances = torch.sigmoid({{net}}(x)){MARK}
+loss = F.binary_cross_entropy_with_logits(chances, torch.ones_like(chances))
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """chances = torch.sigmoid({net}(x))
+loss = F.binary_cross_entropy(chances, torch.ones_like(chances))
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
+        "nll_loss of raw scores",
+        ("raw_scores",),
+        "",
+        ("log_softmax", "log-prob"),
+        clear=f"""out = {{net}}(x).flatten(1)
+scores = out @ torch.eye(out.shape[1])
+loss = F.nll_loss(scores, torch.zeros(len(out), dtype=torch.long)){MARK}
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """out = {net}(x).flatten(1)
+scores = out @ torch.eye(out.shape[1])
+loss = F.nll_loss(scores.log_softmax(1), torch.zeros(len(out), dtype=torch.long))
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",

@@ -61,6 +61,8 @@ _KIND_NAMES = {
     "exploding": N_("exploding"),
     "saturated": N_("saturated"),
     "softmax_twice": N_("softmax twice"),
+    "sigmoid_twice": N_("sigmoid twice"),
+    "raw_scores": N_("loss of raw scores"),
     "broadcast": N_("each paired with each"),
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
@@ -71,6 +73,7 @@ _KIND_NAMES = {
     "shared": N_("shared parameter"),
     "not_zeroed": N_("zero_grad missing"),
     "discarded": N_("gradients discarded"),
+    "repeated_loss": N_("loss counted again"),
     "lr_zero": N_("learning rate 0"),
     "updated_twice": N_("updated twice"),
     "zeroed": N_("gradients set to 0"),
@@ -95,6 +98,10 @@ _KIND_NAMES = {
     "no_inputs": N_("hook without inputs"),
     "lost_inputs": N_("inputs lost by a hook"),
     "lost_rows": N_("rows lost by a hook"),
+    "unreturned": N_("hook without a returned value"),
+    "reshaped": N_("output of another shape"),
+    "early_read": N_(".grad read too early"),
+    "edited_later": N_("edited after its hook"),
     "late_binding": N_("late binding"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
@@ -106,6 +113,7 @@ _TRAINING_KINDS = (
     "shared",
     "not_zeroed",
     "discarded",
+    "repeated_loss",
     "lr_zero",
     "zeroed",
     "skipped",
@@ -120,7 +128,18 @@ _TRAINING_KINDS = (
     "eval_dropout",
     "always_drops",
 )
-_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice", "broadcast")
+_VALUE_KINDS = (
+    "nan",
+    "inf",
+    "zero",
+    "vanishing",
+    "exploding",
+    "saturated",
+    "softmax_twice",
+    "sigmoid_twice",
+    "raw_scores",
+    "broadcast",
+)
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),
@@ -231,6 +250,10 @@ NAMED_HOOK_KINDS = (
     "no_inputs",
     "lost_inputs",
     "lost_rows",
+    "unreturned",
+    "reshaped",
+    "early_read",
+    "edited_later",
     "late_binding",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""

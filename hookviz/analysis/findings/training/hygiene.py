@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training.discarded_passes import find_discarded
+from hookviz.analysis.findings.training.foreign_passes import find_foreign_passes
 from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
 from hookviz.analysis.findings.training.gradient_clipping import find_scaled_clips, find_useless_clips
 from hookviz.analysis.findings.training.gradient_timing import (
@@ -25,6 +26,7 @@ from hookviz.analysis.findings.training.parameter_findings import (
 from hookviz.analysis.findings.training.plain_tensors import find_plain_tensors
 from hookviz.analysis.findings.training.program_calls import add_update_line, put_line
 from hookviz.analysis.findings.training.rebound_names import find_rebound
+from hookviz.analysis.findings.training.repeated_losses import find_repeated_losses
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -153,6 +155,8 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_frozen,
     find_shared,
     _find_not_zeroed,
+    find_foreign_passes,
+    find_repeated_losses,
     find_discarded,
     find_zero_rates,
     _find_zeroed_gradients,
