@@ -19,8 +19,8 @@ from hookviz.picture.grouping.activity import (
 )
 from hookviz.picture.module_boxes import name_first_call
 from hookviz.picture.primitives import Arrow
+from hookviz.picture.repeated_calls import find_first_of_several
 from hookviz.support.messages import _
-from hookviz.trace.traversal import find_first_of_several
 from hookviz.trace.values import format_number
 
 MAX_BARS = 24

@@ -13,11 +13,11 @@ from hookviz.picture.primitives import (
     format_values,
     relative_name,
 )
+from hookviz.picture.repeated_calls import find_first_of_several, find_first_runs, list_extra_runs
 from hookviz.support.messages import _
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import HOOK_FACTS
 from hookviz.trace.sentences import format_hook_position
-from hookviz.trace.traversal import find_first_of_several, find_first_runs, list_extra_runs
 
 OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """The kinds of module hooks that act on the output or its gradient; the others act at the inputs.

@@ -8,8 +8,9 @@ from hookviz.analysis.findings.parameters.cut_names import MODES_THAT_CUT, CutNa
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping import View
 from hookviz.picture.primitives import Arrow, ArrowKind
+from hookviz.picture.repeated_calls import find_first_runs
 from hookviz.trace import TraceData
-from hookviz.trace.traversal import find_first_runs, iter_enclosing_calls
+from hookviz.trace.traversal import iter_enclosing_calls
 
 
 class CallArrows(NamedTuple):

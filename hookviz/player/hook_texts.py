@@ -13,11 +13,6 @@ VALUE_WIDTH = 16
 """The most characters of a value in the table of firings."""
 
 
-def hooks_in(trace: TraceData) -> list[int]:
-    """Return the indices of the hook rows that steps of ``trace`` refer to, in ascending order."""
-    return sorted({row.hook for row in trace.rows if row.hook is not None})
-
-
 def hook_text(trace: TraceData, index: int) -> HookText:
     """Return the name, location and source of the hook at ``index``."""
     hook, row = trace.hook(index), trace.hook_rows[index]

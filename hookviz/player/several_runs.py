@@ -16,8 +16,9 @@ from hookviz.picture.looks import key_of_look, key_of_shape
 from hookviz.picture.primitives import SPACE, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
-from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
+from hookviz.player.hook_texts import firing_rows, hook_text
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
@@ -103,7 +104,7 @@ class _SeveralRuns:
         self._traces = [trace for trace, _ignored in aligned]
         self._steps: list[list[Step]] = [list(trace.steps[:MAX_STEPS]) for trace in self._traces]
         switched = {row for _ignored, ids in aligned for row, hook_id in ids.items() if hook_id in switches}
-        rows = sorted(switched.union(*map(hooks_in, self._traces)))
+        rows = sorted(switched.union(*(trace.lookup.hooks_of_steps for trace in self._traces)))
         self._hooks = {row: index for index, row in enumerate(rows)}
         self._scenes = [
             _scenes(trace, ids, variant.absent_hook_text)
@@ -269,7 +270,7 @@ class _SeveralRuns:
     def _entries(self) -> Iterable[Entry]:
         """Yield the search entries of the first variant."""
         for pass_id in self._scenes[0]:
-            yield from list_pass_entries(self._traces[0], pass_id, _view_name(0, pass_id))
+            yield from list_pass_entries(make_visible_graph(self._traces[0], pass_id), _view_name(0, pass_id))
 
     def _switch(self, hook_id: Hashable, hook: Hook) -> Switch:
         rows = {row for _ignored, ids in self._aligned for row, other in ids.items() if other == hook_id}

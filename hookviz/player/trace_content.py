@@ -13,11 +13,11 @@ from hookviz.analysis.findings import Diagnosis, Finding, describe_pass, diagnos
 from hookviz.analysis.findings.finding import name_of_severity
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
-from hookviz.picture.visible_graph import make_visible_graph
+from hookviz.picture.visible_graph import MAX_UNREACHED_NODES
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
+from hookviz.player.hook_texts import firing_rows, hook_text
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.pass_stack import ALL_PASSES, make_pass_stack
@@ -43,13 +43,6 @@ from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
 from hookviz.support.progress import progress
 from hookviz.trace import Step, TraceData
-from hookviz.trace.traversal import (
-    MAX_UNREACHED_NODES,
-    iter_enclosing_calls,
-    leads_outside,
-    list_pass_calls,
-    list_pictured_nodes,
-)
 
 MAX_UNSPLIT_STEPS = 400
 """A trace with more steps is large. The words of a step take about 0.5 KB."""
@@ -63,20 +56,6 @@ MAX_FIRINGS = 1_000
 SEARCH_INDEX = "index"
 
 
-def is_large(trace: TraceData) -> bool:
-    """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
-    if len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace):
-        return True
-    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in trace.lookup.passes)
-
-
-def _count_boxes(trace: TraceData, pass_id: int) -> int:
-    """Return the number of nodes and module calls in the picture of a pass."""
-    graph = make_visible_graph(trace, pass_id, list_pictured_nodes(trace, pass_id))
-    calls = {*graph.calls.values(), *list_pass_calls(trace, pass_id)}
-    return len(graph.nodes) + len({outer for call in calls for outer in iter_enclosing_calls(trace, call)})
-
-
 class Pictures(Protocol):
     """The named pictures of a trace."""
 
@@ -87,6 +66,14 @@ class Pictures(Protocol):
     @property
     def initial_views(self) -> list[str]:
         """The names of the pictures that are sent first."""
+
+    @property
+    def hide_nodes(self) -> bool:
+        """Whether some nodes are hidden until they are asked for."""
+
+    @property
+    def leave_nodes_out(self) -> bool:
+        """Whether a pass has nodes that none of its pictures shows."""
 
     @property
     def svgs(self) -> list[str]:
@@ -125,17 +112,20 @@ class TraceContent:
         self.trace, self._diagnosis = trace, diagnosis
         self._language = current_language()
         self._no_finding = diagnosis.nothing if no_finding is None else no_finding
-        self.is_large = grouped or is_large(trace)
         reasons = list_reasons(diagnosis.silent_hooks)
-        self._pictures: Pictures = GroupedViews(trace, reasons) if self.is_large else SceneViews(trace, reasons)
-        self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
+        small = SceneViews(trace, reasons)
+        is_long = len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace)
+        self.is_large = grouped or is_long or not small.are_small
+        """Whether it has too many steps, passes or boxes to be sent and shown at once."""
+        self._pictures: Pictures = GroupedViews(trace, reasons) if self.is_large else small
+        self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
         self._code = CodeTexts()
         self._step_texts = StepTexts(Explainer(trace), self._code.add(diagnosis.lines))
 
     @classmethod
     @gc_paused()
     def of(cls, trace: TraceData, *, grouped: bool = False, no_finding: str | None = None) -> "TraceContent":
-        """Look for everything that is to be shown of ``trace``; the arguments are those of the class."""
+        """Diagnose ``trace``, and make its content; the other arguments are those of the class."""
         return cls(trace, diagnose(trace), grouped=grouped, no_finding=no_finding)
 
     @gc_paused()
@@ -278,7 +268,7 @@ class TraceContent:
             "runs": [run],
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
-            "internal": any(map(self._hides_nodes, passes)),
+            "internal": self._pictures.hide_nodes,
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
@@ -294,10 +284,6 @@ class TraceContent:
             self._add_chunk(content, name)
         return content
 
-    def _hides_nodes(self, pass_id: int) -> bool:
-        """Whether some nodes of a pass are hidden until they are asked for."""
-        return bool(make_visible_graph(self.trace, pass_id, list_pictured_nodes(self.trace, pass_id)).boxes)
-
     def _outline(self, firings: Sequence[Step], pool: QuestionPool) -> Outline:
         # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
         with_questions = bool(firings) or len(self.trace.rows) <= MAX_UNSPLIT_STEPS
@@ -309,13 +295,11 @@ class TraceContent:
 
     def _limit_notes(self, firing_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""
-        passes = self.trace.lookup.passes
         if firing_count > MAX_FIRINGS:
             yield _("{count} hooks fired; the table shows the first {shown}.").format(
                 count=f"{firing_count:,}", shown=f"{MAX_FIRINGS:,}"
             )
-        pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
-        if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
+        if self._pictures.leave_nodes_out:
             yield _(
                 "A pass reached only a small part of its graph. Its picture shows that part and, of the "
                 "rest, the {most} nodes nearest to where the pass began."

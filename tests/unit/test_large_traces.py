@@ -14,7 +14,7 @@ from shown import shown_words, unpack_chunk
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.visible_graph import make_visible_graph
+from hookviz.picture.visible_graph import MAX_UNREACHED_NODES, make_visible_graph
 from hookviz.player.compression import pack
 from hookviz.player.payload import CHUNK_SIZE
 from hookviz.player.trace_content import (
@@ -22,10 +22,8 @@ from hookviz.player.trace_content import (
     OUTPUT_BOXES,
     OUTPUT_CHUNKS,
     TraceContent,
-    is_large,
 )
 from hookviz.player.widget import Player
-from hookviz.trace.traversal import MAX_UNREACHED_NODES, list_pass_nodes
 from tests.unit.test_views import MAX_BOXES
 
 pytestmark = pytest.mark.slow
@@ -84,12 +82,10 @@ def views_of(large: TraceContent) -> dict[str, Any]:
 
 
 def test_only_large_traces_are_split_into_chunks() -> None:
-    assert (
-        not is_large(recorded()._data)
-        and is_large(record_layers()._data)
-        and is_large(record_backward(chain(MAX_UNSPLIT_STEPS // 2))._data)
-    )
+    large = record_layers(), record_backward(chain(MAX_UNSPLIT_STEPS // 2))
+    assert all(TraceContent.of(trace._data).is_large for trace in large)
     small = TraceContent.of(recorded()._data)
+    assert not small.is_large
     assert set(small.chunk_names()) == {"steps0", "0/", "index"} == small.content()["chunks"].keys()
     assert small.full_content() == small.content() == small.brief_content()
 
@@ -158,11 +154,10 @@ def test_each_view_has_few_boxes_and_each_node_has_a_box_in_one_of_them(
     large = TraceContent.of(make()._data)
     boxes = [BOX.findall(picture(large, name)) for name in views_of(large)]
     assert len(boxes) > 1 and max(map(len, boxes)) <= MAX_BOXES
-    all_nodes = list_pass_nodes(large.trace, 0)
     for internal in {name.endswith("+") for name in views_of(large)}:
         names = [name for name in views_of(large) if name.endswith("+") == internal]
         nodes = {int(spot[1:]) for name in names for spot in BOX.findall(picture(large, name)) if spot[0] == "n"}
-        assert nodes == set(make_visible_graph(large.trace, 0, all_nodes, internal=internal).nodes)
+        assert nodes == set(make_visible_graph(large.trace, 0, internal=internal, whole=True).nodes)
     texts = re.findall(">([^<>]+)<", picture(large, "0/"))
     assert [label for label in labels if label not in texts] == []
 
@@ -286,7 +281,7 @@ def print_nothing(grad: torch.Tensor) -> None:
 def test_each_index_entry_is_drawn_in_the_view_it_names(nested: TraceContent) -> None:
     views = views_of(nested)
     ids = {name: element_ids(nested, name) for name in views}
-    graphs = [make_visible_graph(nested.trace, pass_id, list_pass_nodes(nested.trace, pass_id)) for pass_id in (0, 1)]
+    graphs = [make_visible_graph(nested.trace, pass_id, whole=True) for pass_id in (0, 1)]
     for entry in index_of(nested):
         if entry["number"] >= 0:
             boxes = graphs[int(entry["view"][0])].boxes

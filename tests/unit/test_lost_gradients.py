@@ -1,4 +1,4 @@
-"""Gradients that a training computes and does not use, or uses twice, are a finding; the healthy twin has none."""
+"""Gradients that a training computes and does not use are a finding; the healthy twin has none."""
 
 import contextlib
 import warnings

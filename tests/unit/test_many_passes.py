@@ -21,7 +21,6 @@ from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
-from hookviz.trace.traversal import list_pass_nodes
 from tests.unit.test_large_traces import picture
 
 pytestmark = pytest.mark.slow
@@ -241,7 +240,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
         root = ET.fromstring(picture(large, f"{pass_id}/"))
         ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
         own_steps = [step for step in trace.steps if step.pass_id == pass_id]
-        graph = make_visible_graph(trace._data, pass_id, list_pass_nodes(trace._data, pass_id))
+        graph = make_visible_graph(trace._data, pass_id, whole=True)
         nodes = {*graph.nodes, *(row for rows in graph.parameters.values() for row in rows)}
         assert {spot for spot in ids if re.fullmatch(r"n\d+", spot)} == {f"n{node}" for node in nodes}
         assert {spot for spot in ids if re.fullmatch(r"m\d+", spot)} == {f"m{s.row.call}" for s in own_steps} - {

@@ -14,7 +14,7 @@ from hookviz.trace.parameter_moves import list_parameter_moves
 
 def moves_of(trace: hv.Trace) -> dict[str, str]:
     data = trace._data
-    return dict(list_parameter_moves(data, data.lookup.optimizer_steps[-1]))
+    return dict(list_parameter_moves(data, data.lookup.steps_of_kinds("optimizer_step")[-1]))
 
 
 def test_each_parameter_says_how_far_it_moved_and_at_which_rate() -> None:

@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 import hookviz as hv
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
+from hookviz.picture.visible_graph import make_visible_graph
 
 
 class Checkpointed(nn.Module):
@@ -71,7 +72,7 @@ def test_the_second_run_stands_below_the_first_one_with_a_dashed_outline() -> No
 @pytest.mark.parametrize("count", [2, 12])
 def test_closed_boxes_and_stacks_are_paired_as_well(count: int) -> None:
     blocks = [nn.Sequential(*(make_block() for _ in range(8))) for _ in range(count)]
-    pictures = PassPictures(record(Checkpointed(*blocks))._data, 0)
+    pictures = PassPictures(make_visible_graph(record(Checkpointed(*blocks))._data, 0))
     views = pictures.views.list_views()
     scenes = [pictures.scene(view) for view in views]
     assert max(len(scene.second_runs) for scene in scenes) == (2 if count == 2 else 1)

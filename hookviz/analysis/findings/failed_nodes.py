@@ -92,11 +92,11 @@ def _describe_edit(trace: TraceData, node: int, step: int) -> tuple[str, str]:
     if update is None:
         advice = _("Make a new tensor instead (x = x + 1 for x += 1), or edit it after backward().")
         return _describe_editing_code(trace, node), advice
-    text = _("Between that call and this pass, {optimizer} took a step, which edits the parameters of {on} in place.")
+    text = _("After that and before this pass, {optimizer} took a step, which edits the parameters of {on} in place.")
     place, owner = read_place(update.taken_at), trace.owners[node]
     if place is not None:
         text = _(
-            "Between that call and this pass, {optimizer} took a step at {where}, which edits the parameters of {on} "
+            "After that and before this pass, {optimizer} took a step at {where}, which edits the parameters of {on} "
             "in place."
         )
     names = {"optimizer": trace.optimizer(trace.rows[update.step].optimizer or 0), "on": trace.plain_call(owner)}

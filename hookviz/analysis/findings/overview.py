@@ -10,12 +10,15 @@ from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Finding
 from hookviz.analysis.findings.hooks.copied_hooks import list_copied_hooks
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_lost_rows
+from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments
 from hookviz.analysis.findings.hooks.late_bindings import list_late_bindings
 from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
 from hookviz.analysis.findings.hooks.overwritten_handles import list_overwritten_handles
 from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hooks
 from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
+from hookviz.analysis.findings.hooks.returned_values import list_reshaped_outputs, list_zeroing_hooks
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
+from hookviz.analysis.findings.hooks.unreturned_values import list_unreturned_values
 from hookviz.analysis.findings.training.hygiene import list_hygiene
 from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles
@@ -37,6 +40,9 @@ _LISTS = (
     list_recomputed_hooks,
     list_hook_inputs,
     list_lost_rows,
+    list_unreturned_values,
+    list_reshaped_outputs,
+    list_hook_moments,
     list_late_bindings,
     list_hygiene,
     list_patterns,
@@ -64,6 +70,7 @@ def diagnose(trace: TraceData) -> Diagnosis:
     then the earlier step comes first.
     """
     others = [finding for list_findings in _LISTS for finding in list_findings(trace)]
+    others += list_zeroing_hooks(trace, others)
     silent_hooks, lines = list_silent_hooks(trace), StepLines(trace)
     found = sorted(list_silence(trace, silent_hooks, others), key=_rank)
     with_lines = [_add_line(trace, finding, lines) for finding in found] if trace.lines else found

@@ -35,6 +35,7 @@ from hookviz.recorder.followers.op_arguments import (
 from hookviz.recorder.followers.op_mode import OpMode, insert_mode, remove_mode
 from hookviz.recorder.modules.tensor_flow import TensorFlow
 from hookviz.recorder.session import Session
+from hookviz.support.user_objects import is_of
 from hookviz.trace.missing_rows import CutKind, CutRow
 
 MAX_CUTS = 2_000
@@ -58,6 +59,10 @@ class Cut(NamedTuple):
     parameters: frozenset[int]
     others: dict[int, None]
     """The numbers of other leaves, the last ones at the end."""
+
+    def is_of(self, leaf: int | None) -> bool:
+        """Whether it has cut off the leaf with this number."""
+        return leaf in self.parameters or leaf in self.others
 
     def add_others(self, numbers: Iterable[int]) -> None:
         """Note leaves that are not parameters."""
@@ -190,8 +195,10 @@ class CutTracker(Follower):
             tensors = [target for target in iter_values(op.target) if is_tensor(target)]
         if not tensors and op.name in NUMBER_OPS:
             self._mark_numbers(op, outputs)
-        any_grad = any(has_history(tensor) for tensor in tensors)
+        any_grad = any(_goes_on(op, tensor) for tensor in tensors)
         for tensor in tensors:
+            if tensor is op.target and _is_update(op.name, tensor):
+                continue
             cut = self._cut_at(op, tensor, any_grad) if op.sources else 0
             self.marks.put_on_tensor(tensor, op.cuts | cut)
             base = base_of(tensor) if tensor is op.target else None
@@ -205,7 +212,7 @@ class CutTracker(Follower):
 
     def _cut_at(self, op: Op, output: torch.Tensor, any_grad: bool) -> int:
         """Return the cut between the inputs of an op and one of its outputs; 0 for none."""
-        if not has_history(output):
+        if not _goes_on(op, output):
             if any_grad and (output.is_floating_point() or output.is_complex()):
                 return 0  # one output for each input, as in ``broadcast_tensors``: this one is not from the source
             return self._add_cut(op, op.sources, "frozen" if op.name in FREEZING_OPS else find_mode())
@@ -277,8 +284,7 @@ class CutTracker(Follower):
     def rows_of(self, leaf: "weakref.ref[torch.Tensor]") -> tuple[int, ...]:
         """Return the rows of the cuts that cut a leaf off from the roots of the passes; new ones are written."""
         number = self.leaves.find_number_of(leaf)
-        guilty = (cut for index, cut in enumerate(self._cuts) if self._guilty >> index & 1)
-        cuts = [cut for cut in guilty if number in cut.parameters or number in cut.others]
+        cuts = (cut for index, cut in enumerate(self._cuts) if self._guilty >> index & 1 and cut.is_of(number))
         return tuple(dict.fromkeys(self._row_of(cut) for cut in cuts))
 
     def is_used(self, leaf: torch.Tensor) -> bool:
@@ -302,6 +308,23 @@ class CutTracker(Follower):
             self.session.notes.say("cuts.large", most=f"{MAX_NODES:,}")
         self.marks.clear()
         self.leaves.forget_nodes()
+
+
+def _is_update(name: str, target: torch.Tensor) -> bool:
+    """Whether an op writes a parameter without recording a graph, as an optimizer does, or a merge of weights.
+
+    No path goes through it: what uses the parameter afterwards uses it as it is.
+    """
+    return is_of(target, torch.nn.Parameter) and (name == "data" or not torch.is_grad_enabled())
+
+
+def _goes_on(op: Op, output: torch.Tensor) -> bool:
+    """Whether a gradient can go back through an output of an op.
+
+    A leaf that it made from other tensors is a new one, as that of ``torch.tensor(values, requires_grad=True)``.
+    """
+    is_new = output.is_leaf and output is not op.target and all(output is not source for source in op.sources)
+    return has_history(output) and not is_new
 
 
 def _switches_off(args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:

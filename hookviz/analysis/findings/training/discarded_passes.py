@@ -57,5 +57,8 @@ def _is_repeated(facts: TrainingFacts, passes: list[int]) -> bool:
     lines = {facts.pass_lines.get(pass_id) for pass_id in passes}
     leaves = [facts.leaf_values(pass_id) for pass_id in passes]
     known = [node for node, value in leaves[0].items() if value is not None]
-    is_same = all(set(one) == set(leaves[0]) and all(one[node] == leaves[0][node] for node in known) for one in leaves)
+    texts = {node: repr(leaves[0][node]) for node in known}  # NaN has the text of another NaN, and is not equal to it
+    is_same = all(
+        set(one) == set(leaves[0]) and all(repr(one[node]) == texts[node] for node in known) for one in leaves
+    )
     return len(lines) == 1 and None not in lines and is_same and bool(known)

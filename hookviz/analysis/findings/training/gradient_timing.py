@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line, put_line, read_place
@@ -48,29 +49,64 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     return None if any(last < step < row.step for step in mine) else scale
 
 
-def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find optimizers that took no step, although gradients of their parameters were written and cleared again.
+class IdleOptimizer(NamedTuple):
+    """An optimizer that took no step, although gradients of its parameters were written and cleared again."""
+
+    optimizer: int
+    held: list[int]
+    """Its parameters."""
+    cleared: list[int]
+    """Those whose gradients were written and cleared."""
+    passes: set[int]
+    """The passes that wrote these."""
+
+
+def list_idle_optimizers(facts: TrainingFacts) -> Iterator[IdleOptimizer]:
+    """List the optimizers that took no step, although gradients of their parameters were written and cleared again.
 
     A program may leave out the step of a pass with NaN or Inf: with such gradients nothing is found.
     """
     is_open = facts.lacks_passes or facts.is_cut_short or bool(facts.trace.lookup.steps_of_kinds("unscale"))
-    made = {} if is_open else {row.optimizer: row for row in reversed(facts.trace.groups)}
-    for optimizer, row in made.items():
+    made = [] if is_open else [row.optimizer for row in facts.trace.groups]
+    for optimizer in dict.fromkeys(made):
         held = [number for number, one in enumerate(facts.parameters) if optimizer in one.optimizers]
         if optimizer in facts.updates or any(facts.has_stepped(facts.parameters[number]) for number in held):
             continue
         cleared = [number for number in held if facts.was_cleared(number)]
-        if not cleared or not all(facts.is_finite(number) for number in held):
-            continue
-        passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
+        if cleared and all(facts.is_finite(number) for number in held):
+            passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
+            yield IdleOptimizer(optimizer, held, cleared, passes)
+
+
+def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that took no step; another one may take it in their place."""
+    for idle in list_idle_optimizers(facts):
         text = _(
             "{optimizer} took no step, although {count} passes wrote gradients of {on}, which were cleared in between."
         )
-        names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(cleared)}
-        last = facts.accumulations(cleared[0])[-1]
-        finding = Finding(last.step, "never_stepped", text.format(count=f"{len(passes):,}", **names), "warning")
-        finding = replace(finding, advice=_("Call its step() after backward()."))
-        yield put_line(finding, find_pass_line(facts.trace, last.pass_id) or read_place(row.made_at), "pass")
+        names = {"optimizer": facts.describe_optimizers([idle.optimizer]), "on": facts.describe(idle.cleared)}
+        last = facts.accumulations(idle.cleared[0])[-1]
+        sentence = text.format(count=f"{len(idle.passes):,}", **names)
+        advice = _("Call the step() of {optimizer} after backward().").format(optimizer=names["optimizer"])
+        finding = Finding(last.step, "never_stepped", sentence, "warning", advice=advice)
+        other = _find_other_step(facts, idle)
+        if other is not None:
+            text = _("After these passes, {other} takes a step instead.")
+            optimizer = facts.trace.rows[other.step].optimizer or 0
+            cause = text.format(other=facts.describe_optimizers([optimizer]))
+            yield add_update_line(replace(finding, cause=cause), other)
+            continue
+        made = next(row.made_at for row in facts.trace.groups if row.optimizer == idle.optimizer)
+        yield put_line(finding, find_pass_line(facts.trace, last.pass_id) or read_place(made), "pass")
+
+
+def _find_other_step(facts: TrainingFacts, idle: IdleOptimizer) -> UpdateRow | None:
+    """Return the first step that another optimizer took after a pass for an idle one, if it took one after each."""
+    for updates in facts.updates.values():
+        taken = {facts.trace.rows[row.step].pass_id: row for row in reversed(updates)}
+        if idle.passes <= taken.keys():
+            return taken[min(idle.passes)]
+    return None
 
 
 def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:

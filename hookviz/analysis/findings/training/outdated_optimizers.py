@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes
+from hookviz.analysis.findings.training.gradient_timing import list_idle_optimizers
 from hookviz.analysis.findings.training.program_calls import find_replacement, put_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, join_sentences
@@ -42,7 +43,7 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
             )
         first = facts.accumulations(numbers[0])[0]
         severity = "warning" if outdated.is_part else "error"
-        sentence = text.format(model=root, **names)
+        sentence = text.format(model=facts.describe_model(root, numbers), **names)
         finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
         finding = replace(finding, parameters=_name_parameters(facts, numbers), certainty=outdated.certainty)
         yield _add_origin(facts, finding, outdated)
@@ -70,8 +71,9 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
 
     It is a warning if an optimizer holds other parameters of the same model: then these were probably forgotten.
     """
+    idle = {number for one in list_idle_optimizers(facts) for number in one.held}
     for root, numbers in _group_untrained(facts).items() if facts.updates else ():
-        if _find_outdated(facts, root, numbers) is not None:
+        if idle.issuperset(numbers) or _find_outdated(facts, root, numbers) is not None:
             continue
         sentence = _(
             "Not in any optimizer that took a step: {on}. Their gradients are computed, and no step uses "
@@ -88,7 +90,7 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
         made = facts.find_making(optimizers[0]) if len(optimizers) == 1 else None
         if made is not None:
             name = facts.describe_optimizers(optimizers)
-            finding = replace(finding, cause=text.format(optimizer=name, model=root))
+            finding = replace(finding, cause=text.format(optimizer=name, model=facts.describe_model(root, numbers)))
         yield put_line(finding, made, "makes")
 
 

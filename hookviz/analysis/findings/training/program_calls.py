@@ -11,6 +11,12 @@ from hookviz.analysis.findings.parameters.cutting_code import get_last_name, par
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import TraceData, UpdateRow
 
+_DRAWING = frozenset({
+    "kaiming_normal_", "kaiming_uniform_", "normal_", "orthogonal_", "trunc_normal_", "uniform_", "xavier_normal_",
+    "xavier_uniform_",
+})  # fmt: skip
+"""Functions that draw the numbers of weights."""
+
 
 class CodePlace(NamedTuple):
     """A line of the program."""
@@ -76,10 +82,50 @@ def _find_rate(call: ast.Call, group: int) -> ast.expr | None:
     return next(iter(rates), None)
 
 
-def find_rate_setter(trace: TraceData) -> CodePlace | None:
-    """Return the only line that sets the learning rate of a group, or else that makes a scheduler; None if unclear."""
-    setters = _find_lines(trace, _sets_rate)
-    return _get_only(setters or _find_lines(trace, _makes_scheduler))
+class RateSetter(NamedTuple):
+    """What sets learning rates in the program: a line that does it itself, or a scheduler."""
+
+    place: CodePlace
+    """The line that sets the rate, or makes the scheduler."""
+    step: CodePlace | None = None
+    """The only line that calls the ``step()`` of the scheduler."""
+    is_scheduler: bool = False
+
+
+def find_rate_setter(trace: TraceData) -> RateSetter | None:
+    """Return the only line that sets the learning rate of a group, or the only scheduler; None if unclear."""
+    setters, makers = _find_lines(trace, _sets_rate), _find_lines(trace, _makes_scheduler)
+    place = _get_only(setters | makers)
+    if place is None or not makers:
+        return None if place is None else RateSetter(place)
+    optimizers = {row.name.rpartition(".")[2] for row in trace.optimizers}
+    return RateSetter(place, _get_only(_find_lines(trace, partial(_steps_scheduler, optimizers))), is_scheduler=True)
+
+
+def _steps_scheduler(optimizers: set[str], node: ast.AST) -> bool:
+    """Whether code calls the ``step()`` of a scheduler: not that of an optimizer, a profiler or an environment."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute) or function.attr != "step":
+        return False
+    name = get_last_name(function.value)
+    return "sched" in name.lower() or not (node.args or name in optimizers or name.startswith("prof"))
+
+
+def runs_first(trace: TraceData, first: CodePlace, second: CodePlace) -> bool:
+    """Whether a line stands above another one in the body of the same loop, where each round runs it."""
+    for source in trace.sources if first.file == second.file and first.line < second.line else ():
+        tree = parse_source(source.text) if source.file == first.file else None
+        lines = [place.line - source.line + 1 for place in (first, second)]
+        for loop in ast.walk(tree) if tree is not None else ():
+            body = loop.body if isinstance(loop, (ast.For, ast.While)) else []
+            if all(any(_is_plain(statement, line) for statement in body) for line in lines):
+                return True
+    return False
+
+
+def _is_plain(statement: ast.stmt, line: int) -> bool:
+    """Whether a statement that holds no others begins at a line."""
+    return statement.lineno == line and isinstance(statement, (ast.Expr, ast.Assign))
 
 
 def _sets_rate(node: ast.AST) -> bool:
@@ -195,6 +241,15 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
     """Return the only line that sets a parameter to 0, as ``self.bias = Parameter(torch.zeros(3))`` does."""
     return _get_only(_find_lines(trace, partial(_zeroes, name.rpartition(".")[2])))
+
+
+def find_initialisation(trace: TraceData) -> CodePlace | None:
+    """Return the only line that draws weights anew, as ``nn.init.normal_(layer.weight)`` does."""
+    return _get_only(_find_lines(trace, _draws))
+
+
+def _draws(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING
 
 
 def _zeroes(attribute: str, node: ast.AST) -> bool:

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.training.program_calls import CodePlace, read_place
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_list
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
 from hookviz.trace.value_rows import ValueRow
 from hookviz.trace.values import get_norm_nan_inf
@@ -200,6 +200,14 @@ class TrainingFacts:
         if not self._update_steps or not self._written:
             return False
         return self._update_steps[0] < self._written[0] and self._update_steps[-1] < self._written[-1]
+
+    def describe_model(self, root: str, parameters: Sequence[int]) -> str:
+        """Name the outermost modules with these parameters: of ``self``, which is no module, such as ``self.net``."""
+        held = [name for number in parameters for name in self.parameters[number].names]
+        every = (row.name for row in self.trace.modules if row.name == root or row.name.startswith(f"{root}."))
+        names = [name for name in every if any(one.startswith(f"{name}.") for one in held)]
+        outermost = [one for one in names if not any(one.startswith(f"{other}.") for other in names)]
+        return join_list(list(dict.fromkeys(outermost))) if outermost else root
 
     def describe(self, parameters: Sequence[int]) -> str:
         """Name some parameters: ``net.0.bias and 3 more``."""

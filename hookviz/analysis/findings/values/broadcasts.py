@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
@@ -9,7 +10,7 @@ from hookviz.analysis.findings.values.graph_patterns import VIEWS
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.source_lines.step_lines import StepLines
 from hookviz.support.messages import _
-from hookviz.trace import TraceData
+from hookviz.trace import NodeOutput, TraceData
 from hookviz.trace.value_rows import Shape
 
 _PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
@@ -52,26 +53,33 @@ class _PairingFinder:
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
-        names = [op.partition("Backward")[0] for op in trace.ops]
-        self._names = names
-        self._users: dict[int, list[int]] = {}
+        names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
+        self._names = [names[op] for op in trace.ops]
+
+    @cached_property
+    def _users(self) -> dict[int, list[int]]:
         """Node → the nodes that take its result; only those that an op of a loss may be."""
-        if any(name in _PAIRING for name in names):
-            for (start, _slot), (end, _output) in trace.edges.items():
-                if names[start] in _ELEMENTWISE or names[start] in _REDUCING:
-                    self._users.setdefault(end, []).append(start)
+        found: dict[int, list[int]] = {}
+        for (start, _slot), (end, _output) in self._trace.edges.items():
+            if self._names[start] in _ELEMENTWISE or self._names[start] in _REDUCING:
+                found.setdefault(end, []).append(start)
+        return found
+
+    def _list_squares(self) -> list[int]:
+        """List the steps of ops that may pair and whose result has two equal dimensions in front."""
+        nodes = {node for node, name in enumerate(self._names) if name in _PAIRING}
+        rows, values = self._trace.rows, self._trace.values
+        steps = [step for step, row in enumerate(rows) if row.kind == "compute" and row.node in nodes] if nodes else []
+        known = [(step, values[index][0]) for step in steps if (index := rows[step].before).__class__ is int]
+        return [step for step, made in known if made[1:2] and made[0] == made[1]]
 
     def iter_pairings(self) -> Iterator[_Pairing]:
         """Yield the ops that pair, in the order of the steps."""
-        for step, row in enumerate(self._trace.rows if self._users else ()):
-            if row.kind != "compute" or self._names[row.own_node] not in _PAIRING:
-                continue
-            made = self._read_shape(row.before)
-            if made is None or len(made) < 2 or made[0] != made[1]:
-                continue
-            taken = self._list_taken(row.after)
+        for step in self._list_squares():
+            row = self._trace.rows[step]
+            made, taken = self._read_shape(row.before), self._list_taken(row.after)
             shapes = tuple(shape for shape in taken if shape is not None)
-            if not _is_pairing(shapes, made) or self._is_wanted(row.own_node, taken, made):
+            if made is None or not _is_pairing(shapes, made) or self._is_wanted(row.own_node, taken, made):
                 continue
             if self.find_reduction(row.own_node, row.pass_id, made) is not None:
                 yield _Pairing(row.own_node, step, shapes, made)
@@ -83,15 +91,21 @@ class _PairingFinder:
         return [self._read_shape(index) for index in (after if isinstance(after, tuple) else (after,))]
 
     def _is_wanted(self, node: int, taken: list[Shape | None], made: Shape) -> bool:
-        """Whether one of the tensors is a leaf, or was brought to its shape for this, with another dimension."""
-        for slot, shape in enumerate(taken):
-            place = self._trace.edges.get((node, slot))
-            if shape is None or place is None:
-                continue
-            name = self._names[place[0]]
-            if name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and len(shape) == len(made)):
-                return True
-        return False
+        """Whether a program wants pairs: of a leaf, of what got another dimension for this, or of one tensor alone."""
+        places = [self._trace.edges.get((node, slot)) for slot, shape in enumerate(taken) if shape is not None]
+        names = [self._names[place[0]] for place in places if place is not None]
+        dims = [len(shape) for shape in taken if shape is not None]
+        has_grown = any(
+            name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and count == len(made))
+            for name, count in zip(names, dims, strict=False)
+        )
+        return has_grown or (len(places) > 1 and len({*map(self._skip_views, places)}) == 1)
+
+    def _skip_views(self, place: NodeOutput | None) -> NodeOutput | None:
+        """Return the tensor of which another one is a view."""
+        while place is not None and self._names[place[0]] in (*VIEWS, "ReshapeAlias", "Squeeze"):
+            place = self._trace.edges.get((place[0], 0))
+        return place
 
     def find_reduction(self, node: int, pass_id: int, made: Shape) -> int | None:
         """Return the op that reduces the result of another one to a number, if all in between keep its shape."""
@@ -111,7 +125,7 @@ class _PairingFinder:
 
 
 def _is_pairing(shapes: tuple[Shape, ...], made: Shape) -> bool:
-    """Whether an op makes (N, N, ...) of (N, 1, ...) and (N, ...), or of one of these and something else."""
+    """Whether an op makes (N, N, ...) of (N, 1, ...) and (N, ...), or of one of these and what is not known."""
     if made[0] < 2 or not shapes or len(set(shapes)) != len(shapes):
         return False
     return {*shapes} <= {(made[0], 1, *made[2:]), (made[0], *made[2:])}

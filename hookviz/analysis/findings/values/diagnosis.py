@@ -1,21 +1,24 @@
 """Find the problems of the gradients of a trace: the worst finding of each kind."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
-from hookviz.analysis.findings.training.program_calls import find_zeroing
+from hookviz.analysis.findings.training.program_calls import find_initialisation, find_zeroing
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
-from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.analysis.findings.values.op_lines import find_backward_line, find_op_line, list_op_lines
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.values.zeros import MAX_NAMED, find_zeros
-from hookviz.support.messages import _, join_first, join_sentences
+from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import TensorRow, TraceData
+from hookviz.trace.sentences import format_pass_number
 
 MIN_STUCK = 3
 """A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
+MAX_LINES = 4
+"""A sentence names at most so many lines."""
 _KINDS = ("nan", "inf", "zero", "exploding", "vanishing", "saturated")
 
 
@@ -26,6 +29,8 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     """
     worst: dict[str, PassFinding] = {}
     passes: dict[tuple[str, ...], list[int]] = {}
+    nonfinite: set[int] = set()
+    """The passes with NaN or Inf."""
     always: frozenset[int] | None = None
     """The leaves that get a gradient of 0 in each pass."""
     harmless: PassFinding | None = None
@@ -34,11 +39,10 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         leaves = frozenset(leaf for finding in found if finding.kind == "zero" for leaf in finding.leaves)
         always = leaves if always is None else always & leaves
         for finding in found:
-            known = worst.get(finding.kind)
-            if known is None or rank_severity(finding.severity) < rank_severity(known.severity):
-                worst[finding.kind] = finding
+            worst[finding.kind] = _choose_worse(trace, worst.get(finding.kind), finding)
         for key in {_key_of(trace, finding) for finding in found}:
             passes.setdefault(key, []).append(statistics.pass_id)
+        nonfinite |= {statistics.pass_id for finding in found if finding.kind in ("nan", "inf")}
         if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
             harmless = find_harmless_nonfinite(statistics)
     if harmless is not None:
@@ -47,10 +51,19 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     def order(finding: PassFinding) -> tuple[int, int, int]:
         return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
-    return [
+    published = [
         _publish(trace, finding, passes.get(_key_of(trace, finding)), always or frozenset())
         for finding in sorted(worst.values(), key=order)
     ]
+    return [_add_start(trace, finding, nonfinite) for finding in published]
+
+
+def _choose_worse(trace: TraceData, known: PassFinding | None, finding: PassFinding) -> PassFinding:
+    """Choose the worse one of two findings; of NaN or Inf from the same op the earlier one, which is then as bad."""
+    if known is None or rank_severity(finding.severity) >= rank_severity(known.severity):
+        return finding if known is None else known
+    is_same = finding.kind in ("nan", "inf") and _key_of(trace, known) == _key_of(trace, finding)
+    return known._replace(severity=finding.severity) if is_same else finding
 
 
 def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
@@ -82,11 +95,35 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None, a
         finding = _say_stuck(trace, finding, always)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
     found = replace(found, advice=finding.advice)
-    zeroing = find_zeroing(trace, finding.zeros[0]) if finding.zeros else None
-    if zeroing is not None:
-        return replace(found, file=zeroing.file, line=zeroing.line, line_role="zeros")
+    place = _find_cause_line(trace, finding)
+    if place is not None:
+        return replace(found, file=place[0], line=place[1], line_role=place[2])
+    return replace(found, sentence=join_sentences([found.sentence, *_name_lines(trace, finding.nodes[:1])]))
+
+
+def _find_cause_line(trace: TraceData, finding: PassFinding) -> tuple[str | None, int, str] | None:
+    """Return file, line and role of the code that caused a finding; None if it is not clear."""
+    made = find_zeroing(trace, finding.zeros[0]) if finding.zeros else None
+    if made is not None:
+        return made.file, made.line, "zeros"
+    drawn = find_initialisation(trace) if finding.is_by_weights else None
+    if drawn is not None:
+        return drawn.file, drawn.line, "draws"
+    own = trace.rows[finding.step].pass_id
+    backward = find_backward_line(trace, own, finding.nodes[0]) if finding.is_in_backward and finding.nodes else None
+    if backward is not None:
+        return *backward, "derivative"
     place = find_op_line(trace, finding.nodes)
-    return found if place is None else replace(found, file=place[0], line=place[1])
+    return None if place is None else (*place, "step")
+
+
+def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:
+    """Name the lines that can have made a node, if they are few."""
+    for node in nodes:
+        lines = [line for _file, line in list_op_lines(trace, node)]
+        if 1 < len(lines) <= MAX_LINES:
+            text = _("One of these lines made {op}: {lines}.")
+            yield text.format(op=trace.name(node), lines=join_list(list(map(str, lines))))
 
 
 def _say_stuck(trace: TraceData, finding: PassFinding, always: frozenset[int]) -> PassFinding:
@@ -104,6 +141,16 @@ def _say_stuck(trace: TraceData, finding: PassFinding, always: frozenset[int]) -
     )
     more = text.format(count=count, names=join_first(stuck, MAX_NAMED))
     return finding._replace(sentence=join_sentences([finding.sentence, more]), severity="warning")
+
+
+def _add_start(trace: TraceData, finding: Finding, nonfinite: Collection[int]) -> Finding:
+    """Say since when there is NaN or Inf, if all passes after the first one with it have it, too."""
+    if finding.kind not in ("nan", "inf") or not finding.passes:
+        return finding
+    first, rest = min(finding.passes), range(min(finding.passes), len(trace.roots))
+    if len(finding.passes) >= len(rest) or not all(number in nonfinite for number in rest):
+        return finding
+    return replace(finding, when=_("from pass {number} on").format(number=format_pass_number(trace, first)))
 
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.support.source_code import split_place
 from hookviz.trace import TraceData
+from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.traversal import iter_enclosing_calls
 
 CodePlace = tuple[str | None, int]
@@ -16,6 +18,7 @@ CodePlace = tuple[str | None, int]
 _OPERATORS: dict[str, type[ast.AST]] = {
     "add": ast.Add,
     "sub": ast.Sub,
+    "rsub": ast.Sub,
     "mul": ast.Mult,
     "div": ast.Div,
     "reciprocal": ast.Div,
@@ -55,12 +58,31 @@ class _Use(NamedTuple):
     """The lines that it is in; None in a hook."""
     runs_once: bool
     """Whether it runs once where its function does: it is in no loop and no branch."""
+    has_number: bool
+    """Whether it computes with a number that is written there, so that the node has one input."""
 
 
 def find_op_line(trace: TraceData, nodes: Iterable[int]) -> CodePlace | None:
     """Return file and line of the code that made the first of some nodes for which only one line can have."""
     places = (list_op_lines(trace, node) for node in nodes)
     return next((found[0] for found in places if len(found) == 1), None)
+
+
+def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace | None:
+    """Return the line of the only ``return`` in the backward of a Function, else the first line of that."""
+    rows = trace.lookup.saved(pass_id, node)
+    file, line = split_place(next((str(row.plain) for row in rows if row.name == BACKWARD_LOCATION), ""))
+    if line is None:
+        return None
+    for source in trace.sources:
+        tree = parse_source(source.text) if source.file == file else None
+        functions = (part for part in ast.walk(tree) if isinstance(part, _FUNCTIONS)) if tree is not None else ()
+        for function in functions:
+            first = min([function.lineno, *(one.lineno for one in function.decorator_list)]) + source.line - 1
+            returns = [part for part in ast.walk(function) if isinstance(part, ast.Return)]
+            if first == line and len(returns) == 1:
+                return file, returns[0].lineno + source.line - 1
+    return file, line
 
 
 def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
@@ -70,7 +92,11 @@ def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
     regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
     uses = [use for region in regions for use in _list_uses(code, region, trace.ops[node], call is None)]
     uses += [] if call is None else _list_in_hooks(trace, call, trace.ops[node])
-    paired = _pair(trace, node, uses)
+    made = _list_alike(trace, node)
+    if _count_inputs(trace, node) > 1 and any(use.has_number for use in uses):
+        uses = [use for use in uses if not use.has_number]
+        made = [other for other in made if _count_inputs(trace, other) > 1]
+    paired = _pair(node, made, uses)
     if paired is None and forward is not None:
         uses = _narrow(code, node, uses, forward)
     return sorted({use.place for use in ([paired] if paired else uses)}, key=lambda place: (place[0] or "", place[1]))
@@ -88,7 +114,7 @@ def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterat
     for part, runs_once in _walk(tree, outside, start) if tree is not None else ():
         if lines.first <= getattr(part, "lineno", 0) <= lines.last and _is_use(part, op):
             place = source.file, part.lineno + source.line - 1  # type: ignore[attr-defined]
-            yield _Use(place, region, runs_once)
+            yield _Use(place, region, runs_once, _has_number(part))
 
 
 def _list_in_hooks(trace: TraceData, call: int, op: str) -> Iterator[_Use]:
@@ -101,7 +127,7 @@ def _list_in_hooks(trace: TraceData, call: int, op: str) -> Iterator[_Use]:
         for part, runs_once in _walk(tree, False, 0) if tree is not None and hook.line is not None else ():
             if _is_use(part, op):
                 place = hook.file, part.lineno + (hook.line or 1) - 1  # type: ignore[attr-defined]
-                yield _Use(place, None, runs_once)
+                yield _Use(place, None, runs_once, _has_number(part))
 
 
 def _walk(scope: ast.AST, outside: bool, start: int, runs_once: bool = True) -> Iterator[tuple[ast.AST, bool]]:
@@ -120,14 +146,26 @@ def _repeats(part: ast.AST, start: int) -> bool:
     return isinstance(part, (*_LOOPS, *_BRANCHES)) and not is_around
 
 
-def _pair(trace: TraceData, node: int, uses: list[_Use]) -> _Use | None:
+def _pair(node: int, made: list[int], uses: list[_Use]) -> _Use | None:
     """Return the use that made a node, if as many nodes were made as there are uses, each of which ran once."""
+    is_clear = len(made) == len(uses) and all(use.runs_once for use in uses)
+    return uses[made.index(node)] if is_clear and len({use.region for use in uses}) == 1 else None
+
+
+def _list_alike(trace: TraceData, node: int) -> list[int]:
+    """List the nodes that the same function made in the same module call, or outside of all, in order."""
     call = trace.owners.get(node)
     made = trace.lookup.nodes_by_call.get(call, ()) if call is not None else _list_outside(trace, node)
     function = name_function(trace.ops[node])
-    alike = sorted(other for other in made if name_function(trace.ops[other]) == function)
-    is_clear = len(alike) == len(uses) and all(use.runs_once for use in uses)
-    return uses[alike.index(node)] if is_clear and len({use.region for use in uses}) == 1 else None
+    return sorted(other for other in made if name_function(trace.ops[other]) == function)
+
+
+def _count_inputs(trace: TraceData, node: int) -> int:
+    return len(trace.lookup.next_nodes.get(node, ()))
+
+
+def _has_number(part: ast.AST) -> bool:
+    return isinstance(part, ast.BinOp) and any(isinstance(one, ast.Constant) for one in (part.left, part.right))
 
 
 def _list_outside(trace: TraceData, node: int) -> list[int]:

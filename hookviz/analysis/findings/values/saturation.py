@@ -17,7 +17,7 @@ _LIMITS = {"SigmoidBackward0": (0.0, 1.0), "TanhBackward0": (-1.0, 1.0), "Softma
 _NAMES = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh", "SoftmaxBackward0": "softmax"}
 
 
-class _Flat(NamedTuple):
+class Flat(NamedTuple):
     """A function that is flat where its outputs are."""
 
     factor: float
@@ -32,7 +32,7 @@ def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
 
     One that leaves exactly 0 is another finding.
     """
-    flat = sorted(_list_flat(statistics))
+    flat = sorted(list_flat(statistics))
     if not flat:
         return
     first = flat[0]
@@ -48,7 +48,8 @@ def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
     yield PassFinding(first.step, "saturated", join_sentences(sentences), "remark", nodes=(first.node,), advice=advice)
 
 
-def _list_flat(statistics: PassStatistics) -> Iterator[_Flat]:
+def list_flat(statistics: PassStatistics) -> Iterator[Flat]:
+    """Yield the sigmoids, tanhs and softmaxes that let almost nothing of a gradient through, but not exactly 0."""
     for node, step in statistics.compute_steps.items():
         op = statistics.trace.ops[node]
         if op not in _LIMITS:
@@ -57,7 +58,7 @@ def _list_flat(statistics: PassStatistics) -> Iterator[_Flat]:
         before, after = (math.hypot(*statistics.norms(values)) for values in (row.before, row.after))
         is_flat = 0 < after < LEAST_FACTOR * before < math.inf
         if is_flat and (op != "SoftmaxBackward0" or _is_one_hot(statistics, node)):
-            yield _Flat(after / before, step, node, op)
+            yield Flat(after / before, step, node, op)
 
 
 def _is_one_hot(statistics: PassStatistics, node: int) -> bool:
@@ -78,7 +79,7 @@ def _is_at_limit(number: complex, op: str) -> bool:
     return min(abs(number - limit) for limit in _LIMITS[op]) < _DISTANCE
 
 
-def _count_at_limits(statistics: PassStatistics, flat: _Flat) -> Iterator[str]:
+def _count_at_limits(statistics: PassStatistics, flat: Flat) -> Iterator[str]:
     """Say how many outputs lie at a limit, if their numbers are known."""
     known = _list_results(statistics, flat.node)
     if known:
