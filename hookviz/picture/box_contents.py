@@ -160,9 +160,10 @@ class BoxContents:
         """Make a closed box: its name, its description, and the texts that steps write on it."""
         lines: list[Part] = [Line([Words(box.name, "hv-name", size=LARGE, bold=True)])]
         lines.append(Line([Words(box.description, "hv-op", color=GREY)]))
-        if box.stack:
+        heights = self._bar_heights(box)
+        if any(heights):
             bars = [ids.bar_id(box.id, index) for index in range(len(box.stack))]
-            lines.append(Bars(bars, self.style.outline_color(box.id), self._bar_heights(box)))
+            lines.append(Bars(bars, self.style.outline_color(box.id), heights))
         texts = (
             (ids.gradient_id(box.id), "hv-grad", PURPLE, True),
             (ids.fired_count_id(box.id), "hv-hooked", "", False),

@@ -113,7 +113,6 @@ class GroupBoxes:
         if inside.hooks:
             texts[ids.fired_count_id(group.id)] = _count_fired(inside, self._activity.first)
         name = name_group(trace, group, module)
-        has_bars = group.kind == "stack" and (bool(group.nodes) or not self._tree.nodes)
         return GroupBox(
             group.id,
             name_first_call(name) if group.call in self._first_of_several else name,
@@ -121,7 +120,7 @@ class GroupBoxes:
             describe_group(trace, group),
             texts,
             inside.steps,
-            [*self._make_bars(group.stacked_calls[::-1])] if has_bars else [],
+            [*self._make_bars(group.stacked_calls[::-1])] if group.kind == "stack" else [],
             is_recomputed(trace, group),
         )
 

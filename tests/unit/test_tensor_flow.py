@@ -86,6 +86,8 @@ def test_what_was_cut_off_a_call_is_an_arrow_that_names_the_cut() -> None:
     (cut,) = [arrow for arrow in Scene.from_trace(trace._data).all_arrows if arrow.is_forward]
     assert (cut.start, cut.end, cut.words) == ("m1", "m3", f"detach, line {line}")
     assert f">detach, line {line}</text>" in trace.figure().svg()
+    (call,) = [step for step in trace.steps if step.kind == "call" and step.on == "net.probe"]
+    assert call.sentence.endswith("The graph was cut after net.body: no gradient goes back there from here.")
 
 
 def test_an_op_without_a_gradient_is_a_cut_if_ops_are_followed() -> None:
