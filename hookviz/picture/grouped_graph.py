@@ -96,7 +96,8 @@ class GroupBoxes:
     def __init__(self, tree: BoxTree, activity: PassActivity) -> None:
         self._tree, self._activity = tree, activity
         self._boxes: dict[Group, GroupBox] = {}
-        self._first_of_several = find_first_of_several(tree.trace, tree.pass_id)
+        self.first_of_several = find_first_of_several(tree.trace, tree.pass_id)
+        """The calls that are the first of several of their modules in the pass."""
 
     def find(self, group: Group) -> GroupBox:
         """Return the closed box of ``group``."""
@@ -115,7 +116,7 @@ class GroupBoxes:
         name = name_group(trace, group, module)
         return GroupBox(
             group.id,
-            name_first_call(name) if group.call in self._first_of_several else name,
+            name_first_call(name) if group.call in self.first_of_several else name,
             name_group(trace, group, max_chars=sys.maxsize),
             describe_group(trace, group),
             texts,

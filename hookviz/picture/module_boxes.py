@@ -13,7 +13,7 @@ from hookviz.picture.primitives import (
     format_values,
     relative_name,
 )
-from hookviz.picture.repeated_calls import find_first_of_several, find_first_runs, list_extra_runs
+from hookviz.picture.repeated_calls import find_first_runs, list_extra_runs
 from hookviz.support.messages import _
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import HOOK_FACTS
@@ -81,6 +81,7 @@ def make_call_boxes(
     pass_id: int,
     calls: Collection[int],
     calls_of_nodes: Mapping[int, int],
+    first_of_several: Collection[int],
     *,
     has_relative_names: bool = False,
 ) -> dict[int, CallBox]:
@@ -91,6 +92,7 @@ def make_call_boxes(
         pass_id: the pass.
         calls: the calls that are drawn.
         calls_of_nodes: node → the innermost of ``calls`` around it.
+        first_of_several: the calls that are the first of several of their modules in the pass.
         has_relative_names: whether the name of a call inside another is relative to that one.
     """
     first_runs = find_first_runs(trace, pass_id, calls)
@@ -99,7 +101,7 @@ def make_call_boxes(
         call: _make_call_box(trace, call, parent, calls if has_relative_names else ())
         for call, parent in parents.items()
     }
-    for call in find_first_of_several(trace, pass_id) & boxes.keys():
+    for call in boxes.keys() & first_of_several:
         boxes[call].name = name_first_call(boxes[call].name)
     for box in boxes.values():
         if box.parent in boxes:

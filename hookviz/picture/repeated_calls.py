@@ -12,23 +12,27 @@ def find_first_runs(trace: TraceData, pass_id: int, calls: Collection[int]) -> d
 
     Of several calls of the module, it is the only one with equal inputs; if there is no such call, none is returned.
     """
+    rows = trace.calls
+    recomputed = [call for call in calls if rows[call].recomputed and not _is_recomputed(trace, rows[call].parent)]
+    if not recomputed:
+        return {}
     plain: dict[tuple[int, str], list[int]] = {}
-    recomputed = []
     for call in calls:
-        row = trace.calls[call]
-        if not row.recomputed:
-            plain.setdefault((row.module, row.path), []).append(call)
-        elif row.parent is None or not trace.calls[row.parent].recomputed:
-            recomputed.append(call)
-    inputs = _list_inputs(trace, pass_id) if recomputed else {}
+        if not rows[call].recomputed:
+            plain.setdefault((rows[call].module, rows[call].path), []).append(call)
+    inputs = _list_inputs(trace, pass_id)
     found: dict[int, int] = {}
     for call in recomputed:
-        first_runs = plain.get((trace.calls[call].module, trace.calls[call].path), [])
+        first_runs = plain.get((rows[call].module, rows[call].path), [])
         if len(first_runs) > 1:
             first_runs = [first for first in first_runs if inputs.get(first) == inputs.get(call)]
         if len(first_runs) == 1:
             found[call] = first_runs[0]
     return found
+
+
+def _is_recomputed(trace: TraceData, call: int | None) -> bool:
+    return call is not None and trace.calls[call].recomputed
 
 
 def find_first_of_several(trace: TraceData, pass_id: int) -> set[int]:

@@ -23,6 +23,7 @@ from hookviz.picture.primitives import (
     join_variants,
     relative_name,
 )
+from hookviz.picture.repeated_calls import find_first_of_several
 from hookviz.picture.shared_memory import write_shared_memory
 from hookviz.picture.tensor_flow import CallArrows, connect_frames
 from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
@@ -116,7 +117,8 @@ class Scene:
             for start, slot, end in graph.edges
             if start in boxes and end in boxes
         }
-        call_boxes = make_call_boxes(trace, pass_id, calls, drawn_calls)
+        first_of_several = find_first_of_several(trace, pass_id)
+        call_boxes = make_call_boxes(trace, pass_id, calls, drawn_calls, first_of_several)
         scene = cls(trace, pass_id, boxes, arrows, call_boxes, graph, graph.box_count)
         steps = trace.lookup.steps(pass_id)
         flow = connect_frames(trace, pass_id, scene.calls, drawn_calls)

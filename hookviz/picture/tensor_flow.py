@@ -65,7 +65,8 @@ def connect_groups(view: View) -> CallArrows:
 
 def _connect(trace: TraceData, pass_id: int, calls: Collection[int], find_path: FindPath) -> CallArrows:
     found, cuts = CallArrows({}, {}, {}), CutNames(trace)
-    for call in sorted(calls):
+    takers = (call for call in sorted(calls) if trace.calls[call].fed_by or trace.calls[call].cut_from)
+    for call in takers:
         for source, kind in _list_sources(trace, call):
             ends = _find_siblings(find_path(source), find_path(call))
             if ends is None or (kind == "tensor" and all(end.has_nodes for end in ends)):

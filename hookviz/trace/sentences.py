@@ -294,7 +294,9 @@ def _say_call(step: Step, parts: dict[str, str | None]) -> str:
 def _say_cut(step: Step) -> Iterator[str]:
     """Say from which calls the input of a call was cut off, unless the call around it was given the same."""
     calls = step.trace.calls
-    row = calls[step.row.own_call]
+    if step.row.call is None:
+        return
+    row = calls[step.row.call]
     outer = () if row.parent is None else calls[row.parent].cut_from
     sources = [step.trace.call(call) for call in row.cut_from if call not in outer]
     if sources:
