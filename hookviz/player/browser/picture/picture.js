@@ -197,10 +197,12 @@ export class Picture {
    */
   #entryRect(step, part) {
     const { steps, spans, visible_steps: open } = this.view;
-    const entries = [...this.svg.querySelectorAll(".hv-node, .hv-fold")].flatMap((box) => {
+    // A frame in the part comes before what is in it: a call begins with its first module.
+    const entries = [...this.svg.querySelectorAll(".hv-node, .hv-fold, .hv-module")].flatMap((box) => {
       const id = box.getAttribute("data-id") ?? "";
       const rect = this.rectOf(box);
       const starts = (steps[id] ?? spans[id]?.map(([first]) => first) ?? []).filter((start) => isWithin(open, start));
+      if (box.matches(".hv-module") && (!part || rect === part)) return [];
       return rect && (!part || contains(part, rect)) ? [{ rect, next: starts.find((start) => start >= step), last: starts.at(-1) }] : [];
     });
     /** @param {(entry: typeof entries[number]) => number | undefined} startOf */
