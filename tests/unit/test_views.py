@@ -220,3 +220,25 @@ def test_every_hook_of_a_pass_is_drawn_in_the_view_that_its_stacks_lead_to() -> 
 
 def is_within(spans: list[tuple[int, int]], step: int) -> bool:
     return any(first <= step <= last for first, last in spans)
+
+
+def test_a_layer_with_a_hook_inside_of_it_leaves_the_others_a_stack_also_if_torch_then_needs_more_nodes() -> None:
+    layer = nn.TransformerDecoderLayer(8, 2, 8, batch_first=True)
+    model = nn.TransformerDecoder(layer, 6)
+    model.layers[5].multihead_attn.register_full_backward_hook(lambda *args: None)
+    with hv.record(model) as trace:
+        model(torch.ones(1, 2, 8), torch.ones(1, 2, 8)).sum().backward()
+    scene = PassPictures(trace._data, 0).scene_at(None)
+    assert [box.name for box in scene.group_boxes] == ["layers.5", "layers 0 – 4 × 5"]
+
+
+def test_blocks_whose_names_end_in_numbers_are_a_stack_from_five_on() -> None:
+    def list_names(count: int) -> list[str]:
+        blocks = {f"block{index}": nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)) for index in range(count)}
+        model = nn.Sequential()
+        for name, block in blocks.items():
+            model.add_module(name, block)
+        return list_box_names(model, torch.ones(2, 2))
+
+    assert list_names(12) == ["block 0 – 11 × 12"]
+    assert not [name for name in list_names(4) if "×" in name]
