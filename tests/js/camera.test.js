@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  contains, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal, surroundings, visiblePart,
+  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal, surroundings, visiblePart,
   wholeScale, zoomAround,
 } from "../../hookviz/player/browser/picture/camera.js";
 
@@ -74,4 +74,10 @@ test("as many parts are joined as the pane has room for; of one around them that
   assert.deepEqual(joinFitting([hook, near, far], 1, small), { x: 50, y: 50, width: 110, height: 20 });
   assert.deepEqual(joinFitting([hook, { x: 0, y: 0, width: 200, height: 300 }], 1, small), { x: 0, y: 50, width: 200, height: 20 });
   assert.equal(joinFitting([], 1, small), null);
+});
+
+test("a picture shrinks until a hook and what is beside it fit, unless letters would be too small then", () => {
+  const [near, far] = [250, 900].map((width) => ({ x: 0, y: 0, width, height: 40 }));
+  assert.equal(fitParts(1, 0.7, [near, far], small), 0.8);
+  assert.equal(fitParts(1, 0.7, [far], small), 1);
 });

@@ -1,7 +1,7 @@
 // A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
 import { strikeOldText } from "../compare/comparison.js";
-import { contains, surroundings } from "./camera.js";
+import { contains, join, surroundings } from "./camera.js";
 import { makeElement, setAttributes } from "../common/dom.js";
 import { isWithin, nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
 
@@ -151,8 +151,9 @@ export class Picture {
   }
 
   /**
-   * What is to be seen of a step, in points, the most important first: the hook that fires, the frame around it and
-   * its name, the box of the step, and the nearest box. If the step is not in what is open here, it is seen where the gradient enters that.
+   * What is to be seen of a step, in points, the most important first: the hook that fires, the name of the frame around it,
+   * the nearest box, that frame, and the box of the step. If the step is not in what is open here, it is seen where the
+   * gradient enters that.
    * @param {number} step
    */
   focus(step) {
@@ -162,7 +163,7 @@ export class Picture {
     const aim = first ? this.rectOf(first) : (this.#entryRect(step, frame) ?? frame);
     if (!aim) return [];
     const [around, ...near] = surroundings(aim, this.#framesAndBoxes);
-    return [aim, around, around && this.#nameOfFrame(around), frame, ...near].filter((rect) => rect !== null && rect !== undefined);
+    return [aim, around && this.#nameOfFrame(around), ...near, around, frame].filter((rect) => rect !== null && rect !== undefined);
   }
 
   /**
@@ -179,6 +180,21 @@ export class Picture {
   get shown() {
     return this.hookNow ?? this.current;
   }
+
+  /** What is to be seen together with each hook, in points: the hook, the name of its frame, and the nearest box. */
+  get hookParts() {
+    this.#hookParts ??= [...this.svg.querySelectorAll(".hv-pin")].flatMap((pin) => {
+      const rect = this.rectOf(pin);
+      if (!rect) return [];
+      const [around, ...near] = surroundings(rect, this.#framesAndBoxes);
+      const parts = [around && this.#nameOfFrame(around), ...near].filter((part) => part !== null);
+      return [parts.reduce(join, rect)];
+    });
+    return this.#hookParts;
+  }
+
+  /** @type {Rect[] | undefined} */
+  #hookParts;
 
   /** The width of the widest hook, in points. */
   get widestPin() {
