@@ -1,7 +1,7 @@
 // A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
 import { strikeOldText } from "../compare/comparison.js";
-import { contains, join, surroundings } from "./camera.js";
+import { contains, join, listInside, surroundings } from "./camera.js";
 import { makeElement, setAttributes } from "../common/dom.js";
 import { isWithin, nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
 
@@ -151,8 +151,8 @@ export class Picture {
   }
 
   /**
-   * What is to be seen of a step, in points, the most important first: the hook that fires, the name of the frame around it,
-   * the nearest box, that frame, and the box of the step. If the step is not in what is open here, it is seen where the
+   * What is to be seen of a step, in points, the most important first: the hook that fires, the box on which it stands, the name
+   * of the frame around it, the nearest box, that frame, and the box of the step. If the step is not in what is open here, it is seen where the
    * gradient enters that.
    * @param {number} step
    */
@@ -163,7 +163,11 @@ export class Picture {
     const aim = first ? this.rectOf(first) : (this.#entryRect(step, frame) ?? frame);
     if (!aim) return [];
     const [around, ...near] = surroundings(aim, this.#framesAndBoxes);
-    return [aim, around && this.#nameOfFrame(around), ...near, around, frame].filter((rect) => rect !== null && rect !== undefined);
+    const name = around && this.#nameOfFrame(around);
+    // Of a box that was opened elsewhere, as much as there is room for is seen, not what is beside it.
+    const beside = isOpen || !around ? near : listInside(this.#framesAndBoxes.boxes, around, aim);
+    const box = frame && !this.current?.matches(".hv-module") && contains(frame, aim) ? frame : null;
+    return [aim, box, name, ...beside, around, frame].filter((rect) => rect !== null && rect !== undefined);
   }
 
   /**
