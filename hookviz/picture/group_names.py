@@ -1,6 +1,6 @@
 """The names of groups: the path of a call, what the members of a group have in common, and how many nodes it has."""
 
-from os.path import commonprefix
+from itertools import takewhile
 
 from hookviz.picture.grouping import Group, Member, kind_label
 from hookviz.picture.primitives import MAX_NAME, fit_name, fit_on_line, strip_module
@@ -67,7 +67,8 @@ def _name_range(names: list[str], max_chars: int) -> str:
     >>> _name_range(["layers.9", "layers.10"], 28), _name_range(["block_0", "block_1"], 28)
     ('layers 9 – 10', 'block 0 – 1')
     """
-    before = commonprefix(names).rstrip("0123456789")
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+    before = "".join(character for character, _same in equal).rstrip("0123456789")
     rests = [name.removeprefix(before) for name in names]
     afters = [rest.lstrip("0123456789") for rest in rests]
     numbers = sorted(int(rest.removesuffix(after)) for rest, after in zip(rests, afters, strict=True))

@@ -152,8 +152,8 @@ export class Picture {
 
   /**
    * What is to be seen of a step, in points, the most important first: the hook that fires, the box on which it stands, the name
-   * of the frame around it, the nearest box, that frame, and the box of the step. If the step is not in what is open here, it is seen where the
-   * gradient enters that.
+   * of the frame around it, the nearest box, that frame, and the box of the step. If the step is not in what is
+   * open here, it is seen where the gradient enters that.
    * @param {number} step
    */
   focus(step) {
