@@ -13,7 +13,7 @@ MAX_KINDS = 36
 
 def name_group(trace: TraceData, group: Group, module: str = "", max_chars: int = MAX_NAME) -> str:
     """Return the name of a group; names of modules are relative to ``module``, and each is cut to ``max_chars``."""
-    if group.call is not None:
+    if group.named_call is not None:
         return _name_call(trace, group, module, max_chars)
     if group.kind == "stack":
         return f"{_name_equal_calls(trace, group, module, max_chars)} × {len(group.stacked_calls):,}"
@@ -44,13 +44,13 @@ def describe_group(trace: TraceData, group: Group) -> str:
 
 def _name_call(trace: TraceData, member: Member, module: str, max_chars: int) -> str:
     """Return the relative name of a call, or an empty text for a node, since the ops of most nodes are alike."""
-    call = None if isinstance(member, int) else member.call
+    call = None if isinstance(member, int) else member.named_call
     return "" if call is None else fit_name(strip_module(trace.call(call), module), max_chars)
 
 
 def _name_equal_calls(trace: TraceData, stack: Group, module: str, max_chars: int) -> str:
     """Return what the paths of equal calls have in common, with their first and their last number."""
-    calls = [group.call for group in stack.stacked_calls if group.call is not None]
+    calls = [call for group in stack.stacked_calls if (call := group.named_call) is not None]
     paths = {trace.call_path(call) for call in calls}
     if len(paths) > 1:
         return _name_range([strip_module(path, module) for path in paths], max_chars)

@@ -44,7 +44,24 @@ class Deep(nn.Module):
         return self.inner(x).cos().exp()
 
 
+class ByHand(nn.Module):
+    """A recurrent network that calls one module in a loop, with the rest of the cell around it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gates = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = c = torch.zeros(1, 2)
+        for step in x:
+            forget, new = self.gates(torch.cat([step, h], 1)).chunk(2, 1)
+            c = forget.sigmoid() * c + new.tanh()
+            h = c.tanh()
+        return h
+
+
 MODELS = {
+    "by hand": lambda: record_backward(ByHand(), torch.ones(20, 1, 2)),
     "deep": lambda: record_backward(Deep(10), torch.ones(4)),
     "layers": lambda: record_backward(
         nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(50))), torch.ones(4)
@@ -170,6 +187,7 @@ STACKED: dict[str, tuple[Callable[[], nn.Module], torch.Tensor, list[str]]] = {
     "a layer with a hook": (lambda: with_hook(encoder(5), 2), SEQUENCE, ["layers 0 – 4 × 5"]),
     "a loop": (lambda: Looped(has_head=False), torch.ones(30, 1, 2), ["cell × 30"]),
     "a loop of two": (lambda: Looped(has_head=True), torch.ones(30, 1, 2), ["head × 30", "cell × 30"]),
+    "a loop by hand": (ByHand, torch.ones(20, 1, 2), ["gates × 20"]),
     "a shared layer": (lambda: nn.Sequential(*[nn.Linear(2, 2)] * 60), torch.ones(1, 2), ["model.0 × 60"]),
     "unequal layers": (lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), torch.ones(2), []),
 }

@@ -36,15 +36,15 @@ def stack_equal_calls(tree: BoxTree) -> None:
     for group in list(tree.groups):
         if len(group.members) >= MIN_GROUP_SIZE:
             stacks = [*_Level(tree, group.members, shapes).find_stacks()]
-            group.members = replace_with_groups(group.members, stacks, "stack", partial(_make_stack, tree))
+            group.members = replace_with_groups(group.members, stacks, "stack", partial(make_stack, tree))
 
 
-def _make_stack(tree: BoxTree, kind: str, members: list[Member]) -> Group:
+def make_stack(tree: BoxTree, kind: str, members: list[Member]) -> Group:
     """Make a stack; if it is large, of smaller ones."""
     if len(members) > MAX_STACK_SIZE:
         size = part_size(len(members))
         chunks = [members[start : start + size] for start in range(0, len(members), size)]
-        members = [_make_stack(tree, kind, chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
+        members = [make_stack(tree, kind, chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
     return tree.make_group(kind, members)
 
 

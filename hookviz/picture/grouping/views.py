@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hookviz.picture.grouping.around import Surroundings
 from hookviz.picture.grouping.collapsing import collapse
+from hookviz.picture.grouping.rounds import stack_rounds
 from hookviz.picture.grouping.stacking import stack_equal_calls
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.trace import TraceData
@@ -116,6 +117,7 @@ class Views:
     def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
         self.tree, self._suffix = BoxTree(trace, pass_id, internal=internal), INTERNAL if internal else ""
         stack_equal_calls(self.tree)
+        stack_rounds(self.tree)
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
