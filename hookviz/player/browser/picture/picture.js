@@ -162,12 +162,15 @@ export class Picture {
     const frame = isOpen && this.current ? this.rectOf(this.current) : null;
     const aim = first ? this.rectOf(first) : (this.#entryRect(step, frame) ?? frame);
     if (!aim) return [];
-    const [around, ...near] = surroundings(aim, this.#framesAndBoxes);
-    const name = around && this.#nameOfFrame(around);
+    const { frames, boxes } = this.#framesAndBoxes;
+    // The frame of a call with one box says nothing of what was opened.
+    const opened = isOpen ? frames : frames.filter((one) => listInside(boxes, one, aim).length > 1);
+    const [around, ...near] = surroundings(aim, { frames: opened, boxes });
+    const names = [around, frame].map((one) => one && this.#nameOfFrame(one));
     // Of a box that was opened elsewhere, as much as there is room for is seen, not what is beside it.
-    const beside = isOpen || !around ? near : listInside(this.#framesAndBoxes.boxes, around, aim);
+    const beside = isOpen || !around ? near : listInside(boxes, around, aim);
     const box = frame && !this.current?.matches(".hv-module") && contains(frame, aim) ? frame : null;
-    return [aim, box, name, ...beside, around, frame].filter((rect) => rect !== null && rect !== undefined);
+    return [aim, box, ...names, ...beside, around, frame].filter((rect) => rect !== null && rect !== undefined);
   }
 
   /**
