@@ -14,7 +14,7 @@ from hookviz.picture.primitives import SPACE, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.player.code_texts import CodeTexts
-from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
+from hookviz.player.hook_texts import describe_hooks, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
@@ -42,6 +42,7 @@ from hookviz.player.scene_views import (
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content
+from hookviz.player.titles import describe_program
 from hookviz.player.trace_content import MAX_INTERNAL_STEPS, SEARCH_INDEX
 from hookviz.support.messages import _
 from hookviz.support.progress import progress
@@ -149,6 +150,7 @@ class _SeveralRuns:
             "internal": any(self._internal_scenes),
             "layers": self._pictures.layers(),
             "about": self._describe(first),
+            "title": describe_program(first),
             "hooks": [hook_text(first, row) for row in self._hooks],
             "questions": self._questions.questions,
             "sources": self._code.texts(),
@@ -168,6 +170,7 @@ class _SeveralRuns:
         word_indices = [
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step)) for step in steps
         ]
+        hooks = describe_hooks(self._traces[number], steps, self._reasons if number == 0 else {})
         run: RunContent = {
             "label": variant.label,
             "baseline": variant.baseline,
@@ -175,7 +178,10 @@ class _SeveralRuns:
             "steps": len(steps),
             "outline": self._outline(number, self._ask(number, texts)),
             "word_indices": word_indices,
-            "firings": firing_rows(steps),
+            "firings": hooks["firings"],
+            "changing": hooks["changing"],
+            "silent": hooks["silent"],
+            "summary": hooks["summary"],
             "picture": self._pictures.indices_of(number)[-1],
         }
         if len(self._scenes[number]) > 1:
@@ -188,10 +194,9 @@ class _SeveralRuns:
             "title": make_title(self._elsewhere(step)),
             "sentence": variant.absent_step_text,
             "forward": False,
+            "cards": [],
             "before": None,
             "after": None,
-            "before_label": "",
-            "after_label": "",
             "gradients": [],
             "registration": "",
             "next_hook": "",

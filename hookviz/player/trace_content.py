@@ -10,13 +10,13 @@ from itertools import islice
 from typing import Protocol
 
 from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
-from hookviz.analysis.findings.finding import name_of_severity
+from hookviz.analysis.findings.finding import name_of_finding, name_of_severity
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import firing_rows, hook_text, hooks_in
+from hookviz.player.hook_texts import describe_hooks, hook_text, hooks_in
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.pass_stack import ALL_PASSES, make_pass_stack
@@ -37,6 +37,7 @@ from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content
+from hookviz.player.titles import describe_program
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
@@ -57,8 +58,6 @@ OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 ``MAX_VISIBLE_BOXES`` passes have a picture each."""
 MAX_INTERNAL_STEPS = 1_000
 """A page of a longer trace does not hold the pictures with the nodes that nobody wrote: they would double its size."""
-MAX_FIRINGS = 1_000
-"""The most rows of the table of firings."""
 SEARCH_INDEX = "index"
 
 
@@ -122,8 +121,9 @@ class TraceContent:
         self._language = current_language()
         self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
         self.is_large = is_large(trace) if grouped is None else grouped
-        reasons = list_reasons(trace)
-        self._pictures: Pictures = GroupedViews(trace, reasons) if self.is_large else SceneViews(trace, reasons)
+        self._reasons = list_reasons(trace)
+        make_pictures = GroupedViews if self.is_large else SceneViews
+        self._pictures: Pictures = make_pictures(trace, self._reasons)
         self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
         firings = trace.firings
         # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
@@ -251,9 +251,10 @@ class TraceContent:
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
-        shown_firings = self.trace.firings[:MAX_FIRINGS]
+        firings = self.trace.firings
         pool = QuestionPool()
         outline = self._outline(pool)
+        hooks = describe_hooks(self.trace, firings, self._reasons)
         run: RunContent = {
             "label": "",
             "baseline": None,
@@ -261,7 +262,10 @@ class TraceContent:
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
-            "firings": firing_rows(shown_firings),
+            "firings": hooks["firings"],
+            "changing": hooks["changing"],
+            "silent": hooks["silent"],
+            "summary": hooks["summary"],
             "picture": len(self._pictures.svgs) - 1,
         }
         passes = self.trace.lookup.passes
@@ -275,12 +279,13 @@ class TraceContent:
             "internal": any(map(self._hides_nodes, passes)),
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
+            "title": describe_program(self.trace),
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
             "questions": pool.questions,
             "sources": self._code.texts(),
             "findings": [_finding_text(self.trace, finding) for finding in find_findings(self.trace)],
             "no_finding": self._no_finding,
-            "notes": [*self.trace.notes, *self._limit_notes(len(shown_firings))],
+            "notes": [*self.trace.notes, *self._limit_notes(len(firings), len(hooks["firings"]))],
             "language": self._language,
             "initial_state": {"norms": self.is_large},
         }
@@ -300,12 +305,12 @@ class TraceContent:
         outline["overview"] = "".join(self._overview_names)
         return outline
 
-    def _limit_notes(self, firing_count: int) -> Iterator[str]:
+    def _limit_notes(self, firing_count: int, shown_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""
         passes = self.trace.lookup.passes
-        if firing_count < len(self.trace.firings):
+        if firing_count > shown_count:
             yield _("{count} hooks fired; the table shows the first {shown}.").format(
-                count=f"{len(self.trace.firings):,}", shown=f"{firing_count:,}"
+                count=f"{firing_count:,}", shown=f"{shown_count:,}"
             )
         pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
         if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
@@ -321,4 +326,9 @@ def _finding_text(trace: TraceData, finding: Finding) -> FindingText:
     severity = name_of_severity(finding.severity)
     head = join_list([describe_pass(trace, finding), where, severity, finding.when])
     text = _("{head}: {sentence}").format(head=head, sentence=finding.sentence)
-    return {"text": text, "more": join_sentences([finding.cause, finding.advice]), "step": finding.step or 0}
+    return {
+        "text": text,
+        "more": join_sentences([finding.cause, finding.advice]),
+        "name": name_of_finding(finding),
+        "step": finding.step or 0,
+    }
