@@ -80,8 +80,7 @@ def test_an_edit_in_place_names_the_gradient_that_it_changes_too() -> None:
 def test_a_module_hook_without_grad_input_looked_at_grad_output() -> None:
     layer = nn.Linear(2, 2)
     layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
-    with hv.record(layer) as trace:
-        with pytest.warns(UserWarning, match="no inputs require gradients"):
-            layer(torch.ones(1, 2)).sum().backward()
+    with hv.record(layer) as trace, pytest.warns(UserWarning, match="no inputs require gradients"):
+        layer(torch.ones(1, 2)).sum().backward()
     (effect,) = effects_of(trace)
     assert effect.headline.endswith("only looked at grad_output: grad_input is None")
