@@ -24,5 +24,5 @@ test("what is still hidden tells no calls apart", () => {
 });
 
 test("owners without numbers are named by the first and the last", () => {
-  assert.deepEqual([joinOwners(["a", "a"]), joinOwners(["a", "b"])], ["a", "a … b"]);
+  assert.deepEqual([joinOwners(["a", "a"]), joinOwners(["a", "b"]), joinOwners(["a (call 2)", "a"])], ["a", "a … b", "a"]);
 });

@@ -8,7 +8,7 @@ import { oldTextIfChanged } from "../common/stepping.js";
 /** @import { Sign } from "../common/types" */
 
 /** Up to these lengths a value is as large as a number, or as a title. */
-const [LARGE, MEDIUM] = [9, 13];
+const [LARGE, MEDIUM] = [8, 12];
 
 /**
  * Makes the row of the cards, and the card of what else a hook was given.
@@ -17,6 +17,8 @@ const [LARGE, MEDIUM] = [9, 13];
  * @param {Sign | null} sign what the hook of the step did
  */
 export function makeCards(cards, before, sign) {
+  const room = makeElement("div", "hv-cards-room");
+  if (!cards.length) return room;
   const row = makeElement("div", "hv-cards");
   row.classList.toggle("hv-differ", sign === "changed");
   row.classList.toggle("hv-same", sign === "looked");
@@ -27,7 +29,8 @@ export function makeCards(cards, before, sign) {
     const was = before.find(({ role, label }) => role === card.role && label === card.label);
     row.append(makeCard(card, was?.amounts ?? [], largest));
   }
-  return row;
+  room.append(row);
+  return room;
 }
 
 /**
@@ -45,10 +48,19 @@ function makeCard({ role, label, amounts }, was, largest) {
     if (old) part.append(makeElement("s", "hv-was", old));
     part.append(makeValue(amount.value, amounts.length > 1 || role === "extra"));
     if (role !== "extra" && amount.size !== null && largest) part.append(makeBar(amount.size / largest));
-    if (amount.note) part.append(makeElement("span", "hv-label", amount.note));
+    if (amount.note) part.append(makeElement("span", "hv-label", keepShapesTogether(amount.note)));
     card.append(part);
   });
   return card;
+}
+
+/**
+ * Returns the text with spaces that do not break inside shapes such as (8, 16): in a Chinese sentence, which has few
+ * other spaces, a line would often end there.
+ * @param {string} text
+ */
+export function keepShapesTogether(text) {
+  return text.replaceAll(/\((\d+, )*\d+\)/g, (shape) => shape.replaceAll(" ", "\u00A0"));
 }
 
 /**

@@ -29,12 +29,13 @@ export function joinFirings(firings, hiddenFrom) {
 }
 
 /**
- * Writes the names of several owners: `m.layers.11`, `m.layers.10` … as `m.layers 11 – 7`.
+ * Writes the names of several owners: `m.layers.11`, `m.layers.10` … as `m.layers 11 – 7`; of several calls, the module.
  * @param {string[]} names
  */
 export function joinOwners(names) {
   const [first, last] = [names[0], names[names.length - 1]];
-  if (names.every((name) => name === first)) return first;
+  const shortest = names.reduce((one, other) => (other.length < one.length ? other : one));
+  if (names.every((name) => name === shortest || name.startsWith(`${shortest} `))) return shortest;
   const parts = names.map((name) => /^(.*?)(\d+)(\D*)$/.exec(name));
   const [head, , tail] = parts[0]?.slice(1) ?? [];
   const isCounted = parts.every((part) => part && part[1] === head && part[3] === tail);

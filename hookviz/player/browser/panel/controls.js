@@ -8,11 +8,13 @@ import { makeElement, makeShape, makeTextButton, setAttributes } from "../common
 const BACK = "M4,-6L-5,0L4,6z";
 const AHEAD = "M-4,-6V6L5,0z";
 const PAUSE = "M-4,-6V6M4,-6V6";
+/** A triangle, and the diamond of a hook. */
+const HOOKS = "M-8,-5V5L-1,0zM4,-4L8,0L4,4L0,0z";
 /** Action → its icon, its key, and whether its label is written on the button. @type {{ [action: string]: [string, string, boolean] }} */
 const BUTTONS = {
   previousHook: [BACK, "[", false],
   nextHook: [AHEAD, "]", true],
-  playHooks: [AHEAD, "H", true],
+  playHooks: [HOOKS, "H", true],
   first: ["M-6,-6V6M6,-6L-3,0L6,6z", "Home", false],
   previous: [BACK, "←", false],
   next: [AHEAD, "→", true],
@@ -98,5 +100,5 @@ function paintPlay(button, action, isPlaying, say) {
   if (button.dataset.action === shown) return;
   button.dataset.action = shown;
   nameButton(button, shown, BUTTONS[action][1], say);
-  button.querySelector("path")?.setAttribute("d", isPlaying ? PAUSE : AHEAD);
+  button.querySelector("path")?.setAttribute("d", isPlaying ? PAUSE : BUTTONS[action][0]);
 }

@@ -1,6 +1,6 @@
 // The panel: the words of a step.
 
-import { hiddenNumbers, makeCards, makeNumbers } from "./cards.js";
+import { hiddenNumbers, keepShapesTogether, makeCards, makeNumbers } from "./cards.js";
 import { makeClosing } from "./closing.js";
 import { CodePane, splitLines } from "./code_pane.js";
 import { escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
@@ -130,15 +130,15 @@ export class Panel {
     const isEnd = step === run.steps.length - 1;
     const lines = [
       makeSentence(words, hook === null ? "" : content.hooks[hook].name),
+      makeElement("p", "hv-start", isStart ? say(run.firings.length ? "start_hooks" : "start") : ""),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(words.cards, before?.cards ?? [], run.steps[step].sign),
-      makeElement("p", "hv-facts", words.facts),
       ...this.#makeNumbers(words),
+      makeElement("p", "hv-facts", words.facts),
       ...(isEnd ? [makeClosing(run, say)] : []),
       makeReasons(run.steps[step], words, say),
       ...(hook === null ? [] : makeHookName(content.hooks[hook])),
       makeElement("p", "hv-next", words.next_hook),
-      makeElement("p", "hv-start", isStart ? say(run.firings.length ? "start_hooks" : "start") : ""),
     ];
     return { head, lines };
   }
@@ -209,15 +209,6 @@ function spokenWords({ sentence, headline, cards }) {
 export function sentenceSize(sentence) {
   if (sentence.length > 120) return "hv-longer";
   return sentence.length > 64 ? "hv-long" : "";
-}
-
-/**
- * Returns the text with spaces that do not break inside shapes such as (8, 16): in a Chinese sentence, which has few
- * other spaces, a line would often end there.
- * @param {string} text
- */
-function keepShapesTogether(text) {
-  return text.replaceAll(/\((\d+, )*\d+\)/g, (shape) => shape.replaceAll(" ", "\u00A0"));
 }
 
 /**
