@@ -66,13 +66,23 @@ function readSteps(outline, questions, changing) {
   return outline.kind.map((kind, i) => ({
     kind,
     glyph: outline.glyph[i],
-    sign: outline.glyph[i] === "hook" ? (changing.has(i) ? "changed" : "looked") : null,
+    sign: outline.glyph[i] === "hook" ? signOf(kind, changing.has(i)) : null,
     picture: outline.picture[i],
     norm: outline.norm[i],
     hook: outline.hook[i] < 0 ? null : outline.hook[i],
     questions: (outline.questions[i] ?? []).map((key) => ({ ...questions[key], key })),
     words: null,
   }));
+}
+
+/**
+ * Returns what a hook did; one that is switched off did not fire.
+ * @param {string} kind
+ * @param {boolean} isChanging
+ */
+function signOf(kind, isChanging) {
+  if (kind === "absent") return "silent";
+  return isChanging ? "changed" : "looked";
 }
 
 /**

@@ -100,16 +100,22 @@ export class Contents {
       button.dataset.state = state;
       setAttributes(button, { "aria-current": isNow ? "step" : "false" });
     }
+    const stop = (this.#current ?? this.#chips[0])?.button;
     // One tab stop: the keys [ and ] go from hook to hook.
-    for (const { button } of this.#chips) button.tabIndex = button === (this.#current ?? this.#chips[0]).button ? 0 : -1;
-    this.#reveal();
+    for (const { button } of this.#chips) {
+      const order = button === stop ? 0 : -1;
+      if (button.tabIndex !== order) button.tabIndex = order;
+    }
+    if (stop) this.#reveal(stop);
   }
 
-  /** Scrolls the line of chips, and nothing else, so that the chip of the step is in its middle. */
-  #reveal() {
+  /**
+   * Scrolls the line of chips, and nothing else, so that a chip is in its middle.
+   * @param {HTMLElement} button
+   */
+  #reveal(button) {
     const { list } = this;
-    const button = (this.#current ?? this.#chips[0])?.button;
-    if (!button) return;
+    if (list.scrollWidth <= list.clientWidth) return;
     const [inner, outer] = [button, list].map((element) => element.getBoundingClientRect());
     list.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
   }

@@ -29,7 +29,7 @@ export function makeLegend({ say, run }) {
 export function makeSignEntries({ steps, silent }, say) {
   /** @type {Sign[]} */
   const signs = ["looked", "changed", "silent"];
-  const shown = signs.filter((sign) => (sign === "silent" ? silent.length : steps.some((step) => step.sign === sign)));
+  const shown = signs.filter((sign) => steps.some((step) => step.sign === sign) || (sign === "silent" && silent.length > 0));
   return shown.map((sign) => makeEntry(makeSign(sign), say(`legend_${sign}`)));
 }
 
