@@ -43,8 +43,6 @@ export class Contents {
   list = makeElement("ol", "hv-chips");
   /** @type {Chip[]} */
   #chips = [];
-  /** The chip of the step, or the last one before it. @type {Chip | undefined} */
-  #current = undefined;
 
   #build() {
     const { model, run, content, driver } = this.context;
@@ -85,22 +83,9 @@ export class Contents {
 
   /** @param {number} step */
   #paintChips(step) {
-    this.#current = undefined;
-    for (const chip of this.#chips) {
-      const { button, steps } = chip;
-      const isNow = steps.includes(step);
-      if (steps.length && steps[0] <= step) this.#current = chip;
-      const state = isNow ? "hv-now" : !steps.length || steps[0] > step ? "hv-todo" : "hv-done";
-      const note = chip.note(step);
-      const [noteElement] = button.getElementsByClassName("hv-chip-note");
-      if (noteElement.textContent !== note) noteElement.textContent = note;
-      if (button.dataset.state === state) continue;
-      button.classList.remove(`${button.dataset.state}`);
-      button.classList.add(state);
-      button.dataset.state = state;
-      setAttributes(button, { "aria-current": isNow ? "step" : "false" });
-    }
-    const stop = (this.#current ?? this.#chips[0])?.button;
+    for (const chip of this.#chips) paintChip(chip, step);
+    const reached = this.#chips.filter(({ steps }) => steps.length && steps[0] <= step);
+    const stop = (reached.at(-1) ?? this.#chips[0])?.button;
     // One tab stop: the keys [ and ] go from hook to hook.
     for (const { button } of this.#chips) {
       const order = button === stop ? 0 : -1;
@@ -162,6 +147,24 @@ export class Contents {
     button.title = reason;
     return { button, steps: [], note: () => this.context.say("legend_silent"), act: () => this.panel.showMessage(reason) };
   }
+}
+
+/**
+ * @param {Chip} chip
+ * @param {number} step
+ */
+function paintChip({ button, steps, note: noteAt }, step) {
+  const isNow = steps.includes(step);
+  const isToCome = !steps.length || steps[0] > step;
+  const state = isNow ? "hv-now" : isToCome ? "hv-todo" : "hv-done";
+  const [note] = button.getElementsByClassName("hv-chip-note");
+  const text = noteAt(step);
+  if (note.textContent !== text) note.textContent = text;
+  if (button.dataset.state === state) return;
+  button.classList.remove(`${button.dataset.state}`);
+  button.classList.add(state);
+  button.dataset.state = state;
+  setAttributes(button, { "aria-current": isNow ? "step" : "false" });
 }
 
 /**
