@@ -67,11 +67,11 @@ export class Contents {
   #writeSummary(isPredicting) {
     const { run, content, say } = this.context;
     const { length } = content.findings;
-    const [first = "", ...rest] = isPredicting ? [say("contents_later")] : run.summary;
-    const found = length && !isPredicting ? [say(length > 1 ? "found_some" : "found_one", { count: length })] : [];
+    const found = length ? [say(length > 1 ? "found_some" : "found_one", { count: length })] : [];
+    const [first = "", ...rest] = isPredicting ? [say("contents_later")] : [...run.summary, ...found];
     const about = makeElement("span", "hv-about", content.title);
     this.summary.hidden = !this.#chips.length;
-    this.summary.replaceChildren(makeElement("strong", "", first), [...rest, ...found].map((text) => ` · ${text}`).join(""), about);
+    this.summary.replaceChildren(makeElement("strong", "", first), rest.map((text) => ` · ${text}`).join(""), about);
   }
 
   /** @param {number} step */
