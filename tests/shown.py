@@ -76,7 +76,7 @@ def marks(view: Mapping[str, Any], step: int) -> Shown:
 
 def content_of(trace: hv.Trace) -> Content:
     """Return the full content of a player for ``trace``."""
-    return TraceContent(trace._data).full_content()
+    return TraceContent.of(trace._data).full_content()
 
 
 def shown_steps_of(trace: hv.Trace) -> list[Shown]:

@@ -33,6 +33,8 @@ class Fault(NamedTuple):
     """A function of the program."""
     clear: str = "opt.zero_grad()"
     """Lines before the backward pass."""
+    turns: int = 3
+    """How often the training loop turns."""
     hides: bool = False
     """Whether no gradient, or no finite one, comes to the layers before it: what is wrong there has no effect."""
     is_alone: bool = False
@@ -192,6 +194,17 @@ FAULTS = (
         healthy={"clear": "opt.zero_grad()"},
     ),
     Fault(
+        "accumulation thrown away",
+        ("discarded",),
+        "",
+        ("zero_grad", "discard", "thrown away"),
+        clear=f"opt.zero_grad(){MARK}",
+        between="if _ % 2 == 0:\n    continue",
+        turns=6,
+        layers=(0,),
+        healthy={"first": "if _ % 2 == 0:\n    opt.zero_grad()", "clear": ""},
+    ),
+    Fault(
         "frozen after its hook",
         ("frozen",),
         "l{i}",
@@ -336,6 +349,135 @@ class Named(nn.Module):
         healthy={"late": "", "before": "{net}.l{i} = {made}"},
     ),
     Fault(
+        "tensor in place of a parameter",
+        ("missing",),
+        "",
+        ("Parameter", "not in the optimizer", "no optimizer"),
+        made=f"self.scale{{i}} = torch.ones(1, requires_grad=True){MARK}",
+        line="h = torch.tanh(self.l{i}(h)) * self.scale{i}",
+        healthy={"made": "self.scale{i} = nn.Parameter(torch.ones(1))"},
+    ),
+    Fault(
+        "update of a variable by hand",
+        ("rebound",),
+        "",
+        ("rebind", "new tensor", "not change"),
+        late="opt = None",
+        clear="{net}.zero_grad()",
+        between=f"""with torch.no_grad():
+    for p in {{net}}.parameters():
+        p = p - 0.01 * p.grad{MARK}
+continue""",
+        is_alone=True,
+        layers=(0,),
+        healthy={
+            "between": """with torch.no_grad():
+    for p in {net}.parameters():
+        p -= 0.01 * p.grad
+continue"""
+        },
+    ),
+    Fault(
+        "loss of all pairs",
+        ("broadcast",),
+        "",
+        ("broadcast", "shape"),
+        clear=f"""scores = {{net}}(x).flatten(1).mean(1, keepdim=True)
+target = torch.ones(len(scores))
+loss = (scores - target).square().mean(){MARK}
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """scores = {net}(x).flatten(1).mean(1, keepdim=True)
+target = torch.ones(len(scores), 1)
+loss = (scores - target).square().mean()
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
+        "two passes from one loss",
+        ("repeated_loss",),
+        "",
+        ("twice", "doubled", "again"),
+        clear=f"opt.zero_grad()\nloss.backward(retain_graph=True){MARK}",
+        layers=(0,),
+        healthy={"clear": "opt.zero_grad()\nloss.backward(retain_graph=True)\nopt.zero_grad()"},
+    ),
+    Fault(
+        "gradients of another optimizer's pass",
+        ("not_zeroed",),
+        "l0",
+        ("zero_grad", "two passes"),
+        late="""head = torch.optim.SGD({net}.l3.parameters(), lr=0.01)
+opt = torch.optim.SGD([*{net}.l0.parameters(), *{net}.l1.parameters(), *{net}.l2.parameters()], lr=0.01)""",
+        clear=f"""opt.zero_grad()
+head.zero_grad()
+{{net}}(x).abs().mean().backward(){MARK}
+head.step()
+loss = {{net}}(x).square().mean()""",
+        is_alone=True,
+        layers=(0,),
+        healthy={
+            "clear": """head.zero_grad()
+{net}(x).abs().mean().backward()
+head.step()
+opt.zero_grad()
+loss = {net}(x).square().mean()"""
+        },
+    ),
+    Fault(
+        "hook without return",
+        ("unreturned",),
+        "l{i}",
+        ("return",),
+        before="{net}.l{i}.register_forward_hook(clip)",
+        helper=f"\ndef clip(module, given, output):\n    output = output.clamp(-0.1, 0.1){MARK}\n",
+        healthy={"helper": "\ndef clip(module, given, output):\n    return output.clamp(-0.1, 0.1)\n"},
+    ),
+    Fault(
+        "parameter replaced after its hook",
+        ("substituted",),
+        "scale{i}",
+        ("replaced",),
+        made="self.scale{i} = nn.Parameter(torch.ones(1))\nself.scale{i}.register_hook(halve)",
+        before=f"{{net}}.scale{{i}} = nn.Parameter(torch.full((1,), 0.5)){MARK}",
+        line="h = torch.tanh(self.l{i}(h)) * self.scale{i}",
+        helper="\ndef halve(grad):\n    return grad * 0.5\n",
+        healthy={"before": "nn.init.constant_({net}.scale{i}, 0.5)"},
+    ),
+    Fault(
+        "sigmoid before a loss of logits",
+        ("sigmoid_twice",),
+        "",
+        ("sigmoid",),
+        clear=f"""chances = torch.sigmoid({{net}}(x)){MARK}
+loss = F.binary_cross_entropy_with_logits(chances, torch.ones_like(chances))
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """chances = torch.sigmoid({net}(x))
+loss = F.binary_cross_entropy(chances, torch.ones_like(chances))
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
+        "nll_loss of raw scores",
+        ("raw_scores",),
+        "",
+        ("log_softmax", "log-prob"),
+        clear=f"""out = {{net}}(x).flatten(1)
+scores = out @ torch.eye(out.shape[1])
+loss = F.nll_loss(scores, torch.zeros(len(out), dtype=torch.long)){MARK}
+opt.zero_grad()""",
+        layers=(0,),
+        healthy={
+            "clear": """out = {net}(x).flatten(1)
+scores = out @ torch.eye(out.shape[1])
+loss = F.nll_loss(scores.log_softmax(1), torch.zeros(len(out), dtype=torch.long))
+opt.zero_grad()"""
+        },
+    ),
+    Fault(
         "learning rate of 0",
         ("lr_zero",),
         "",
@@ -420,5 +562,135 @@ def scale(module, grad_input, grad_output):
         line=f"h = torch.tanh(self.l{{i}}(h))\nh = h + h[:0].mean(){MARK}",
         hides=True,
         healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = h + h[:1].mean()"},
+    ),
+    Fault(
+        "rounding without a gradient",
+        ("zero",),
+        "",
+        ("round",),
+        line=f"h = torch.tanh(self.l{{i}}(h))\nh = torch.round(h * 4) / 4{MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = h + (torch.round(h * 4) / 4 - h).detach()"},
+    ),
+    Fault(
+        "dead ReLU",
+        ("zero",),
+        "",
+        ("relu", "dead"),
+        line=f"h = self.l{{i}}(h) - 50\nh = torch.relu(h){MARK}",
+        hides=True,
+        healthy={"line": "h = self.l{i}(h) + 0.5\nh = torch.relu(h)"},
+    ),
+    Fault(
+        "saturated tanh",
+        ("zero",),
+        "",
+        ("saturated", "tanh"),
+        line=f"h = torch.tanh(self.l{{i}}(h) * 1e9){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h) * 0.9)"},
+    ),
+    Fault(
+        "all numbers beyond a clamp",
+        ("zero",),
+        "",
+        ("clamp",),
+        line=f"h = self.l{{i}}(h) + 50\nh = h.clamp(-1, 1){MARK}",
+        hides=True,
+        healthy={"line": "h = self.l{i}(h)\nh = h.clamp(-1, 1)"},
+    ),
+    Fault(
+        "two factors of zeros",
+        ("zero",),
+        "down{i}",
+        ("all 0", "zeros"),
+        made=f"self.down{{i}} = nn.Parameter(torch.zeros(1)){MARK}\nself.up{{i}} = nn.Parameter(torch.zeros(1)){MARK}",
+        line="h = torch.tanh(self.l{i}(h) * self.down{i} * self.up{i})",
+        hides=True,
+        healthy={
+            "made": "self.down{i} = nn.Parameter(torch.zeros(1))\nself.up{i} = nn.Parameter(torch.ones(1))",
+            "line": "h = torch.tanh(self.l{i}(h) * (self.up{i} + self.down{i}))",
+        },
+    ),
+    Fault(
+        "square root at 0",
+        ("nan", "inf"),
+        "",
+        ("sqrt", "SqrtBackward"),
+        line=f"h = torch.tanh(self.l{{i}}(h))\nh = (h - h.detach()).square().sqrt() + h{MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = ((h - h.detach()).square() + 1e-3).sqrt() + h"},
+    ),
+    Fault(
+        "where does not protect a logarithm",
+        ("nan", "inf"),
+        "",
+        ("LogBackward", "log"),
+        line=f"h = torch.tanh(self.l{{i}}(h))\nh = torch.where(h > 0, h.clamp(min=0).log(), h){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = torch.where(h > 0.1, h.clamp(min=0.1).log(), h)"},
+    ),
+    Fault(
+        "exponential too large",
+        ("nan", "inf"),
+        "",
+        ("ExpBackward", "exponential"),
+        line=f"h = self.l{{i}}(h) * 1e5\nh = torch.exp(h) - torch.exp(h + 1){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = torch.exp(h) - torch.exp(h + 1)"},
+    ),
+    Fault(
+        "power of a negative number",
+        ("nan",),
+        "",
+        ("PowBackward", "negative"),
+        line=f"h = torch.tanh(self.l{{i}}(h))\nh = (h - 2) ** 0.45{MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h))\nh = (h + 2) ** 0.45"},
+    ),
+    Fault(
+        "arc cosine beyond 1",
+        ("nan",),
+        "",
+        ("AcosBackward", "acos"),
+        line=f"h = torch.tanh(self.l{{i}}(h)) + 3\nh = torch.acos(h){MARK}",
+        hides=True,
+        healthy={"line": "h = torch.tanh(self.l{i}(h)) * 0.9\nh = torch.acos(h)"},
+    ),
+    Fault(
+        "mask that hides whole rows",
+        ("nan",),
+        "",
+        ("softmax", "mask"),
+        line="h = torch.tanh(self.l{i}(h))\n"
+        "h = h.masked_fill(torch.arange(h.shape[0]).view(-1, *[1] * (h.dim() - 1)) < 1, -torch.inf)\n"
+        f"h = h.softmax(-1){MARK}",
+        hides=True,
+        healthy={
+            "line": "h = torch.tanh(self.l{i}(h))\n"
+            "h = h.masked_fill(torch.arange(h.shape[-1]) < 1, -torch.inf)\nh = h.softmax(-1)"
+        },
+    ),
+    Fault(
+        "backward that divides by 0",
+        ("nan",),
+        "",
+        ("Length",),
+        line="h = h + Length.apply(torch.tanh(self.l{i}(h)) * 0)",
+        helper=f"""
+class Length(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, h):
+        length = h.square().sum(-1, keepdim=True).sqrt()
+        ctx.save_for_backward(h, length)
+        return length
+
+    @staticmethod
+    def backward(ctx, grad):
+        h, length = ctx.saved_tensors
+        return grad * h / length{MARK}
+""",
+        hides=True,
+        healthy={"line": "h = h + Length.apply(torch.tanh(self.l{i}(h)) + 2)"},
     ),
 )

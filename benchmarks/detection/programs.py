@@ -86,7 +86,7 @@ def _write_training(net: Net, faults: Sequence[Placed], name: str) -> str:
         *pieces("before"),
         f"opt = torch.optim.SGD([p for p in {name}.parameters() if p.requires_grad], lr=0.01)",
         *pieces("late"),
-        "for _ in range(3):",
+        f"for _ in range({max(one.fault.turns for one in faults)}):",
         indent("\n".join(filter(None, loop)), "    "),
         *pieces("after"),
     ]

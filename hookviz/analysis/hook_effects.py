@@ -46,8 +46,9 @@ class HookEffects:
     def __init__(self, trace: TraceData) -> None:
         self._also_changed: dict[int, list[str]] = {}
         """Step of an edit in place → the names of the other gradients in the same memory."""
-        for row in trace.rows:
-            if row.kind == "aliased" and row.cause is not None:
+        for step in trace.lookup.steps_of_kinds("aliased"):
+            row = trace.rows[step]
+            if row.cause is not None:
                 self._also_changed.setdefault(row.cause, []).append(trace.get_subject_name(row))
 
     def describe(self, step: Step) -> HookEffect:

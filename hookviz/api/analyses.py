@@ -43,9 +43,9 @@ class TraceAnalyses(TableHolder):
         >>> [(finding.severity, finding.kind, finding.when) for finding in trace.findings]
         [('warning', 'not_zeroed', 'in 2 of 3 passes')]
         """
-        from hookviz.analysis.findings import find_findings
+        from hookviz.analysis.findings import diagnose
 
-        return find_findings(self._data)
+        return diagnose(self._data).findings
 
     @property
     def hooks(self) -> "Table[HookCount]":

@@ -83,7 +83,7 @@ class Trace(TracePasses, TraceAnalyses, TraceListings, Displayable):
         """Everything that the player shows, as plain data."""
         from hookviz.player.trace_content import TraceContent
 
-        return TraceContent(self._data).full_content()
+        return TraceContent.of(self._data).full_content()
 
     def player(self) -> "Player":
         """The widget; for a large trace it requests further steps from the kernel when it shows them."""

@@ -8,14 +8,15 @@ from hookviz.picture.grouped_graph import GroupBoxes
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, View, Views
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.scene import Scene
+from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
 from hookviz.trace import TraceData
 
 
 class PassPictures:
-    """The groups of one pass, and the activity in each; with ``internal``, all its nodes have boxes."""
+    """The groups of one pass, and the activity in each."""
 
-    def __init__(self, trace: TraceData, pass_id: int, *, internal: bool = False) -> None:
-        self.views = Views(trace, pass_id, internal=internal)
+    def __init__(self, graph: VisibleGraph) -> None:
+        self.views = Views(graph)
         self.activity = PassActivity(self.views.tree)
         self.group_boxes = GroupBoxes(self.views.tree, self.activity)
 
@@ -53,4 +54,4 @@ def make_scene(trace: TraceData, step: int | None, *, internal: bool = False) ->
     scene = Scene.from_trace(trace, pass_id, internal=internal)
     if scene.total_boxes <= MAX_VISIBLE_BOXES:
         return scene
-    return PassPictures(trace, pass_id, internal=internal).scene_at(step)
+    return PassPictures(make_visible_graph(trace, pass_id, internal=internal)).scene_at(step)

@@ -37,6 +37,10 @@ class _Row(NamedTuple):
     shift_x: float
     shift_y: float
 
+    def move(self, point: Point) -> Point:
+        """Return where a point of the long picture stands in the row."""
+        return point[0] + self.shift_x, point[1] + self.shift_y
+
 
 def wrap_rows(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]) -> Placement:
     """Return a placement in rows if the picture is long, else the placement itself.
@@ -132,42 +136,42 @@ def _extent(rows: Sequence[_Row]) -> float:
 def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], rows: Sequence[_Row]) -> Placement:
     """Move each box to its row, and let arrows between rows pass between these."""
     numbers = [_find_row(x, rows) for x, _ in placement.centres]
-    centres = [
-        (x + rows[number].shift_x, y + rows[number].shift_y)
-        for (x, y), number in zip(placement.centres, numbers, strict=True)
-    ]
-    curves, labels = [], []
+    centres = [rows[number].move(point) for point, number in zip(placement.centres, numbers, strict=True)]
     leaving = Counter(edge.start for edge in edges if numbers[edge.start] != numbers[edge.end])
     ways = {start: index % WAYS * WAY for index, start in enumerate(leaving)}
-    for index, edge in enumerate(edges):
-        start_row, end_row = numbers[edge.start], numbers[edge.end]
-        row = rows[start_row]
-        curve, (label_x, label_y) = placement.curves[index], placement.labels[index]
-        if start_row == end_row:
-            curve = shift(curve, row.shift_x, row.shift_y)
-            label = (label_x + row.shift_x, label_y + row.shift_y)
+    curves, labels = [], []
+    for edge, curve, label in zip(edges, placement.curves, placement.labels, strict=True):
+        row, to = rows[numbers[edge.start]], rows[numbers[edge.end]]
+        if row is to:
+            curves.append(shift(curve, row.shift_x, row.shift_y))
+            labels.append(row.move(label))
+            continue
+        start, end = row.move(curve[0]), to.move(curve[-1])
+        is_far = numbers[edge.start] > numbers[edge.end] + 1
+        curves.append(_turn(start, end, (row, to), ways[edge.start], is_far=is_far))
+        if leaving[edge.start] > 1:  # they start as one line: each value is beside the lower end of the arrow's box
+            bottom = centres[edge.end][1] + sizes[edge.end].height / 2
+            labels.append((end[0] + TURN + CORNER + edge.label.width / 2, bottom - edge.label.height / 2))
         else:
-            start = (curve[0][0] + row.shift_x, curve[0][1] + row.shift_y)
-            to = rows[end_row]
-            end = (curve[-1][0] + to.shift_x, curve[-1][1] + to.shift_y)
-            curve = _turn(start, end, (rows[start_row], to), ways[edge.start], is_far=start_row > end_row + 1)
-            if leaving[edge.start] > 1:  # they start as one line: each value is beside the lower end of the arrow's box
-                bottom = centres[edge.end][1] + sizes[edge.end].height / 2
-                label = (end[0] + TURN + CORNER + edge.label.width / 2, bottom - edge.label.height / 2)
-            else:
-                label = (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)
-        curves.append(curve)
-        labels.append(label)
-    values = [*zip(labels, edges, strict=True)]
-    across = [x for curve in curves for x, _ in curve]
-    across += [x + side * edge.label.width / 2 for (x, _), edge in values for side in (-1, 1)]
-    across += [x + size.width / 2 for (x, _), size in zip(centres, sizes, strict=True)]
+            labels.append(
+                (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)
+            )
+    height = rows[-1].bottom + rows[-1].shift_y
+    return _widen(Placement(Size(0, height), centres, curves, labels), sizes, edges)
+
+
+def _widen(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]) -> Placement:
+    """Return a placement as wide as its boxes, arrows and values need."""
+    across = [x for curve in placement.curves for x, _ in curve]
+    for (x, _), edge in zip(placement.labels, edges, strict=True):
+        across += [x - edge.label.width / 2, x + edge.label.width / 2]
+    across += [x + size.width / 2 for (x, _), size in zip(placement.centres, sizes, strict=True)]
     left, right = -min([0.0, *across]), max(across)
     return Placement(
-        Size(right + left, rows[-1].bottom + rows[-1].shift_y),
-        [(x + left, y) for x, y in centres],
-        [shift(curve, left, 0) for curve in curves],
-        [(x + left, y) for x, y in labels],
+        Size(right + left, placement.size.height),
+        [(x + left, y) for x, y in placement.centres],
+        [shift(curve, left, 0) for curve in placement.curves],
+        [(x + left, y) for x, y in placement.labels],
     )
 
 

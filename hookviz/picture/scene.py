@@ -29,7 +29,7 @@ from hookviz.support.messages import N_, _
 from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS, ON_TENSOR_KINDS
 from hookviz.trace.sentences import MAX_LISTED, format_hook_position
-from hookviz.trace.traversal import iter_enclosing_calls, list_pass_calls, list_pass_nodes
+from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value
 
 SILENT = N_("did not fire")
@@ -98,8 +98,13 @@ class Scene:
 
         With ``internal``, nodes that nobody wrote have boxes as well.
         """
-        graph = make_visible_graph(trace, pass_id, list_pass_nodes(trace, pass_id), internal=internal)
-        nodes, calls = _select_boxes(trace, graph.nodes, list_pass_calls(trace, pass_id), graph.calls, max_boxes)
+        return cls.from_graph(make_visible_graph(trace, pass_id, internal=internal, whole=True), max_boxes)
+
+    @classmethod
+    def from_graph(cls, graph: VisibleGraph, max_boxes: int = MAX_BOXES) -> "Scene":
+        """Build the scene of the graph of a pass, with the ``max_boxes`` boxes that are nearest to the roots."""
+        trace, pass_id = graph.trace, graph.pass_id
+        nodes, calls = _select_boxes(graph, max_boxes)
         boxes = {node: make_node_box(trace, pass_id, node, graph) for node in nodes}
         drawn_calls = {node: graph.calls[node] for node in nodes if node in graph.calls}
         number_equal_boxes(trace, boxes, drawn_calls)
@@ -108,9 +113,8 @@ class Scene:
             for start, slot, end in graph.edges
             if start in boxes and end in boxes
         }
-        enclosing = {outer for call in graph.calls.values() for outer in iter_enclosing_calls(trace, call)}
-        total = len(graph.nodes) + len(enclosing.union(list_pass_calls(trace, pass_id)))
-        scene = cls(trace, pass_id, boxes, arrows, make_call_boxes(trace, pass_id, calls, drawn_calls), graph, total)
+        call_boxes = make_call_boxes(trace, pass_id, calls, drawn_calls)
+        scene = cls(trace, pass_id, boxes, arrows, call_boxes, graph, graph.box_count)
         steps = trace.lookup.steps(pass_id)
         flow = connect_frames(trace, scene.calls, drawn_calls)
         if flow.arrows:
@@ -264,20 +268,18 @@ class Scene:
         self._add_mark(last_step, mark)
 
 
-def _select_boxes(
-    trace: TraceData, candidates: list[int], other_calls: list[int], calls_of_nodes: dict[int, int], max_boxes: int
-) -> tuple[list[int], list[int]]:
+def _select_boxes(graph: VisibleGraph, max_boxes: int) -> tuple[list[int], list[int]]:
     """Select at most ``max_boxes`` nodes and calls: first nodes with the calls around them, then other calls."""
     nodes: list[int] = []
     calls: dict[int, None] = {}
-    for node in candidates:
-        enclosing = dict.fromkeys(iter_enclosing_calls(trace, calls_of_nodes.get(node)))
+    for node in graph.nodes:
+        enclosing = dict.fromkeys(iter_enclosing_calls(graph.trace, graph.calls.get(node)))
         if len(nodes) + 1 + len(calls | enclosing) > max_boxes:
             break
         nodes.append(node)
         calls |= enclosing
-    for call in other_calls:
-        enclosing = dict.fromkeys(iter_enclosing_calls(trace, call))
+    for call in graph.step_calls:
+        enclosing = dict.fromkeys(iter_enclosing_calls(graph.trace, call))
         if len(nodes) + len(calls | enclosing) > max_boxes:
             break
         calls |= enclosing

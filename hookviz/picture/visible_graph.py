@@ -5,15 +5,19 @@ its output. They are drawn only on demand. The leaves of a module's parameters a
 them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
 from hookviz.trace import TraceData
 from hookviz.trace.columns import ValueIndexes
-from hookviz.trace.traversal import assign_nodes_to_calls, iter_enclosing_calls
+from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import get_norm_nan_inf
+
+MAX_UNREACHED_NODES = 100
+"""A picture shows at most this many nodes that the pass did not reach: a small pass may begin in a very large graph."""
+
 
 HOOK_NODE = "BackwardHookFunctionBackward"
 """The node through which torch calls the full backward hooks of a module. Its input i belongs to its output i."""
@@ -56,8 +60,10 @@ Edge = tuple[int, int]
 
 @dataclass
 class VisibleGraph:
-    """The nodes that a picture shows, the arrows between them, and what stands for each hidden node."""
+    """The nodes that a picture of a pass shows, the arrows between them, and what stands for each hidden node."""
 
+    trace: TraceData = field(repr=False)
+    pass_id: int
     nodes: list[int]
     """The nodes with a box, those nearest to the roots first."""
     calls: dict[int, int]
@@ -72,6 +78,8 @@ class VisibleGraph:
     """Node → the leaves that are rows in its box."""
     boxes: dict[int, int] = field(default_factory=dict)
     """Node without a box of its own → the node whose box stands for it."""
+    is_internal: bool = False
+    """Whether nodes that nobody wrote have boxes as well."""
 
     @property
     def edges(self) -> list[tuple[int, int, int]]:
@@ -86,31 +94,120 @@ class VisibleGraph:
             nodes.setdefault(box, []).append(node)
         return nodes
 
+    @cached_property
+    def step_calls(self) -> list[int]:
+        """The module calls that steps of the pass are about, and the calls around them."""
+        calls = dict.fromkeys(self.trace.rows[step].call for step in self.trace.lookup.steps(self.pass_id))
+        return list(dict.fromkeys(outer for call in calls for outer in iter_enclosing_calls(self.trace, call)))
 
-def make_visible_graph(trace: TraceData, pass_id: int, nodes: Sequence[int], *, internal: bool = False) -> VisibleGraph:
+    @cached_property
+    def frames(self) -> set[int]:
+        """All module calls that a picture shows: those with nodes, those of steps, and the calls around them."""
+        makers = {outer for call in self.calls.values() for outer in iter_enclosing_calls(self.trace, call)}
+        return makers.union(self.step_calls)
+
+    @property
+    def box_count(self) -> int:
+        """How many boxes a picture of all of it has."""
+        return len(self.nodes) + len(self.frames)
+
+
+def make_visible_graph(trace: TraceData, pass_id: int, *, internal: bool = False, whole: bool = False) -> VisibleGraph:
     """Make the graph that a picture of a pass shows.
 
     Args:
         trace: the trace.
         pass_id: the pass.
-        nodes: its nodes, those nearest to the roots first.
         internal: whether nodes that nobody wrote have boxes as well.
+        whole: whether it shows all nodes, however many the pass did not reach.
     """
-    calls = assign_nodes_to_calls(trace, nodes)
+    nodes = _list_pass_nodes(trace, pass_id) if whole else list_pictured_nodes(trace, pass_id)
+    calls = _assign_nodes_to_calls(trace, nodes)
     parameters = {node for node in nodes if "." in trace.lookup.leaf_names.get(node, "")}
+    graph = VisibleGraph(trace, pass_id, nodes, calls, is_internal=internal)
     if internal or not (calls or parameters):  # whoever uses no module has written each transposition
-        return _connect(trace, nodes, calls, set())
+        _connect(graph, set())
+        return graph
     roots = {node for roots_of_pass in trace.roots[pass_id : pass_id + 1] for node, _output in roots_of_pass}
-    graph = _connect(trace, nodes, calls, set(_list_unwritten(trace, pass_id, nodes, calls, roots)))
-    _move_parameters(graph, trace, parameters - roots)
+    _connect(graph, set(_list_unwritten(graph, roots)))
+    _move_parameters(graph, parameters - roots)
     _assign_to_boxes(graph)
     return graph
 
 
-def _list_unwritten(
-    trace: TraceData, pass_id: int, nodes: Sequence[int], calls: Mapping[int, int], roots: Collection[int]
-) -> Iterator[int]:
+def _list_pass_nodes(trace: TraceData, pass_id: int) -> list[int]:
+    """Return all nodes of the graph of a pass, those nearest to the roots first."""
+    return _search_breadth_first(trace, pass_id, set(), len(trace.ops))
+
+
+def list_pictured_nodes(trace: TraceData, pass_id: int) -> list[int]:
+    """Return the nodes of a pass that a picture shows, those nearest to the roots first.
+
+    These are all nodes that the pass reached, and the ``MAX_UNREACHED_NODES`` others that are nearest to the roots.
+    """
+    reached_nodes = (trace.rows[step].node for step in trace.lookup.steps(pass_id))
+    reached = {node for node in reached_nodes if node is not None}
+    nodes = _search_breadth_first(trace, pass_id, reached, MAX_UNREACHED_NODES)
+    # A pass reaches a node only through other nodes that it reached. Should a trace differ, all nodes are shown.
+    return nodes if reached.issubset(nodes) else _list_pass_nodes(trace, pass_id)
+
+
+def _search_breadth_first(trace: TraceData, pass_id: int, reached: Collection[int], most_others: int) -> list[int]:
+    """Return the nodes of a pass, nearest to the roots first: those in ``reached`` and at most ``most_others`` others.
+
+    The search does not go beyond nodes that it leaves out.
+    """
+    next_nodes = trace.lookup.next_nodes
+    roots = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
+    visited = dict.fromkeys(roots)
+    queue = list(visited)
+    for node in queue:  # the loop body appends to the queue
+        for _, end in next_nodes.get(node, ()):
+            if end not in visited and (end in reached or most_others):
+                most_others -= end not in reached
+                visited[end] = None
+                queue.append(end)
+    return queue
+
+
+def leave_nodes_out(trace: TraceData, nodes: Collection[int]) -> bool:
+    """Whether edges lead from ``nodes``, which a picture shows, to nodes that it does not show."""
+    return not {end for _start, _slot, end in trace.lookup.out_edges(nodes)} <= set(nodes)
+
+
+def _assign_nodes_to_calls(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
+    """Return node → the call in whose box it is drawn: the call that made it or, for a parameter's leaf, that used it.
+
+    Every call of a module uses its parameters: their leaves belong to the first call among those that made ``nodes``. A
+    module that was not called itself, such as ``out_proj`` of attention, has its leaves in the call around that used
+    them.
+    """
+    made_by = {node: trace.owners[node] for node in nodes if node in trace.owners}
+    used_by: dict[int, int] = {}
+    for start, _, end in trace.lookup.out_edges(made_by):
+        if trace.ops[end] != "AccumulateGrad":
+            continue
+        call = made_by[start]
+        if end in made_by:
+            user = call if trace.calls[call].module == trace.calls[made_by[end]].module else None
+        else:
+            user = _find_enclosing_call(trace, call, trace.lookup.leaf_names.get(end, ""))
+        if user is not None:
+            used_by[end] = min(user, used_by.get(end, user))
+    return made_by | used_by
+
+
+def _find_enclosing_call(trace: TraceData, call: int, parameter: str) -> int | None:
+    """Return the innermost call, from ``call`` outward, of a module that contains the parameter with this name."""
+    for outer in iter_enclosing_calls(trace, call):
+        if parameter.startswith(f"{trace.plain_call(outer)}."):
+            return outer
+    return None
+
+
+def _list_unwritten(graph: VisibleGraph, roots: Collection[int]) -> Iterator[int]:
     """Yield the nodes that nobody wrote and about which there is nothing to say; a call keeps at least one node."""
+    trace, pass_id, nodes, calls = graph.trace, graph.pass_id, graph.nodes, graph.calls
     inside, observed = set(nodes), {*roots, *_list_observed_nodes(trace, pass_id)}
     candidates = [
         node
@@ -175,10 +272,10 @@ def _list_bad(trace: TraceData, values: ValueIndexes) -> Iterator[bool]:
             yield norm == 0 or nan + inf > 0
 
 
-def _connect(trace: TraceData, nodes: Sequence[int], calls: Mapping[int, int], hidden: Collection[int]) -> VisibleGraph:
-    """Connect the nodes that are not ``hidden``: an arrow leads from each to the next one."""
-    inside, ops = set(nodes), trace.ops
-    graph = VisibleGraph([node for node in nodes if node not in hidden], {**calls})
+def _connect(graph: VisibleGraph, hidden: Collection[int]) -> None:
+    """Hide some nodes of a graph, and connect the others: an arrow leads from each to the next one."""
+    trace, inside, ops = graph.trace, set(graph.nodes), graph.trace.ops
+    graph.nodes = [node for node in graph.nodes if node not in hidden]
     for start, slot, first_end in trace.lookup.out_edges(graph.nodes):
         if first_end not in inside:
             continue
@@ -190,10 +287,9 @@ def _connect(trace: TraceData, nodes: Sequence[int], calls: Mapping[int, int], h
         graph.targets[start, slot] = (end, output)
     for (node, _slot), arrows in graph.passages.items():
         graph.ends[node] = graph.targets[arrows[0]][0]
-    return graph
 
 
-def _move_parameters(graph: VisibleGraph, trace: TraceData, parameters: Collection[int]) -> None:
+def _move_parameters(graph: VisibleGraph, parameters: Collection[int]) -> None:
     """Make each of ``parameters`` that only one node uses a row in the box of that node."""
     users: dict[int, set[int]] = {}
     for start, _slot, end in graph.edges:
@@ -203,7 +299,7 @@ def _move_parameters(graph: VisibleGraph, trace: TraceData, parameters: Collecti
         if user is not None and not others:
             graph.parameters.setdefault(user, []).append(leaf)
     for node, leaves in [*graph.parameters.items()]:
-        leaves.sort(key=lambda leaf: _order_of_parameter(trace.lookup.leaf_names[leaf]))
+        leaves.sort(key=lambda leaf: _order_of_parameter(graph.trace.lookup.leaf_names[leaf]))
         if len(leaves) > MAX_PARAMETERS:
             del graph.parameters[node]
     rows = set(chain.from_iterable(graph.parameters.values()))

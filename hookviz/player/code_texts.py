@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hookviz.analysis.source_lines.step_lines import StepLines
 from hookviz.player.payload import CodeLine, SourceText
 from hookviz.support.messages import N_, _
-from hookviz.trace import SourceRow, Step, TraceData
+from hookviz.trace import SourceRow, Step
 
 MAX_LINES = 30
 """A text of more lines is sent from just above the first line that a step belongs to until just below the last."""
@@ -20,9 +20,8 @@ class CodeTexts:
         self._indices: dict[SourceRow, int] = {}
         self._used: dict[SourceRow, set[int]] = {}
 
-    def lines_of(self, trace: TraceData) -> Callable[[Step], CodeLine | None]:
-        """Add the texts of ``trace``; return the function that finds the lines of a step of it in all texts."""
-        lines = StepLines(trace)
+    def add(self, lines: StepLines) -> Callable[[Step], CodeLine | None]:
+        """Add the texts of the lines of a trace; return what finds the lines of a step of it in all texts."""
         indices: dict[int, int] = {}
         for number, used in lines.used_lines().items():
             source = lines.sources[number]

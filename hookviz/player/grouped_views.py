@@ -9,6 +9,7 @@ from hookviz.picture.grouping import INTERNAL, MAX_VISIBLE_BOXES, Group, Member,
 from hookviz.picture.grouping.activity import merge_consecutive
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
+from hookviz.picture.visible_graph import leave_nodes_out, list_pictured_nodes, make_visible_graph
 from hookviz.player.payload import Packed, SharedPicture, View
 from hookviz.player.scene_views import final_picture, make_view, own_picture, pass_title
 from hookviz.player.search_index import Entry, search_entries
@@ -37,6 +38,16 @@ class GroupedViews:
     def top_views(self) -> list[str]:
         """The name of the top-level picture of each pass."""
         return [f"{pass_id}/" for pass_id in self._passes]
+
+    @property
+    def hide_nodes(self) -> bool:
+        """Whether some nodes are hidden until they are asked for."""
+        return any(make_visible_graph(self._trace, pass_id).boxes for pass_id in self._passes)
+
+    @property
+    def leave_nodes_out(self) -> bool:
+        """Whether a pass has nodes that none of its pictures shows."""
+        return any(leave_nodes_out(self._trace, list_pictured_nodes(self._trace, number)) for number in self._passes)
 
     @cached_property
     def initial_views(self) -> list[str]:
@@ -138,7 +149,7 @@ class GroupedViews:
         """Return the pictures of one pass. Those of the latest passes are cached: users open group after group."""
         key = (pass_id, internal)
         if key not in self._pictures_by_pass:
-            self._pictures_by_pass[key] = PicturesWithBars(self._trace, pass_id, internal=internal)
+            self._pictures_by_pass[key] = PicturesWithBars(make_visible_graph(self._trace, pass_id, internal=internal))
             for oldest in list(self._pictures_by_pass)[:-MAX_VISIBLE_BOXES]:
                 del self._pictures_by_pass[oldest]
         return self._pictures_by_pass[key]

@@ -17,11 +17,6 @@ VALUE_WIDTH = 16
 """The most characters of a value in the table of firings."""
 
 
-def hooks_in(trace: TraceData) -> list[int]:
-    """Return the indices of the hook rows that steps of ``trace`` refer to, in ascending order."""
-    return sorted({row.hook for row in trace.rows if row.hook is not None})
-
-
 def hook_text(trace: TraceData, index: int) -> HookText:
     """Return the name, location and source of the hook at ``index``."""
     hook, row = trace.hook(index), trace.hook_rows[index]
@@ -44,9 +39,10 @@ class HookFields(TypedDict):
     summary: list[str]
 
 
-def describe_hooks(trace: TraceData, steps: Sequence[Step], reasons: Mapping[int, str]) -> HookFields:
+def describe_hooks(
+    effects: HookEffects, steps: Sequence[Step], trace: TraceData, reasons: Mapping[int, str]
+) -> HookFields:
     """Describe what the hooks did in ``steps``, and those that did not fire; ``reasons``: unfired row → why."""
-    effects = HookEffects(trace)
     firings = [(step, effects.describe(step)) for step in steps if step.kind in HOOK_KINDS]
     silent: list[SilentHook] = [
         {"name": trace.unfired_rows[row].source.label, "on": trace.unfired_rows[row].on, "reason": reason}

@@ -33,7 +33,7 @@ def render_page(content: Content, title: str | None = None) -> str:
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with hookviz.record() as trace:
     ...     (x * x).backward()
-    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent(data_of(trace)).full_content(), "x < 4")
+    >>> "<h1>x &lt; 4</h1>" in render_page(TraceContent.of(data_of(trace)).full_content(), "x < 4")
     True
     """
     languages = [content["language"], *content["others"]]
@@ -115,7 +115,7 @@ def page(
         no_finding = (
             None if values else _("Without the numbers, hookviz cannot check the gradients for problems.")
         )  # without values nothing was searched
-        return TraceContent(redacted_trace, no_finding=no_finding).full_content()
+        return TraceContent.of(redacted_trace, no_finding=no_finding).full_content()
 
     return render_page(make_editions(make_content, languages), title)
 
@@ -135,7 +135,7 @@ def mimebundle(trace: TraceData) -> dict[str, str]:
     """Return what Jupyter shows for ``trace``: a player without a kernel; as fallbacks a picture and text."""
     if not trace.rows:
         return {"text/plain": repr(trace)}
-    trace_content = TraceContent(trace)
+    trace_content = TraceContent.of(trace)
     content = trace_content.brief_content()
     picture = content["svgs"][-1] if trace_content.is_large else _final_svg(trace)
     return {

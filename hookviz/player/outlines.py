@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from hookviz.picture.grouping.activity import collect_pass_activity
+from hookviz.picture.grouping.activity import find_arrival
 from hookviz.player.payload import Outline
 from hookviz.player.step_words import glyph_of
 from hookviz.trace import StepRow, TraceData
@@ -27,15 +27,14 @@ def make_outline(
         glyph_kinds: the kind of each step whose glyph it gets; None takes its own.
     """
     pictures = {pass_id: index for index, pass_id in enumerate(views)}
-    arrivals = (arrival for pass_id in views for arrival in collect_pass_activity(trace, pass_id).arrivals)
-    norms = {arrival.step: arrival.display_norm for arrival in arrivals}
+    arrivals = [find_arrival(trace, step) for step in range(len(rows))]
     kinds = [row.kind for row in rows]
     return {
         "kind": [*kinds],
         "glyph": [glyph_of(kind) for kind in glyph_kinds or kinds],
         "picture": [pictures[row.pass_id] for row in rows],
         "hook": [-1 if row.hook is None else hooks[row.hook] for row in rows],
-        "norm": [norms.get(step) for step in range(len(rows))],
+        "norm": [None if arrival is None else arrival.display_norm for arrival in arrivals],
         "questions": questions,
         "views": [*views.values()],
         "pass_numbers": [*map(trace.pass_number, views)],

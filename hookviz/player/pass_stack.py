@@ -6,9 +6,9 @@ from math import ceil, hypot, isfinite
 from hookviz.picture import element_ids as ids
 from hookviz.picture.figure import draw_for_player
 from hookviz.picture.grouped_graph import MAX_BARS, GroupBox, StackBar, write_norm_ranges
-from hookviz.picture.grouping.activity import Arrival, collect_pass_activity
+from hookviz.picture.grouping.activity import Arrival, find_arrival
 from hookviz.picture.scene import Scene
-from hookviz.picture.visible_graph import make_visible_graph
+from hookviz.picture.visible_graph import VisibleGraph
 from hookviz.player.payload import View
 from hookviz.player.scene_views import make_view, own_picture
 from hookviz.player.stack_bars import scale_bars
@@ -24,7 +24,7 @@ def make_pass_stack(trace: TraceData) -> View:
     """Make the picture in which the passes of ``trace`` are one stack."""
     first_pass = trace.lookup.passes[0]
     box = _make_box(trace)
-    scene = Scene(trace, first_pass, {}, {}, {}, make_visible_graph(trace, first_pass, []), 1, group_boxes=[box])
+    scene = Scene(trace, first_pass, {}, {}, {}, VisibleGraph(trace, first_pass, [], {}), 1, group_boxes=[box])
     view = make_view(scene, own_picture(draw_for_player(scene)), {}, {})
     view["stacks"] = {ALL_PASSES: scale_bars(box.stack, box.stack, lambda view_name: view_name)}
     view["visible_steps"] = box.spans
@@ -51,15 +51,16 @@ def _join_leaf_gradients(trace: TraceData, pass_id: int) -> Arrival | None:
 
     It is what ``clip_grad_norm_`` returns, unless there are leaves that it is not given, or hooks that change them.
     """
-    arrivals = [arrival for arrival in collect_pass_activity(trace, pass_id).arrivals if _is_at_leaf(trace, arrival)]
+    at_leaves = (step for step in trace.lookup.steps(pass_id) if _is_at_leaf(trace, step))
+    arrivals = [arrival for step in at_leaves if (arrival := find_arrival(trace, step)) is not None]
     if not arrivals:
         return None
     nonfinite_count = sum(arrival.nonfinite_count for arrival in arrivals)
     return Arrival(arrivals[-1].step, hypot(*(arrival.norm for arrival in arrivals)), nonfinite_count)
 
 
-def _is_at_leaf(trace: TraceData, arrival: Arrival) -> bool:
-    node = trace.rows[arrival.step].node
+def _is_at_leaf(trace: TraceData, step: int) -> bool:
+    node = trace.rows[step].node
     return node is not None and trace.ops[node] == "AccumulateGrad"
 
 

@@ -1,9 +1,11 @@
 """The questions of a player: runs of one program share the questions that they have in common."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hookviz.analysis.questions.prediction import Question as AskedQuestion
+from hookviz.analysis.questions.prediction import make_questions
 from hookviz.player.payload import Question
+from hookviz.trace import Step
 
 
 class QuestionPool:
@@ -28,6 +30,18 @@ class QuestionPool:
         self.questions.append(question)
         return len(self.questions) - 1
 
-    def add_all(self, asked: Mapping[int, AskedQuestion], hooks: Mapping[int, int]) -> dict[str, list[int]]:
-        """Add the questions about the first run; return step → the indices of its questions."""
-        return {str(step): [self.add(question, hook=hooks.get(step))] for step, question in asked.items()}
+    def add_all(
+        self, steps: Sequence[Step], firings: Sequence[Step] | None, hooks: Mapping[int, int]
+    ) -> dict[str, list[int]]:
+        """Make the questions about the first run, and add them; return step → the indices of its questions.
+
+        Args:
+            steps: the steps of the run.
+            firings: those in which a hook ran; None finds them among ``steps``.
+            hooks: hook row → index in ``Content.hooks``.
+        """
+        asked: dict[str, list[int]] = {}
+        for step, question in make_questions(steps, firings).items():
+            row = steps[step].row.hook
+            asked[str(step)] = [self.add(question, hook=None if row is None else hooks[row])]
+        return asked

@@ -5,12 +5,13 @@ from functools import cached_property
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.figure import draw_final, draw_for_player
-from hookviz.picture.grouping import INTERNAL, Views
+from hookviz.picture.grouping import INTERNAL, MAX_VISIBLE_BOXES, Views
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
 from hookviz.picture.svg_writer import FilledTemplate
+from hookviz.picture.visible_graph import VisibleGraph, leave_nodes_out, make_visible_graph
 from hookviz.player.compression import pack
 from hookviz.player.payload import HookPin, Packed, PictureText, SharedPicture, View
 from hookviz.player.search_index import Entry, search_entries
@@ -68,10 +69,10 @@ def make_pass_view(
     return view
 
 
-def list_pass_entries(trace: TraceData, pass_id: int, view_name: str) -> Iterator[Entry]:
+def list_pass_entries(graph: VisibleGraph, view_name: str) -> Iterator[Entry]:
     """Yield the search entries of a pass that has a single picture, the view ``view_name``."""
-    views = Views(trace, pass_id)
-    for entry in search_entries(trace, views, PassActivity(views.tree)):
+    views = Views(graph)
+    for entry in search_entries(graph.trace, views, PassActivity(views.tree)):
         yield entry._replace(view=view_name)
 
 
@@ -156,24 +157,58 @@ class SceneViews:
     ``0/`` is that of pass 0, and ``0/+`` the one with the nodes that nobody wrote, if the pass has some.
     """
 
+    leave_nodes_out = False
+    """These pictures show all nodes of their passes."""
+
     def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
         self._trace, self._reasons = trace, reasons
-        self._scenes = {f"{pass_id}/": self._make_scene(pass_id) for pass_id in trace.lookup.passes}
-        self._internal_scenes = {
-            f"{name}{INTERNAL}": self._make_scene(scene.pass_id, internal=True)
+        self._graphs: dict[int, VisibleGraph] = {}
+
+    @property
+    def are_small(self) -> bool:
+        """Whether nobody has to take in too many boxes at once in any of the pictures."""
+        return all(self._graph(pass_id).box_count <= MAX_VISIBLE_BOXES for pass_id in self._trace.lookup.passes)
+
+    @property
+    def hide_nodes(self) -> bool:
+        """Whether some nodes are hidden until they are asked for."""
+        return bool(self._internal_scenes)
+
+    def _graph(self, pass_id: int) -> VisibleGraph:
+        """Return the graph of a pass, without most of the nodes that it did not reach."""
+        if pass_id not in self._graphs:
+            self._graphs[pass_id] = make_visible_graph(self._trace, pass_id)
+        return self._graphs[pass_id]
+
+    @cached_property
+    def _scenes(self) -> dict[str, Scene]:
+        return {f"{pass_id}/": self._make_scene(self._whole_graph(pass_id)) for pass_id in self._trace.lookup.passes}
+
+    @cached_property
+    def _internal_scenes(self) -> dict[str, Scene]:
+        return {
+            f"{name}{INTERNAL}": self._make_scene(
+                make_visible_graph(self._trace, scene.pass_id, internal=True, whole=True)
+            )
             for name, scene in self._scenes.items()
             if scene.graph.boxes
         }
 
-    def _make_scene(self, pass_id: int, *, internal: bool = False) -> Scene:
-        scene = Scene.from_trace(self._trace, pass_id, internal=internal)
+    def _whole_graph(self, pass_id: int) -> VisibleGraph:
+        """Return the graph of a pass with all nodes, as its picture shows it."""
+        graph = self._graph(pass_id)
+        is_whole = not leave_nodes_out(self._trace, [*graph.nodes, *graph.boxes])
+        return graph if is_whole else make_visible_graph(self._trace, pass_id, whole=True)
+
+    def _make_scene(self, graph: VisibleGraph) -> Scene:
+        scene = Scene.from_graph(graph)
         add_silent_pins(scene, self._reasons)
         return scene
 
     @property
     def top_views(self) -> list[str]:
         """The name of the picture of each pass."""
-        return [*self._scenes]
+        return [f"{pass_id}/" for pass_id in self._trace.lookup.passes]
 
     initial_views = top_views
     """The names of the pictures that are sent first."""
@@ -213,7 +248,7 @@ class SceneViews:
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
         """Yield the search entries of one pass."""
-        return list_pass_entries(self._trace, pass_id, f"{pass_id}/")
+        return list_pass_entries(self._graph(pass_id), f"{pass_id}/")
 
 
 def pass_title(trace: TraceData, pass_id: int) -> str:

@@ -5,7 +5,11 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
+from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
+from hookviz.analysis.formulas.reasons import Explainer
+from hookviz.analysis.hook_effects import HookEffects
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
+from hookviz.analysis.source_lines.step_lines import StepLines
 from hookviz.picture.element_ids import data_id, tensor_value_id
 from hookviz.picture.figure import draw_final
 from hookviz.picture.grouping import INTERNAL
@@ -13,8 +17,9 @@ from hookviz.picture.looks import key_of_look, key_of_shape
 from hookviz.picture.primitives import SPACE, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
-from hookviz.player.hook_texts import describe_hooks, hook_text, hooks_in
+from hookviz.player.hook_texts import describe_hooks, hook_text
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
@@ -101,7 +106,7 @@ class _SeveralRuns:
         self._traces = [trace for trace, _ignored in aligned]
         self._steps: list[list[Step]] = [list(trace.steps[:MAX_STEPS]) for trace in self._traces]
         switched = {row for _ignored, ids in aligned for row, hook_id in ids.items() if hook_id in switches}
-        rows = sorted(switched.union(*map(hooks_in, self._traces)))
+        rows = sorted(switched.union(*(trace.lookup.hooks_of_steps for trace in self._traces)))
         self._hooks = {row: index for index, row in enumerate(rows)}
         self._scenes = [
             _scenes(trace, ids, variant.absent_hook_text)
@@ -114,7 +119,7 @@ class _SeveralRuns:
             for (trace, ids), variant, scenes in zip(aligned, variants, self._scenes, strict=True)
         ]
         self._internal_pictures = _SharedPictures(self._internal_scenes, are_shown, shown)
-        self._reasons = list_reasons(self._traces[0])
+        self._reasons = list_reasons(list_silent_hooks(self._traces[0]))
         for scene in (*self._scenes[0].values(), *self._internal_scenes[0].values()):
             # A new pin would be missing in the other runs, and the first could not share its picture with them.
             mark_silent_pins(scene, self._reasons)
@@ -164,19 +169,19 @@ class _SeveralRuns:
         }
 
     def _run(self, number: int) -> RunContent:
-        variant, steps = self._variants[number], self._steps[number]
-        with_questions = number == 0 and variant.off_hooks is not None
-        texts = StepTexts(self._traces[number], steps, self._code, with_questions=with_questions)
+        trace, variant, steps = self._traces[number], self._variants[number], self._steps[number]
+        effects = HookEffects(trace)
+        texts = StepTexts(Explainer(trace), effects, self._code.add(StepLines(trace)))
         word_indices = [
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step)) for step in steps
         ]
-        hooks = describe_hooks(self._traces[number], steps, self._reasons if number == 0 else {})
+        hooks = describe_hooks(effects, steps, trace, self._reasons if number == 0 else {})
         run: RunContent = {
             "label": variant.label,
             "baseline": variant.baseline,
             "notes": list(variant.trace.notes),
             "steps": len(steps),
-            "outline": self._outline(number, self._ask(number, texts)),
+            "outline": self._outline(number, self._ask(number)),
             "word_indices": word_indices,
             "firings": hooks["firings"],
             "changing": hooks["changing"],
@@ -185,7 +190,7 @@ class _SeveralRuns:
             "picture": self._pictures.indices_of(number)[-1],
         }
         if len(self._scenes[number]) > 1:
-            run["last_pass"] = pass_title(self._traces[number], max(self._scenes[number]))
+            run["last_pass"] = pass_title(trace, max(self._scenes[number]))
         return run
 
     def _absent(self, step: Step, variant: Variant) -> StepWords:
@@ -216,18 +221,17 @@ class _SeveralRuns:
             about=describe_content(first)
         )
 
-    def _ask(self, number: int, texts: StepTexts) -> dict[str, list[int]]:
+    def _ask(self, number: int) -> dict[str, list[int]]:
         """Return step → the indices of the questions before it.
 
         The first variant has the questions about every hook. They are asked in each other variant, too, which would
         give their answers away; after them it has questions about what its switches change.
         """
-        if number == 0:
-            hooks = texts.hooks_of_questions(self._hooks)
-            self._shared_questions = self._questions.add_all(texts.questions, hooks)
         labels = self._variants[number].off_hooks
         if labels is None:
             return {}
+        if number == 0:
+            self._shared_questions = self._questions.add_all(self._steps[0], None, self._hooks)
         asked = {step: [*shared] for step, shared in self._shared_questions.items()}
         own = ask_about_switched_off(self._steps[number], self._steps[0], labels) if labels else {}
         for step, questions in own.items():
@@ -273,7 +277,7 @@ class _SeveralRuns:
     def _entries(self) -> Iterable[Entry]:
         """Yield the search entries of the first variant."""
         for pass_id in self._scenes[0]:
-            yield from list_pass_entries(self._traces[0], pass_id, _view_name(0, pass_id))
+            yield from list_pass_entries(make_visible_graph(self._traces[0], pass_id), _view_name(0, pass_id))
 
     def _switch(self, hook_id: Hashable, hook: Hook) -> Switch:
         rows = {row for _ignored, ids in self._aligned for row, other in ids.items() if other == hook_id}

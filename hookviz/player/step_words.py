@@ -1,13 +1,11 @@
 """The words of a step in the panel: sentences, values, reasons, and the question before it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
-from hookviz.analysis.questions.prediction import Question, make_questions
 from hookviz.player.cards import MAX_GRADIENTS, Named, list_gradients, make_cards, read_card_values
-from hookviz.player.code_texts import CodeTexts
-from hookviz.player.payload import Glyph, Reason, StepWords
+from hookviz.player.payload import CodeLine, Glyph, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
@@ -18,6 +16,7 @@ from hookviz.trace.sentences import (
     make_sentence,
     make_title,
 )
+from hookviz.trace.steps import make_step
 from hookviz.trace.values import Value
 
 _KEPT = N_("Kept in {dict}, {place} of {total}.")
@@ -56,22 +55,18 @@ pre-hook without ``with_kwargs`` gets only some inputs."""
 
 
 class StepTexts:
-    """Writes the words of the steps of a trace, the reasons for their gradients and the questions about them."""
+    """Writes the words of the steps of a trace.
+
+    Args:
+        explainer: explains their gradients.
+        effects: describes what their hooks did.
+        find_lines: finds the lines of the user's code that a step belongs to.
+    """
 
     def __init__(
-        self,
-        trace: TraceData,
-        steps: Sequence[Step],
-        code: CodeTexts,
-        *,
-        with_questions: bool,
-        firings: Sequence[Step] | None = None,
+        self, explainer: Explainer, effects: HookEffects, find_lines: Callable[[Step], CodeLine | None]
     ) -> None:
-        self._steps = steps
-        self._find_lines = code.lines_of(trace)
-        self._explainer = Explainer(trace)
-        self._effects = HookEffects(trace)
-        self._asked = make_questions(steps, firings) if with_questions else {}
+        self._explainer, self._effects, self._find_lines = explainer, effects, find_lines
 
     def words(self, step: Step) -> StepWords:
         """Return the words of ``step``."""
@@ -85,7 +80,7 @@ class StepTexts:
             "after": after,
             "gradients": _gradient_rows(list_gradients(step)),
             "registration": _registration(step),
-            "next_hook": _next_hook(step, self._steps),
+            "next_hook": _next_hook(step),
         }
         if step.kind in HOOK_KINDS:
             effect = self._effects.describe(step)
@@ -116,16 +111,6 @@ class StepTexts:
             {"text": text, "source": reason.source or "", "note": reason.note}
             for text, reason in zip(texts, reasons, strict=True)
         ]
-
-    @property
-    def questions(self) -> dict[int, Question]:
-        """Step → the question before it."""
-        return self._asked
-
-    def hooks_of_questions(self, hooks: Mapping[int, int]) -> dict[int, int]:
-        """Return step with a question → the index of its hook; ``hooks``: hook row → index."""
-        rows = ((step, self._steps[step].row.hook) for step in self._asked)
-        return {step: hooks[row] for step, row in rows if row is not None}
 
 
 def describe_content(trace: TraceData) -> str:
@@ -194,13 +179,13 @@ def _present_values(values: Values) -> list[Value]:
     return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
 
 
-def _next_hook(step: Step, steps: Sequence[Step]) -> str:
+def _next_hook(step: Step) -> str:
     """Return which hook of the same tensor or node gets this gradient next; empty if there is none."""
     rows = step.trace.rows
     following_row = rows[step.index + 1] if step.index + 1 < len(rows) else None
     if following_row is None or following_row.hook is None or following_row.kind in _WITHOUT_GRADIENT_BEFORE:
         return ""
-    following = steps[step.index + 1]
+    following = make_step(step.trace, step.index + 1)
     assert following.hook is not None
     if _position(following.row) != _position(step.row):
         return ""

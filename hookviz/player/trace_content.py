@@ -5,18 +5,20 @@ A chunk is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a pic
 a widget requests chunks from the kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
-from hookviz.analysis.findings import Finding, describe_no_findings, describe_pass, find_findings
+from hookviz.analysis.findings import Diagnosis, Finding, describe_pass, diagnose
 from hookviz.analysis.findings.finding import name_of_finding, name_of_severity
+from hookviz.analysis.formulas.reasons import Explainer
+from hookviz.analysis.hook_effects import HookEffects
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
-from hookviz.picture.visible_graph import make_visible_graph
+from hookviz.picture.visible_graph import MAX_UNREACHED_NODES
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import describe_hooks, hook_text, hooks_in
+from hookviz.player.hook_texts import describe_hooks, hook_text
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.pass_stack import ALL_PASSES, make_pass_stack
@@ -42,14 +44,7 @@ from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
 from hookviz.support.progress import progress
-from hookviz.trace import TraceData
-from hookviz.trace.traversal import (
-    MAX_UNREACHED_NODES,
-    iter_enclosing_calls,
-    leads_outside,
-    list_pass_calls,
-    list_pictured_nodes,
-)
+from hookviz.trace import Step, TraceData
 
 MAX_UNSPLIT_STEPS = 400
 """A trace with more steps is large. The words of a step take about 0.5 KB."""
@@ -59,20 +54,6 @@ OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 MAX_INTERNAL_STEPS = 1_000
 """A page of a longer trace does not hold the pictures with the nodes that nobody wrote: they would double its size."""
 SEARCH_INDEX = "index"
-
-
-def is_large(trace: TraceData) -> bool:
-    """Return whether ``trace`` has too many steps, passes or boxes to be sent and shown at once."""
-    if len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace):
-        return True
-    return any(_count_boxes(trace, pass_id) > MAX_VISIBLE_BOXES for pass_id in trace.lookup.passes)
-
-
-def _count_boxes(trace: TraceData, pass_id: int) -> int:
-    """Return the number of nodes and module calls in the picture of a pass."""
-    graph = make_visible_graph(trace, pass_id, list_pictured_nodes(trace, pass_id))
-    calls = {*graph.calls.values(), *list_pass_calls(trace, pass_id)}
-    return len(graph.nodes) + len({outer for call in calls for outer in iter_enclosing_calls(trace, call)})
 
 
 class Pictures(Protocol):
@@ -85,6 +66,14 @@ class Pictures(Protocol):
     @property
     def initial_views(self) -> list[str]:
         """The names of the pictures that are sent first."""
+
+    @property
+    def hide_nodes(self) -> bool:
+        """Whether some nodes are hidden until they are asked for."""
+
+    @property
+    def leave_nodes_out(self) -> bool:
+        """Whether a pass has nodes that none of its pictures shows."""
 
     @property
     def svgs(self) -> list[str]:
@@ -112,24 +101,33 @@ class TraceContent:
 
     Args:
         trace: the trace to show.
-        grouped: whether boxes are collapsed into groups; None groups them if the trace is large.
-        no_finding: the sentence to show if there are no findings; None takes the sentence of the analysis.
+        diagnosis: what was found in it.
+        grouped: whether boxes are collapsed into groups even if the trace is small.
+        no_finding: the sentence to show if there are no findings; None takes that of the diagnosis.
     """
 
-    def __init__(self, trace: TraceData, *, grouped: bool | None = None, no_finding: str | None = None) -> None:
-        self.trace = trace
+    def __init__(
+        self, trace: TraceData, diagnosis: Diagnosis, *, grouped: bool = False, no_finding: str | None = None
+    ) -> None:
+        self.trace, self._diagnosis = trace, diagnosis
         self._language = current_language()
-        self._no_finding = describe_no_findings(trace) if no_finding is None else no_finding
-        self.is_large = is_large(trace) if grouped is None else grouped
-        self._reasons = list_reasons(trace)
-        make_pictures = GroupedViews if self.is_large else SceneViews
-        self._pictures: Pictures = make_pictures(trace, self._reasons)
-        self._hooks = {row: index for index, row in enumerate(hooks_in(trace))}
-        firings = trace.firings
-        # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
-        with_questions = bool(firings) or len(trace.rows) <= MAX_UNSPLIT_STEPS
+        self._no_finding = diagnosis.nothing if no_finding is None else no_finding
+        self._reasons = list_reasons(diagnosis.silent_hooks)
+        small = SceneViews(trace, self._reasons)
+        is_long = len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace)
+        self.is_large = grouped or is_long or not small.are_small
+        """Whether it has too many steps, passes or boxes to be sent and shown at once."""
+        self._pictures: Pictures = GroupedViews(trace, self._reasons) if self.is_large else small
+        self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
         self._code = CodeTexts()
-        self._step_texts = StepTexts(trace, trace.steps, self._code, with_questions=with_questions, firings=firings)
+        self._effects = HookEffects(trace)
+        self._step_texts = StepTexts(Explainer(trace), self._effects, self._code.add(diagnosis.lines))
+
+    @classmethod
+    @gc_paused()
+    def of(cls, trace: TraceData, *, grouped: bool = False, no_finding: str | None = None) -> "TraceContent":
+        """Diagnose ``trace``, and make its content; the other arguments are those of the class."""
+        return cls(trace, diagnose(trace), grouped=grouped, no_finding=no_finding)
 
     @gc_paused()
     def content(self) -> Content:
@@ -251,10 +249,9 @@ class TraceContent:
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
-        firings = self.trace.firings
-        pool = QuestionPool()
-        outline = self._outline(pool)
-        hooks = describe_hooks(self.trace, firings, self._reasons)
+        firings, pool = self.trace.firings, QuestionPool()
+        outline = self._outline(firings, pool)
+        hooks = describe_hooks(self._effects, firings, self.trace, self._reasons)
         run: RunContent = {
             "label": "",
             "baseline": None,
@@ -276,14 +273,14 @@ class TraceContent:
             "runs": [run],
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
-            "internal": any(map(self._hides_nodes, passes)),
+            "internal": self._pictures.hide_nodes,
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
             "title": describe_program(self.trace),
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
             "questions": pool.questions,
             "sources": self._code.texts(),
-            "findings": [_finding_text(self.trace, finding) for finding in find_findings(self.trace)],
+            "findings": [_finding_text(self.trace, finding) for finding in self._diagnosis.findings],
             "no_finding": self._no_finding,
             "notes": [*self.trace.notes, *self._limit_notes(len(firings), len(hooks["firings"]))],
             "language": self._language,
@@ -293,13 +290,10 @@ class TraceContent:
             self._add_chunk(content, name)
         return content
 
-    def _hides_nodes(self, pass_id: int) -> bool:
-        """Whether some nodes of a pass are hidden until they are asked for."""
-        return bool(make_visible_graph(self.trace, pass_id, list_pictured_nodes(self.trace, pass_id)).boxes)
-
-    def _outline(self, pool: QuestionPool) -> Outline:
-        texts = self._step_texts
-        questions = pool.add_all(texts.questions, texts.hooks_of_questions(self._hooks))
+    def _outline(self, firings: Sequence[Step], pool: QuestionPool) -> Outline:
+        # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
+        with_questions = bool(firings) or len(self.trace.rows) <= MAX_UNSPLIT_STEPS
+        questions = pool.add_all(self.trace.steps, firings, self._hooks) if with_questions else {}
         views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
         outline = make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
         outline["overview"] = "".join(self._overview_names)
@@ -307,13 +301,11 @@ class TraceContent:
 
     def _limit_notes(self, firing_count: int, shown_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""
-        passes = self.trace.lookup.passes
         if firing_count > shown_count:
             yield _("{count} hooks fired; the table shows the first {shown}.").format(
                 count=f"{firing_count:,}", shown=f"{shown_count:,}"
             )
-        pictures = (list_pictured_nodes(self.trace, pass_id) for pass_id in passes)
-        if self.is_large and any(leads_outside(self.trace.lookup.out_edges(nodes), nodes) for nodes in pictures):
+        if self._pictures.leave_nodes_out:
             yield _(
                 "A pass reached only a small part of its graph. Its picture shows that part and, of the "
                 "rest, the {most} nodes nearest to where the pass began."

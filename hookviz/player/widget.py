@@ -114,7 +114,7 @@ class Player(anywidget.AnyWidget):
 
         def make_content() -> Content:
             nonlocal shown
-            shown = TraceContent(trace)
+            shown = TraceContent.of(trace)
             return shown.content()
 
         return cls.showing(make_content(), make_content, lambda name: shown.chunk(name))

@@ -5,6 +5,7 @@ import traceback
 from typing import Any
 
 from hookviz.autograd.variable_names import is_library_file
+from hookviz.recorder.code_place import find_code_place
 from hookviz.support.columns import truncate
 from hookviz.support.source_code import shorten_filename
 from hookviz.support.wrapped_functions import is_installed_file
@@ -61,8 +62,14 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
 
 
 def _find_raising_line(error: BaseException) -> str | None:
-    """Return the innermost line of the user's own code in the traceback."""
+    """Return the innermost line of the user's own code in the traceback; without any, the line that is running.
+
+    The traceback of an exception that torch has just raised has no frame of the user's yet: the line that called torch,
+    such as that of ``backward()``, is still running.
+    """
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own = [(file, line) for file, line in frames if not (is_library_file(file) or is_installed_file(file))]
-    file = shorten_filename(own[-1][0]) if own else None
+    if not own:
+        return find_code_place()
+    file = shorten_filename(own[-1][0])
     return None if file is None else f"{file}:{own[-1][1]}"

@@ -63,25 +63,40 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 def list_loop_variables(definition: Definition, around: Sequence[ast.AST]) -> list[str]:
     """List the variables of the loops around a function, in the same scope, that its body reads and does not set.
 
+    What a loop computes from its variables counts, too.
+
     >>> tree = ast.parse("for name in names: hooks += [lambda grad: print(name, grad)]")
     >>> function = next(node for node in ast.walk(tree) if isinstance(node, ast.Lambda))
     >>> list_loop_variables(function, path_to(tree, function))
     ['name']
     """
     targets: list[ast.AST] = []
+    bodies: list[ast.stmt] = []
     for node in reversed(around):
         if isinstance(node, _LOOPS):
             targets.append(node.target)
+            bodies += node.body
         elif isinstance(node, _COMPREHENSIONS):
             targets += [generator.target for generator in node.generators]
         elif isinstance(node, _SCOPES):
             break
-    names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    names = _add_computed(
+        [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)], bodies
+    )
     body = definition.body if isinstance(definition, ast.Lambda) else ast.Module(definition.body, [])
     used = [part for part in ast.walk(body) if isinstance(part, ast.Name)]
     own = {part.arg for part in ast.walk(definition) if isinstance(part, ast.arg)}
     own |= {part.id for part in used if isinstance(part.ctx, ast.Store)}
     return [name for name in dict.fromkeys(names) if name in {part.id for part in used} - own]
+
+
+def _add_computed(names: list[str], bodies: list[ast.stmt]) -> list[str]:
+    """Add the variables that a statement of a loop computes from those in each turn."""
+    for statement in bodies:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            read = {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
+            names = [*names, statement.targets[0].id] if not read.isdisjoint(names) else names
+    return names
 
 
 def iter_own_nodes(definition: Definition) -> Iterator[ast.AST]:

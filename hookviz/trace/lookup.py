@@ -66,6 +66,11 @@ class Lookup:
         rows = [(row.key, index) for index, row in enumerate(self._hook_rows) if row.kind in MODULE_HOOK_KINDS]
         return dict(reversed(rows))
 
+    @cached_property
+    def hooks_of_steps(self) -> list[int]:
+        """The hooks that steps refer to, in ascending order."""
+        return sorted({row.hook for row in self._rows if row.hook is not None})
+
     # -- gradients at optimizer steps
 
     @cached_property
@@ -87,7 +92,7 @@ class Lookup:
     @cached_property
     def hooks_around(self) -> dict[int, int]:
         """Step of an optimizer → the step of the backward hook that took it, and that ended after it."""
-        pairs = ((step, _find_hook_around(self._rows, step)) for step in self.optimizer_steps)
+        pairs = ((step, _find_hook_around(self._rows, step)) for step in self.steps_of_kinds("optimizer_step"))
         return {step: hook for step, hook in pairs if hook is not None}
 
     # -- the graph
@@ -188,11 +193,6 @@ class Lookup:
     def scales(self, pass_id: int) -> list[ScaleRow]:
         """Return the scales by which a GradScaler multiplied the gradients of a pass."""
         return self._scales_of.get(pass_id, [])
-
-    @cached_property
-    def optimizer_steps(self) -> list[int]:
-        """The steps in which an optimizer changed its parameters."""
-        return self.steps_of_kinds("optimizer_step")
 
     @cached_property
     def _steps_by_kind(self) -> dict[str, list[int]]:

@@ -91,6 +91,10 @@ class ClipRow(NamedTuple):
     """The norm that it found; None if it does not compute one, or if it is unknown."""
     called_at: SourcePlace | None = None
     """File and line of the user's code that called it."""
+    given: int | None = None
+    """How many tensors it was given; None if that is unknown."""
+    with_grad: int | None = None
+    """How many of these had a gradient; None if that is unknown."""
 
 
 class MovedRow(NamedTuple):

@@ -1,51 +1,8 @@
-"""Select the nodes and module calls of a pass, and find out how they contain and reach each other."""
+"""Find out how module calls contain each other, and what the graphs of the passes have to do with them."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 from hookviz.trace.trace import TraceData
-
-MAX_UNREACHED_NODES = 100
-"""A picture shows at most this many nodes that the pass did not reach: a small pass may begin in a very large graph."""
-
-
-def list_pass_nodes(trace: TraceData, pass_id: int) -> list[int]:
-    """Return all nodes of the graph of a pass, those nearest to the roots first."""
-    return _search_breadth_first(trace, pass_id, set(), len(trace.ops))
-
-
-def list_pictured_nodes(trace: TraceData, pass_id: int) -> list[int]:
-    """Return the nodes of a pass that a picture shows, those nearest to the roots first.
-
-    These are all nodes that the pass reached, and the ``MAX_UNREACHED_NODES`` others that are nearest to the roots.
-    """
-    reached_nodes = (trace.rows[step].node for step in trace.lookup.steps(pass_id))
-    reached = {node for node in reached_nodes if node is not None}
-    nodes = _search_breadth_first(trace, pass_id, reached, MAX_UNREACHED_NODES)
-    # A pass reaches a node only through other nodes that it reached. Should a trace differ, all nodes are shown.
-    return nodes if reached.issubset(nodes) else list_pass_nodes(trace, pass_id)
-
-
-def _search_breadth_first(trace: TraceData, pass_id: int, reached: Collection[int], most_others: int) -> list[int]:
-    """Return the nodes of a pass, nearest to the roots first: those in ``reached`` and at most ``most_others`` others.
-
-    The search does not go beyond nodes that it leaves out.
-    """
-    next_nodes = trace.lookup.next_nodes
-    roots = [node for node, _ in trace.roots[pass_id]] if pass_id < len(trace.roots) else []
-    visited = dict.fromkeys(roots)
-    queue = list(visited)
-    for node in queue:  # the loop body appends to the queue
-        for _, end in next_nodes.get(node, ()):
-            if end not in visited and (end in reached or most_others):
-                most_others -= end not in reached
-                visited[end] = None
-                queue.append(end)
-    return queue
-
-
-def leads_outside(edges: Iterable[tuple[int, int, int]], nodes: Collection[int]) -> bool:
-    """Whether some of ``edges`` (node, slot, next node), which begin at ``nodes``, lead to other nodes."""
-    return not {end for _, _, end in edges} <= set(nodes)
 
 
 def iter_enclosing_calls(trace: TraceData, call: int | None) -> Iterator[int]:
@@ -66,42 +23,6 @@ def name_last_root(trace: TraceData) -> str:
     """Return the name of the tensor at which the last pass began; empty if there is no pass."""
     root = next((row for row in reversed(trace.rows) if row.kind == "seed"), None)
     return "" if root is None else trace.name(root.node, root.output)
-
-
-def list_pass_calls(trace: TraceData, pass_id: int) -> list[int]:
-    """Return the module calls that steps of a pass are about, and the calls around them."""
-    calls = dict.fromkeys(trace.rows[step].call for step in trace.lookup.steps(pass_id))
-    return list(dict.fromkeys(outer for call in calls for outer in iter_enclosing_calls(trace, call)))
-
-
-def assign_nodes_to_calls(trace: TraceData, nodes: Iterable[int]) -> dict[int, int]:
-    """Return node → the call in whose box it is drawn: the call that made it or, for a parameter's leaf, that used it.
-
-    Every call of a module uses its parameters: their leaves belong to the first call among those that made ``nodes``. A
-    module that was not called itself, such as ``out_proj`` of attention, has its leaves in the call around that used
-    them.
-    """
-    made_by = {node: trace.owners[node] for node in nodes if node in trace.owners}
-    used_by: dict[int, int] = {}
-    for start, _, end in trace.lookup.out_edges(made_by):
-        if trace.ops[end] != "AccumulateGrad":
-            continue
-        call = made_by[start]
-        if end in made_by:
-            user = call if trace.calls[call].module == trace.calls[made_by[end]].module else None
-        else:
-            user = _find_enclosing_call(trace, call, trace.lookup.leaf_names.get(end, ""))
-        if user is not None:
-            used_by[end] = min(user, used_by.get(end, user))
-    return made_by | used_by
-
-
-def _find_enclosing_call(trace: TraceData, call: int, parameter: str) -> int | None:
-    """Return the innermost call, from ``call`` outward, of a module that contains the parameter with this name."""
-    for outer in iter_enclosing_calls(trace, call):
-        if parameter.startswith(f"{trace.plain_call(outer)}."):
-            return outer
-    return None
 
 
 def list_outer_paths(path: str) -> list[str]:

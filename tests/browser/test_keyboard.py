@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hv.whatif(a_to_e).to_html(folder / "whatif.html")
     recorded().diff(recorded()).to_html(folder / "compared.html")
     outputs = [
-        render_output(content) for content in (TraceContent(recorded()._data).content(), hv.whatif(a_to_e).content())
+        render_output(content) for content in (TraceContent.of(recorded()._data).content(), hv.whatif(a_to_e).content())
     ]
     (folder / "two.html").write_text(f"<!DOCTYPE html><h1>Two</h1>{''.join(outputs)}", encoding="utf-8")
     return folder

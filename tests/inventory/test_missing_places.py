@@ -224,3 +224,131 @@ def test_sample_of_a_distribution_is_where_the_graph_is_cut() -> None:
         critic(policy(torch.ones(2))).sum().backward()
     [row] = missing_gradients(trace)
     assert row.line == inspect.getsourcelines(Policy.forward)[1] + 1 and "rsample()" in row.advice
+
+
+class Gan:
+    """Trains a discriminator, then a generator, each with its own optimizer."""
+
+    def __init__(self, *, with_optimizers: bool = True) -> None:
+        self.gen, self.disc = nn.Linear(2, 2), nn.Linear(2, 1)
+        self.optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in (self.gen, self.disc)]
+        self.with_optimizers = with_optimizers
+
+    def train(self) -> hv.Trace:
+        gen, disc = self.gen, self.disc
+        with hv.record(gen, disc) as trace:
+            for _ in range(2):
+                fake = gen(torch.ones(3, 2))
+                loss = disc(torch.ones(3, 2)).sum() - disc(fake.detach()).sum()
+                self.step(loss, self.optimizers[1])
+                with torch.no_grad():
+                    score = disc(gen(torch.ones(3, 2)))
+                self.step(score.requires_grad_().sum(), self.optimizers[0])
+        return trace
+
+    def step(self, loss: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+        loss.backward()
+        if self.with_optimizers:
+            optimizer.step()
+
+
+def line_in(function: Callable[..., Any], text: str) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return next(first + index for index, line in enumerate(lines) if text in line)
+
+
+def test_the_pass_before_the_step_of_an_optimizer_shows_where_its_parameters_are_cut_off() -> None:
+    [row] = missing_gradients(Gan().train())
+    assert (row.place, row.line, row.is_proven) == ("no_grad", line_in(Gan.train, "no_grad"), True)
+    assert "detach" not in row.sentence
+
+
+def test_of_two_places_before_different_passes_both_are_named() -> None:
+    [row] = [one for one in missing_gradients(Gan(with_optimizers=False).train()) if "gen" in one.parameters[0]]
+    assert (row.place, row.line, row.is_proven) == ("either", line_in(Gan.train, "no_grad"), False)
+    assert "fake.detach()" in row.sentence
+
+
+class Lora(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = nn.Linear(2, 2).requires_grad_(False)
+        self.a, self.bias = nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.zeros(2))
+        self.merged = False
+
+    def merge(self) -> None:
+        with torch.no_grad():
+            self.base.weight += self.a @ self.a
+        self.merged = True
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.base(x) + self.bias
+        if not self.merged:
+            y = y + x @ self.a
+        return y
+
+
+@pytest.mark.parametrize("cuts", [False, True])
+def test_merged_weights_are_no_cut_and_the_branch_that_led_past_is_named(cuts: bool) -> None:
+    lora = Lora()
+    with hv.record(lora, cuts=cuts) as trace:
+        lora.merge()
+        lora(torch.ones(2)).sum().backward()
+    [row] = missing_gradients(trace)
+    assert (row.place, row.line) == ("unused", line_in(Lora.forward, "not self.merged"))
+
+
+@pytest.mark.parametrize("cuts", [False, True])
+def test_a_number_of_an_output_that_only_the_outer_module_returns_is_named(cuts: bool) -> None:
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.main, self.side = nn.Linear(2, 1), nn.Linear(2, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.main(x), self.side(x)
+
+    def train() -> None:
+        main, side = heads(torch.ones(2))
+        weights = torch.tensor([1.0, 0.1])
+        extra = side.square().sum().item()
+        loss = weights[0] * main.sum() + weights[1] * (2 * extra)
+        loss.backward()
+
+    heads = Heads()
+    with hv.record(heads, cuts=cuts) as trace:
+        train()
+    [row] = missing_gradients(trace)
+    assert (row.place, row.line, row.is_proven) == ("after", line_in(train, "item"), False)
+    assert row.advice.endswith("compute it with tensors instead.") and "--cuts" not in row.advice
+
+
+@pytest.mark.parametrize("cuts", [False, True])
+def test_a_later_module_that_goes_through_numpy_is_named(cuts: bool) -> None:
+    class Pool(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.from_numpy(abs(x.detach().numpy()))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.pool, self.head = nn.Linear(2, 2), Pool(), nn.Linear(2, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.head(self.pool(torch.relu(self.first(x))))
+
+    net = Net()
+    with hv.record(net, cuts=cuts) as trace:
+        net(torch.ones(2)).sum().backward()
+    assert "x.detach().numpy()" in " ".join(row.sentence for row in missing_gradients(trace))
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+def test_a_tensor_made_from_tensors_is_an_op_that_cuts() -> None:
+    layer = nn.Linear(2, 1)
+    with hv.record(layer, cuts=True) as trace:
+        parts = [layer(torch.ones(2)).sum(), layer(torch.ones(2)).mean()]
+        torch.tensor(parts, requires_grad=True).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "op" and "torch.tensor(parts, requires_grad=True)" in row.sentence

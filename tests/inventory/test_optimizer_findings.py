@@ -94,9 +94,7 @@ def decay_moves_dead_rows() -> None:
 
 def test_a_masked_row_that_the_optimizer_moves_is_a_finding_with_the_reason() -> None:
     finding = only(decay_moves_a_masked_row, "moved")
-    assert (
-        "moves rows 0 (of 4, counted from 0) of net.0.weight in 3 of its steps, although mask sets" in finding.sentence
-    )
+    assert "rows 0 (of 4, counted from 0) of net.0.weight in at least 3 of its 4 steps, although" in finding.sentence
     assert finding.cause == "The weight decay of AdamW, 0.1, makes weights smaller whatever their gradient is."
     assert (finding.hooks[0].label, finding.parameters) == ("mask", ("net.0.weight",))
     assert only(averages_move_a_masked_row, "moved").cause.startswith("Adam goes on with the averages of earlier")
@@ -167,6 +165,16 @@ def clip_another_model() -> None:
         optimizer.step()
 
 
+def clip_an_iterator() -> None:
+    net = net_of(3, 4)
+    optimizer, parameters = SGD(net.parameters(), lr=0.1), filter(torch.is_tensor, net.parameters())
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)  # here
+        optimizer.step()
+
+
 def clip_in_time() -> None:
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.1)
@@ -183,13 +191,55 @@ def test_clipping_that_no_step_uses_is_a_finding_and_its_twin_is_none() -> None:
     finding = only(clip_before_the_pass, "clips_nothing")
     assert finding.sentence.startswith("clip_grad_norm_ clipped nothing in 3 of 3 calls: it ran before the pass")
     assert only(clip_after_the_step, "clips_nothing").sentence.startswith(
-        "clip_grad_value_ clipped no gradient that a step used, in 2 of 3 calls"
+        "clip_grad_value_ clipped no gradient that a step used, in 3 of 3 calls: each time it ran after the step."
     )
     assert find(clip_in_time) == []
     with hv.record() as trace:
         clip_another_model()
     [finding] = trace.findings
     assert (finding.kind, finding.severity) == ("clips_nothing", "remark")
+    assert finding.sentence.endswith("no parameter that it was given had a gradient.")
+    finding = only(clip_an_iterator, "clips_nothing")
+    assert finding.sentence == "clip_grad_norm_ was given no parameters in 2 of 3 calls: it clipped nothing."
+
+
+def step_in_a_hook(net: nn.Module, parameters: list[nn.Parameter]) -> None:
+    """Take the steps of some parameters inside the backward pass."""
+    optimizers = {parameter: SGD([parameter], lr=0.1) for parameter in parameters}
+
+    def step_now(parameter: torch.Tensor) -> None:
+        optimizers[parameter].step()
+        optimizers[parameter].zero_grad()
+
+    for parameter in parameters:
+        parameter.register_post_accumulate_grad_hook(step_now)
+
+
+def clip_after_a_hook() -> None:
+    net = net_of(3, 4)
+    step_in_a_hook(net, list(net.parameters()))
+    for _ in range(3):
+        net(torch.randn(6, 3)).square().mean().backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 0.01)  # here
+
+
+def clip_the_rest() -> None:
+    """The hook takes the step of the first layer, which is the last leaf of each pass; the rest is clipped in time."""
+    net = nn.Sequential(net_of(3, 4), net_of(1, 2))
+    step_in_a_hook(net, list(net[0].parameters()))
+    optimizer = SGD(net[1].parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        nn.utils.clip_grad_norm_(net[1].parameters(), 0.01)
+        optimizer.step()
+
+
+def test_clipping_after_the_steps_of_a_hook_names_the_hook_and_its_twin_is_no_finding() -> None:
+    finding = only(clip_after_a_hook, "clips_nothing")
+    assert finding.sentence == "clip_grad_norm_ clipped nothing in 3 of 3 calls."
+    assert finding.cause.startswith("step_now (") and "inside the backward pass" in finding.cause
+    assert find(clip_the_rest) == []
 
 
 def scaled(*, unscale: bool = True, step_by_scaler: bool = True, by_hand: bool = False) -> None:
@@ -310,6 +360,20 @@ def test_a_learning_rate_of_0_has_the_line_that_made_it_so(tmp_path: Path) -> No
     assert (finding.kind, finding.line, finding.line_role, finding.certainty) == ("lr_zero", 7, "makes", "proven")
 
 
+@pytest.mark.filterwarnings("ignore:Detected call of .lr_scheduler")
+def test_a_scheduler_that_makes_the_learning_rate_0_has_the_line_of_its_step(tmp_path: Path) -> None:
+    finding = run_file(tmp_path / "late.py", SCHEDULED)
+    assert (finding.line, finding.line_role, finding.certainty) == (11, "rate", "likely")
+    assert "only" not in finding.cause and "first rate" not in finding.cause
+    first = SCHEDULED.replace("        scheduler.step()\n", "").replace(
+        "step in range(3):", "step in range(3):\n        scheduler.step()"
+    )
+    finding = run_file(tmp_path / "first.py", first)
+    assert finding.line == 8 and finding.cause.endswith("no step uses the first rate.")
+    both = SCHEDULED.replace("    for step", '    optimizer.param_groups[0]["lr"] = 0.2\n    for step')
+    assert run_file(tmp_path / "both.py", both).cause.endswith("something set it to 0 afterwards.")
+
+
 def run_file(path: Path, text: str) -> hv.Finding:
     """Run the ``main`` of a program in a file of its own, and return its only finding."""
     path.write_text(text, encoding="utf-8")
@@ -339,6 +403,20 @@ def main():
         optimizer.zero_grad()
         net(torch.ones(2, 3)).sum().backward()
         optimizer.step()
+"""
+
+
+SCHEDULED = """import torch
+
+def main():
+    net = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: float(step < 2))
+    for step in range(3):
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        scheduler.step()
 """
 
 

@@ -219,7 +219,7 @@ def record_and_show(library: str, name: str) -> dict[str, Any]:
         assert out is not None
         out.sum().backward()
     with count_deaths() as deaths:
-        TraceContent(trace._data).full_content()
+        TraceContent.of(trace._data).full_content()
         pictures = [*draw_pictures(trace)]
     faults = [fault for drawn in pictures for fault in find_faults(drawn.svg, drawn.scene)]
     return {"steps": len(trace._data.rows), "pictures": len(pictures), "faults": faults[:3], "deaths": deaths}

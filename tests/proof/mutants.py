@@ -486,7 +486,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _view_quiz(trace),
         lambda: trace.content(),
-        lambda: TraceContent(trace._data, grouped=True).full_content(),
+        lambda: TraceContent.of(trace._data, grouped=True).full_content(),
         lambda: _request_chunks(trace),
         lambda: page(trace._data, "A file that is not ours") if trace._data.rows else None,
         lambda: trace._repr_mimebundle_(),
@@ -516,7 +516,7 @@ def _sample_steps(trace: hv.Trace) -> list[int | None]:
 def _request_chunks(trace: hv.Trace) -> None:
     """Let the widget answer requests for all chunks of a large trace."""
     player = trace.player()
-    content = TraceContent(trace._data)
+    content = TraceContent.of(trace._data)
     if content.is_large:
         for name in (*content.chunk_names(), "steps999", "x", "7/y"):
             Player.answer(player, {"part": name}, None, content.chunk)

@@ -25,6 +25,7 @@ from hookviz.picture.figure import Figure, draw_for_player
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
+from hookviz.picture.visible_graph import make_visible_graph
 from tests.picture_faults import find_faults
 
 MODULE_HOOKS = ("forward_pre", "forward", "full_backward_pre", "full_backward")
@@ -151,7 +152,7 @@ class Drawn(NamedTuple):
 def draw_pictures(trace: hv.Trace, max_views: int = 12) -> Iterator[Drawn]:
     """Yield the pictures of ``trace``: whole, with the layer of tensors, and of its collapsed boxes."""
     for pass_id, internal in product(sorted({row.pass_id for row in trace._data.rows}), (False, True)):
-        pictures = PassPictures(trace._data, pass_id, internal=internal)
+        pictures = PassPictures(make_visible_graph(trace._data, pass_id, internal=internal))
         for view in pictures.views.list_views()[:max_views]:
             scene = pictures.scene(view)
             yield Drawn(draw_for_player(scene).svg, scene)

@@ -652,6 +652,16 @@ def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
     return trace
 
 
+@because("parametrized", "the output of net.a.parametrizations.weight.0")
+def weight_is_computed_by_spectral_norm() -> Trace:
+    net = Net()
+    nn.utils.parametrizations.spectral_norm(net.a)
+    with hv.record() as trace:
+        net.a.weight.register_hook(lost)
+        net(ones()).sum().backward()
+    return trace
+
+
 @because("weight_norm", "the output of WeightNormInterfaceBackward0")
 def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
     net = Net()

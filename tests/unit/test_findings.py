@@ -135,7 +135,8 @@ def test_a_dead_relu_is_reported_with_the_parameters_that_get_zero_gradient() ->
     finding = only_finding(record_training(net))
     assert finding.kind == "zero" and "at ReluBackward0 of net.1 (ReLU)" in finding.sentence
     assert "Beyond it, net.0.bias, net.0.weight get a gradient of 0." in finding.sentence
-    assert finding.sentence.endswith("In the forward pass, the node saved result: (8, 4) norm 0.")
+    assert "net.0 (Linear) returned no number above 0: they lie between -100.8 and -98.59." in finding.sentence
+    assert finding.sentence.endswith("net.0.bias is -100 everywhere; without it, they would reach 1.405.")
 
 
 @needs_saved_tensors
@@ -293,7 +294,7 @@ def test_findings_are_in_the_player_and_the_html_page() -> None:
 def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:
     small_trace, large_trace = (record_backward(chain(count)) for count in (1000, 4000))
     small_cost = count_calls(lambda: small_trace.findings.values)
-    assert small_cost < 90 * 1000 and count_calls(lambda: large_trace.findings.values) < 4.1 * small_cost
+    assert small_cost < 95 * 1000 and count_calls(lambda: large_trace.findings.values) < 4.1 * small_cost
     assert not large_trace.findings.values
 
 

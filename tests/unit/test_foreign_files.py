@@ -405,7 +405,7 @@ def test_markup_in_a_file_is_escaped_in_pictures(kind: str, text: str, tmp_path:
     trace = load_data(hostile(json.loads(saved(kind)), text), tmp_path)
     pictures = [*find_drawings(content_of(trace)), trace.figure(3, tensors=True).svg()]
     if kind == "large":
-        content = TraceContent(trace._data)
+        content = TraceContent.of(trace._data)
         pictures += [picture(content, name) for name in views_of(content)]
     tags = {element.tag.partition("}")[2] for svg in pictures for element in ET.fromstring(svg).iter()}
     assert len(pictures) > 2 and tags <= {"svg", "g", "path", "rect", "text"}

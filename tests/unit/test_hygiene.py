@@ -93,6 +93,84 @@ def test_a_finding_of_one_pass_says_in_which_it_holds() -> None:
     assert (finding.passes, finding.when, finding.kind) == ((1,), "only in pass 2", "nan")
 
 
+def test_nan_that_stays_says_since_when() -> None:
+    net = small_net()
+    optimizer = SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        for factor in (1.0, math.nan, 1.0, 1.0):
+            optimizer.zero_grad()
+            (net(torch.ones(2, 4)).sum() * factor).backward()
+            optimizer.step()
+    assert next(row for row in trace.findings if row.kind == "nan").when == "from pass 2 on"
+
+
+def test_a_step_that_was_meant_for_another_optimizer_is_one_finding() -> None:
+    judge, maker = nn.Linear(2, 1), nn.Linear(2, 2)
+    optimizers = SGD(judge.parameters(), lr=0.1), SGD(maker.parameters(), lr=0.1)
+    assert [row.kind for row in train_gan(judge, maker, lambda: optimizers).findings] == []
+
+    def swapped() -> tuple[torch.optim.Optimizer, torch.optim.Optimizer]:
+        first, _unused = made = SGD(judge.parameters(), lr=0.1), SGD(maker.parameters(), lr=0.1)
+        kept.append(made)
+        return first, first
+
+    kept: list[Any] = []
+    [finding] = train_gan(judge, maker, swapped).findings
+    assert (finding.kind, finding.line_role) == ("never_stepped", "update")
+    assert "takes a step instead" in finding.cause
+
+
+def train_gan(
+    judge: nn.Module, maker: nn.Module, make: Callable[[], tuple[torch.optim.Optimizer, torch.optim.Optimizer]]
+) -> hv.Trace:
+    with hv.record(judge, maker) as trace:
+        for_judge, for_maker = make()
+        for _ in range(3):
+            judge.zero_grad()
+            fake = maker(torch.ones(3, 2))
+            (judge(fake.detach()) - judge(torch.zeros(3, 2))).square().mean().backward()
+            for_judge.step()
+            maker.zero_grad()
+            judge(fake).square().mean().backward()
+            for_maker.step()
+    return trace
+
+
+class Trainer:
+    """Holds a model, and an optimizer of an older one."""
+
+    def __init__(self) -> None:
+        self.net = small_net()
+        self.optimizer = SGD(self.net.parameters(), lr=0.1)
+        self.net = small_net()
+
+    def train(self) -> None:
+        for _ in range(2):
+            self.optimizer.zero_grad()
+            self.net(torch.ones(2, 4)).sum().backward()
+            self.optimizer.step()
+
+
+def test_the_model_of_an_outdated_optimizer_is_a_module_and_not_the_object_that_holds_it() -> None:
+    with hv.record() as trace:
+        Trainer().train()
+    finding = next(row for row in trace.findings if row.kind == "replaced")
+    assert "are not the parameters of self.net:" in finding.sentence
+
+
+def test_a_hook_that_is_too_late_in_each_round_is_one_finding() -> None:
+    def look(grad: torch.Tensor) -> None:
+        """Is never called."""
+
+    with hv.record() as trace:
+        for _ in range(3):
+            x = leaf(1.0)
+            hidden = x * 2
+            hidden.sum().backward()
+            hidden.register_hook(look)
+    assert [(row.kind, len(row.hooks)) for row in trace.findings] == [("late", 3)]
+
+
 # -- nothing is wrong
 
 

@@ -252,7 +252,7 @@ def test_a_player_has_a_second_picture_with_all_nodes_only_if_some_are_hidden() 
 
 
 def test_boxes_of_a_large_picture_with_all_nodes_lead_to_more_of_them() -> None:
-    content = TraceContent(record_pass(make_long_network(60), torch.ones(5, 3))._data).full_content()
+    content = TraceContent.of(record_pass(make_long_network(60), torch.ones(5, 3))._data).full_content()
     views = views_of(content)
     assert content["internal"] and len({view["internal"] for view in views.values()}) == 2
     for name, view in views.items():
@@ -262,7 +262,7 @@ def test_boxes_of_a_large_picture_with_all_nodes_lead_to_more_of_them() -> None:
 
 
 def test_a_page_of_a_long_trace_has_no_internal_nodes_and_a_widget_has() -> None:
-    trace = TraceContent(record_pass(make_long_network(MAX_INTERNAL_STEPS // 10), torch.ones(5, 3))._data)
+    trace = TraceContent.of(record_pass(make_long_network(MAX_INTERNAL_STEPS // 10), torch.ones(5, 3))._data)
     page = trace.full_content()
     assert not page["internal"] and not any(name.endswith("+") for name in page["chunks"])
     assert trace.content()["internal"] and trace.chunk("0/+")["internal"]

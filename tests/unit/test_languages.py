@@ -88,8 +88,8 @@ def test_a_content_says_its_language_and_holds_its_words(trace: hv.Trace) -> Non
 
 def test_chunks_stay_in_the_language_of_their_content(trace: hv.Trace) -> None:
     with speaking("zh"):
-        content = TraceContent(trace._data)
-    in_english = TraceContent(trace._data).chunk("steps0")["steps"]
+        content = TraceContent.of(trace._data)
+    in_english = TraceContent.of(trace._data).chunk("steps0")["steps"]
     in_chinese = content.chunk("steps0")["steps"]
     assert "梯度" in in_chinese[0]["sentence"] and "gradient" in in_english[0]["sentence"]
 
@@ -127,7 +127,7 @@ class RecordingPlayer(Player):
 def test_the_widget_changes_its_language_and_keeps_its_step_and_score(trace: hv.Trace) -> None:
     player = RecordingPlayer.of(trace._data)
     player.step, player.asked, player.right = 3, 2, 1
-    make = lambda: TraceContent(trace._data).content()  # noqa: E731
+    make = lambda: TraceContent.of(trace._data).content()  # noqa: E731
     player.answer({"language": "zh"}, make, None)
     assert player.content["language"] == "zh" and player.content["others"] == {"en": ""}
     assert (player.step, player.asked, player.right) == (3, 2, 1)

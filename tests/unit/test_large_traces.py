@@ -14,7 +14,7 @@ from shown import shown_words, unpack_chunk
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.visible_graph import make_visible_graph
+from hookviz.picture.visible_graph import MAX_UNREACHED_NODES, make_visible_graph
 from hookviz.player.compression import pack
 from hookviz.player.payload import CHUNK_SIZE
 from hookviz.player.trace_content import (
@@ -22,10 +22,8 @@ from hookviz.player.trace_content import (
     OUTPUT_BOXES,
     OUTPUT_CHUNKS,
     TraceContent,
-    is_large,
 )
 from hookviz.player.widget import Player
-from hookviz.trace.traversal import MAX_UNREACHED_NODES, list_pass_nodes
 from tests.unit.test_views import MAX_BOXES
 
 pytestmark = pytest.mark.slow
@@ -66,17 +64,17 @@ def record_layers(count: int = 30, hook: Callable[..., Any] | None = None) -> hv
 
 @pytest.fixture(scope="module")
 def large() -> TraceContent:
-    return TraceContent(record_layers(hook=lambda module, grad_input, grad_output: None)._data)
+    return TraceContent.of(record_layers(hook=lambda module, grad_input, grad_output: None)._data)
 
 
 @pytest.fixture(scope="module")
 def long() -> TraceContent:
-    return TraceContent(record_backward(chain(3000))._data)
+    return TraceContent.of(record_backward(chain(3000))._data)
 
 
 @pytest.fixture(scope="module")
 def nested() -> TraceContent:
-    return TraceContent(record_nested_modules()._data)
+    return TraceContent.of(record_nested_modules()._data)
 
 
 def views_of(large: TraceContent) -> dict[str, Any]:
@@ -84,12 +82,10 @@ def views_of(large: TraceContent) -> dict[str, Any]:
 
 
 def test_only_large_traces_are_split_into_chunks() -> None:
-    assert (
-        not is_large(recorded()._data)
-        and is_large(record_layers()._data)
-        and is_large(record_backward(chain(MAX_UNSPLIT_STEPS // 2))._data)
-    )
-    small = TraceContent(recorded()._data)
+    large = record_layers(), record_backward(chain(MAX_UNSPLIT_STEPS // 2))
+    assert all(TraceContent.of(trace._data).is_large for trace in large)
+    small = TraceContent.of(recorded()._data)
+    assert not small.is_large
     assert set(small.chunk_names()) == {"steps0", "0/", "index"} == small.content()["chunks"].keys()
     assert small.full_content() == small.content() == small.brief_content()
 
@@ -155,20 +151,19 @@ LARGE: dict[str, tuple[Callable[[], hv.Trace], list[str]]] = {
 def test_each_view_has_few_boxes_and_each_node_has_a_box_in_one_of_them(
     make: Callable[[], hv.Trace], labels: list[str]
 ) -> None:
-    large = TraceContent(make()._data)
+    large = TraceContent.of(make()._data)
     boxes = [BOX.findall(picture(large, name)) for name in views_of(large)]
     assert len(boxes) > 1 and max(map(len, boxes)) <= MAX_BOXES
-    all_nodes = list_pass_nodes(large.trace, 0)
     for internal in {name.endswith("+") for name in views_of(large)}:
         names = [name for name in views_of(large) if name.endswith("+") == internal]
         nodes = {int(spot[1:]) for name in names for spot in BOX.findall(picture(large, name)) if spot[0] == "n"}
-        assert nodes == set(make_visible_graph(large.trace, 0, all_nodes, internal=internal).nodes)
+        assert nodes == set(make_visible_graph(large.trace, 0, internal=internal, whole=True).nodes)
     texts = re.findall(">([^<>]+)<", picture(large, "0/"))
     assert [label for label in labels if label not in texts] == []
 
 
 def test_a_bar_of_a_stack_opens_its_layer_and_is_as_high_as_the_gradient_that_arrived_there() -> None:
-    large = TraceContent(record_calls(nn.Sequential(*(Doubled() for _ in range(45))), torch.ones(2))._data)
+    large = TraceContent.of(record_calls(nn.Sequential(*(Doubled() for _ in range(45))), torch.ones(2))._data)
     (bars,) = large.chunk("0/")["stacks"].values()
     views = views_of(large)
     assert [bar["count"] for bar in bars] == [2] * 22 + [1]
@@ -181,7 +176,7 @@ def test_a_bar_of_a_gradient_with_nan_has_no_height() -> None:
     model = nn.Sequential(*(Doubled() for _ in range(21)))
     model[3].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * float("nan"),))
     trace = record_calls(model, leaf(1.0))
-    (bars,) = TraceContent(trace._data, grouped=True).chunk("0/")["stacks"].values()
+    (bars,) = TraceContent.of(trace._data, grouped=True).chunk("0/")["stacks"].values()
     assert [bar["heights"][0][1] for bar in bars][:4] == [-1, -1, -1, 1.0]
 
 
@@ -215,7 +210,7 @@ def test_a_box_counts_its_hooks_and_those_that_fired(large: TraceContent) -> Non
 
 def test_a_box_shows_the_range_of_its_gradient_norms() -> None:
     trace = record_backward(fan(50) * 3)
-    top = TraceContent(trace._data).chunk("0/")
+    top = TraceContent.of(trace._data).chunk("0/")
     (texts,) = [texts for spot, texts in top["texts"].items() if spot == "g0-g"]
     assert texts[-1][1] == "norm 3"
 
@@ -225,7 +220,7 @@ def test_a_box_reports_nan_or_inf_gradients() -> None:
     y = x.log()
     for _ in range(60):
         y = y * 1.1
-    top = TraceContent(record_backward(y.sum() * float("nan"))._data).chunk("0/")
+    top = TraceContent.of(record_backward(y.sum() * float("nan"))._data).chunk("0/")
     labels = [texts[-1][1] for spot, texts in top["texts"].items() if spot.endswith("-g") and spot.startswith("g")]
     assert labels and all("with NaN or Inf" in label for label in labels)
 
@@ -286,7 +281,7 @@ def print_nothing(grad: torch.Tensor) -> None:
 def test_each_index_entry_is_drawn_in_the_view_it_names(nested: TraceContent) -> None:
     views = views_of(nested)
     ids = {name: element_ids(nested, name) for name in views}
-    graphs = [make_visible_graph(nested.trace, pass_id, list_pass_nodes(nested.trace, pass_id)) for pass_id in (0, 1)]
+    graphs = [make_visible_graph(nested.trace, pass_id, whole=True) for pass_id in (0, 1)]
     for entry in index_of(nested):
         if entry["number"] >= 0:
             boxes = graphs[int(entry["view"][0])].boxes
@@ -304,7 +299,7 @@ def record_forward_alone() -> hv.Trace:
 
 @pytest.mark.parametrize("make", [record_nested_modules, record_forward_alone])
 def test_the_index_has_every_node_module_call_and_hook(make: Callable[[], hv.Trace]) -> None:
-    large = TraceContent(make()._data)
+    large = TraceContent.of(make()._data)
     entries = index_of(large)
     nodes = {entry["number"] for entry in entries if entry["kind"] in ("node", "leaf")}
     assert nodes == set(range(len(large.trace.ops))) - large.trace.outside
@@ -333,7 +328,7 @@ def test_the_index_lists_an_unfired_hook_without_steps() -> None:
         y = y * 1.1
     with hv.record() as trace:
         y.backward(inputs=[x])
-    (hook,) = [entry for entry in index_of(TraceContent(trace._data)) if entry["kind"] == "hook"]
+    (hook,) = [entry for entry in index_of(TraceContent.of(trace._data)) if entry["kind"] == "hook"]
     assert (hook["label"], hook["note"], hook["steps"]) == ("print_nothing", "w", [])
 
 
@@ -344,7 +339,8 @@ def test_the_index_is_sent_only_on_request(long: TraceContent) -> None:
 
 def test_the_cost_of_the_index_is_linear_in_the_steps() -> None:
     cost_of_1000, cost_of_4000 = (
-        count_calls(partial(TraceContent(record_backward(chain(count))._data).chunk, "index")) for count in (1000, 4000)
+        count_calls(partial(TraceContent.of(record_backward(chain(count))._data).chunk, "index"))
+        for count in (1000, 4000)
     )
     assert cost_of_1000 < 115 * 1000 and cost_of_4000 < 4.1 * cost_of_1000
 
@@ -364,7 +360,7 @@ def test_a_page_embeds_all_chunks_and_a_cell_output_the_first_ones(large: TraceC
     notes = brief_content["notes"]
     assert f"the first {OUTPUT_CHUNKS * CHUNK_SIZE} steps" in notes[-2]
     assert f"the first {OUTPUT_BOXES} boxes" in notes[-1]
-    assert TraceContent(record_backward(chain(100))._data).brief_content()["notes"] == []
+    assert TraceContent.of(record_backward(chain(100))._data).brief_content()["notes"] == []
 
 
 def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +371,7 @@ def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPa
             x = x * 1.0
             x.register_hook(lambda grad: None)
         x.backward()
-    content = TraceContent(trace._data).content()
+    content = TraceContent.of(trace._data).content()
     assert len(content["runs"][0]["firings"]) == 10
     assert content["notes"] == ["11 hooks fired; the table shows the first 10."]
 
@@ -385,14 +381,14 @@ def test_each_pass_has_its_own_picture() -> None:
     with hv.record(model) as trace:
         for _ in range(3):
             model(torch.ones(1, 2)).sum().backward()
-    content = TraceContent(trace._data).content()
+    content = TraceContent.of(trace._data).content()
     assert list(content["chunks"])[:2] == ["0/", "2/"] and len(content["svgs"]) == 2
     assert unpack_chunk(content, "2/")["breadcrumbs"] == [["2/", "Pass 3"]]
 
 
 def test_a_gradient_sent_to_many_edges_is_abbreviated() -> None:
     trace = record_backward(fan(1_000))
-    steps = map(shown_words, TraceContent(trace._data).chunk("steps0")["steps"])
+    steps = map(shown_words, TraceContent.of(trace._data).chunk("steps0")["steps"])
     (words,) = [words for words in steps if words["title"] == "StackBackward0 computes"]
     assert len(json.dumps(words)) < 10_000
     assert words["gradients"][-1] == ["", "… 976 more"]
@@ -411,7 +407,7 @@ def record_passes_through_a_large_graph(count: int) -> hv.Trace:
 
 
 def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> None:
-    few, more = (TraceContent(record_passes_through_a_large_graph(count)._data) for count in (2, 8))
+    few, more = (TraceContent.of(record_passes_through_a_large_graph(count)._data) for count in (2, 8))
     assert UNREACHED in few.content()["notes"]
     reached = {f"n{row.node}" for row in few.trace.rows if row.pass_id == 0 and row.node is not None}
     drawn = {spot for name in views_of(few) if name[0] == "0" for spot in element_ids(few, name) if spot[0] == "n"}
@@ -419,5 +415,5 @@ def test_a_pass_through_part_of_a_large_graph_draws_that_part_with_a_note() -> N
     assert len({spot for spot in drawn if "-" not in spot}) == len(reached) + MAX_UNREACHED_NODES
     pages = [sum(len(str(large.chunk(name))) for name in large.chunk_names()) for large in (few, more)]
     assert pages[1] < 5 * pages[0]
-    whole = TraceContent(record_layers()._data).content()
+    whole = TraceContent.of(record_layers()._data).content()
     assert UNREACHED not in whole["notes"]

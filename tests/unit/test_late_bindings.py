@@ -34,6 +34,22 @@ def functions_share_the_number() -> None:
     net(torch.ones(1, 2)).sum().backward()
 
 
+def lambdas_share_what_the_loop_computes() -> None:
+    net = make_net()
+    for number, parameter in enumerate(net.parameters()):
+        scale = 0.5**number
+        parameter.register_hook(lambda grad: grad * scale)  # noqa: B023
+    net(torch.ones(1, 2)).sum().backward()
+
+
+def lambdas_share_what_is_the_same_in_each_turn() -> None:
+    net = make_net()
+    for parameter in net.parameters():
+        scale = 0.5
+        parameter.register_hook(lambda grad: grad * scale)  # noqa: B023
+    net(torch.ones(1, 2)).sum().backward()
+
+
 def each_binds_its_own() -> None:
     net = make_net()
     for name, module in net.named_children():
@@ -64,6 +80,8 @@ def each_fires_within_its_turn() -> None:
 PROGRAMS: dict[Callable[[], None], str] = {
     lambdas_share_the_name: "reads name, a variable of the loop",
     functions_share_the_number: "reads number, a variable of the loop",
+    lambdas_share_what_the_loop_computes: "reads scale, a variable of the loop",
+    lambdas_share_what_is_the_same_in_each_turn: "",
     each_binds_its_own: "",
     each_is_made_by_a_function: "",
     each_fires_within_its_turn: "",

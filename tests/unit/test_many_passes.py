@@ -21,7 +21,6 @@ from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
-from hookviz.trace.traversal import list_pass_nodes
 from tests.unit.test_large_traces import picture
 
 pytestmark = pytest.mark.slow
@@ -93,7 +92,7 @@ cached_trace = cache(lambda make, count: make(count))
 """Traces shared by several tests."""
 
 VIEWS: dict[str, Callable[[hv.Trace], object]] = {
-    "player": lambda trace: TraceContent(trace._data).content(),
+    "player": lambda trace: TraceContent.of(trace._data).content(),
     "findings": lambda trace: trace.findings,
     "diff": lambda trace: trace.diff(trace),
     "why": lambda trace: [trace.why(step) for step in range(0, len(trace._data.rows), 50)],
@@ -141,7 +140,7 @@ def test_the_cost_of_a_page_is_linear_in_the_passes(make: Callable[[int], hv.Tra
 
 @pytest.fixture(scope="module")
 def large() -> TraceContent:
-    return TraceContent(cached_trace(record_shared_graph, 200)._data)
+    return TraceContent.of(cached_trace(record_shared_graph, 200)._data)
 
 
 def test_the_first_and_the_last_picture_are_sent_first_for_any_number_of_passes(large: TraceContent) -> None:
@@ -180,7 +179,7 @@ def test_the_index_lists_passes(large: TraceContent) -> None:
 
 def test_a_bar_of_the_stack_of_passes_shows_the_norm_of_all_leaf_gradients() -> None:
     trace = cached_trace(record_training, 3)._data
-    content = TraceContent(trace).content()
+    content = TraceContent.of(trace).content()
     bars = unpack_chunk(content, outline(content)["overview"])["stacks"]["passes"]
     assert [bar["view"] for bar in bars] == ["0/", "1/", "2/"] == outline(content)["views"]
     assert [bar["spans"] for bar in bars] == [
@@ -206,7 +205,7 @@ def test_a_bar_for_several_passes_opens_the_first_and_shows_the_largest_norm(lar
 
 
 def test_one_pass_has_no_stack_of_passes() -> None:
-    assert outline(TraceContent(cached_trace(record_training, 1)._data).content())["overview"] == ""
+    assert outline(TraceContent.of(cached_trace(record_training, 1)._data).content())["overview"] == ""
 
 
 def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:
@@ -236,12 +235,12 @@ def record_network(count: int) -> hv.Trace:
 
 def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
     trace = cached_trace(record_network, COUNTS[0])
-    large = TraceContent(trace._data)
+    large = TraceContent.of(trace._data)
     for pass_id in (0, 1, 44):
         root = ET.fromstring(picture(large, f"{pass_id}/"))
         ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
         own_steps = [step for step in trace.steps if step.pass_id == pass_id]
-        graph = make_visible_graph(trace._data, pass_id, list_pass_nodes(trace._data, pass_id))
+        graph = make_visible_graph(trace._data, pass_id, whole=True)
         nodes = {*graph.nodes, *(row for rows in graph.parameters.values() for row in rows)}
         assert {spot for spot in ids if re.fullmatch(r"n\d+", spot)} == {f"n{node}" for node in nodes}
         assert {spot for spot in ids if re.fullmatch(r"m\d+", spot)} == {f"m{s.row.call}" for s in own_steps} - {
@@ -257,7 +256,7 @@ def test_each_pass_has_its_own_ids_and_texts_in_the_shared_picture() -> None:
 
 
 def test_a_page_stores_the_picture_of_equal_passes_once() -> None:
-    content = TraceContent(cached_trace(record_shared_graph, COUNTS[0])._data).full_content()
+    content = TraceContent.of(cached_trace(record_shared_graph, COUNTS[0])._data).full_content()
     parts = content["chunks"]
     sent: list[Any] = [unpack_chunk(content, name)["svg"] for name in parts if re.fullmatch(r"\d+/", name)]
     shared = [svg for svg in sent if svg not in (0, 1)]

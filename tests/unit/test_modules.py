@@ -320,3 +320,13 @@ def test_the_parameters_of_a_new_model_belong_to_its_own_call() -> None:
         {data.owners[row.node] for row in data.tensors if row.pass_id == number and row.name} for number in range(6)
     ]
     assert owners == [{number} for number in range(6)]
+
+
+def test_backward_hooks_are_numbered_in_the_order_of_the_calls() -> None:
+    net = nn.Sequential(*(nn.Linear(2, 2) for _ in range(12)))
+    for module in reversed(net):
+        module.register_full_backward_hook(lambda *_: None)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    names = [trace._data.modules[row.module].name for row in trace._data.hook_rows]
+    assert names == [f"net.{number}" for number in range(12)]

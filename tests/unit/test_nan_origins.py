@@ -49,6 +49,13 @@ def entropy_of_many_numbers() -> None:
     entropy.sum().backward()
 
 
+def cross_entropy_by_hand() -> None:
+    probabilities = torch.softmax(200 * score(50) - 100 * torch.arange(4.0), 1)
+    logs = probabilities.log()
+    loss = -(F.one_hot(torch.zeros(50, dtype=torch.long), 4) * logs).sum(1).mean()
+    loss.backward()
+
+
 def logarithm_behind_where() -> None:
     p = score()
     torch.where(p > 0, p.log(), 0.0).sum().backward()
@@ -102,6 +109,7 @@ ORIGINS: dict[Callable[[], None], tuple[str, str]] = {
     spread_of_one_row: ("divides by 1 - 1", "spread = out.std(0)"),
     entropy_of_zero: ("The Inf begins at LogBackward0", "entropy = -(p * p.log())"),
     entropy_of_many_numbers: ("The Inf begins at LogBackward0", "entropy = p * p.log()"),
+    cross_entropy_by_hand: ("Inf begins at LogBackward0", "logs = probabilities.log()"),
     logarithm_behind_where: ("0 times Inf is NaN", "torch.where("),
     mask_hides_a_row: ("hides every number of row 1, counted from 0", "weight = torch.softmax"),
     mask_hides_a_row_of_many: ("is first seen in the forward, at SoftmaxBackward0 of Pool", "weight = torch.softmax"),
@@ -130,6 +138,10 @@ def test_the_cause_and_the_line_are_said(program: Callable[[], None]) -> None:
     assert part in finding.text
     if line:
         assert finding.line == line_of(line)
+
+
+def test_a_logarithm_of_what_is_not_negative_is_no_op_that_makes_nan() -> None:
+    assert "it can be NaN" not in find_nan(cross_entropy_by_hand).text
 
 
 def test_a_mean_of_some_labels_is_no_fault() -> None:

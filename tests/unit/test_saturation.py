@@ -1,4 +1,4 @@
-"""A sigmoid or tanh whose outputs lie at its limits is a remark; one that works is none."""
+"""A sigmoid, tanh or softmax whose outputs lie at its limits is a remark; one that works is none."""
 
 from collections.abc import Callable
 
@@ -25,6 +25,11 @@ class Gated(nn.Module):
         return scores
 
 
+def choose(x: Tensor) -> Tensor:
+    """Choose the last number of each row, the surer the larger they are."""
+    return (x * torch.arange(8)).softmax(-1)
+
+
 def find_saturated(function: Callable[[Tensor], Tensor], size: float, rows: int = 3) -> list[Finding]:
     torch.manual_seed(0)
     net = Gated(function, size)
@@ -44,6 +49,12 @@ def test_a_saturated_function_is_a_remark(function: Callable[[Tensor], Tensor], 
     assert "outputs are within" not in of_many.sentence
 
 
-@pytest.mark.parametrize("function", [torch.sigmoid, torch.tanh])
+def test_a_softmax_that_chooses_one_number_of_each_row_is_a_remark() -> None:
+    [finding] = find_saturated(choose, 3.0)
+    assert "at the limits of softmax" in finding.sentence
+    assert "24 of 24 outputs are within 0.001 of a limit" in finding.sentence
+
+
+@pytest.mark.parametrize("function", [torch.sigmoid, torch.tanh, choose])
 def test_a_function_that_works_is_no_finding(function: Callable[[Tensor], Tensor]) -> None:
     assert find_saturated(function, 0.5) == []

@@ -15,6 +15,7 @@ from hookviz.picture.grouped_graph import GroupBoxes
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.scene import Scene
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.recorder.modules.tensor_flow import FEW_STORAGES, TensorFlow
 
 
@@ -105,7 +106,7 @@ def test_a_view_of_a_large_trace_joins_its_closed_boxes_once() -> None:
     net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), (nn.ReLU, nn.Tanh)[i % 2]()) for i in range(50)))
     with torch.no_grad(), hv.record(net) as trace:
         net(torch.ones(2))
-    views = Views(trace._data)
+    views = Views(make_visible_graph(trace._data, 0))
     view = max(views.list_views(), key=lambda view: len(view.closed_groups))
     activity = PassActivity(views.tree)
     scene = build_group_scene(view, activity, GroupBoxes(views.tree, activity), [])

@@ -23,7 +23,7 @@ def record_late_hook() -> hv.Trace:
 
 
 def full_content(trace: hv.Trace) -> Content:
-    return TraceContent(trace._data).full_content()
+    return TraceContent.of(trace._data).full_content()
 
 
 def reasons_at_pins(content: Content) -> list[str]:

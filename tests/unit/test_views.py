@@ -11,12 +11,13 @@ import torch
 from torch import nn
 
 import hookviz as hv
+from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.picture.grouping import Group, View
 from hookviz.picture.grouping.around import MAX_AROUND, MAX_LEVELS_AROUND
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
+from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import hooks_in
 from hookviz.player.silent_reasons import list_reasons
 from tests.proof.pictures import record_network
 
@@ -65,7 +66,7 @@ def traces() -> list[hv.Trace]:
 
 def list_pictures() -> Iterator[PassPictures]:
     for trace in traces():
-        yield from (PassPictures(trace._data, pass_id) for pass_id in trace._data.lookup.passes)
+        yield from (PassPictures(make_visible_graph(trace._data, pass_id)) for pass_id in trace._data.lookup.passes)
 
 
 def list_views() -> Iterator[tuple[PassPictures, View]]:
@@ -122,7 +123,7 @@ def test_the_calls_around_the_opened_group_are_frames_the_outermost_first() -> N
 def test_a_level_around_the_opened_group_shows_its_neighbours_and_joins_what_is_far() -> None:
     kinds = (nn.Tanh, nn.Sigmoid)
     model = nn.Sequential(*(nn.Sequential(kinds[index % 2](), nn.Softsign(), nn.ReLU()) for index in range(30)))
-    pictures = PassPictures(record_backward(model, torch.ones(4, requires_grad=True))._data, 0)
+    pictures = PassPictures(make_visible_graph(record_backward(model, torch.ones(4, requires_grad=True))._data, 0))
     opened = pictures.views.tree.calls[1 + 4 * 20]
     names = [box.name for box in pictures.scene(pictures.views.view_of(opened)).group_boxes]
     assert names == ["7 more", "model.22", "model.21", "model.19", "model.18", "18 more"]
@@ -148,7 +149,7 @@ class Looped(nn.Module):
 
 def list_box_names(model: nn.Module, x: torch.Tensor, call: int | None = None) -> list[str]:
     """The names of the closed boxes in the view of the whole pass, or in that of a call."""
-    pictures = PassPictures(record_backward(model, x)._data, 0)
+    pictures = PassPictures(make_visible_graph(record_backward(model, x)._data, 0))
     tree = pictures.views.tree
     opened = pictures.views.view_of(tree.root if call is None else tree.calls[call])
     return [box.name for box in pictures.scene(opened).group_boxes]
@@ -183,7 +184,7 @@ def test_three_or_more_equal_calls_are_one_stack(
 
 
 def test_an_opened_layer_has_the_layers_before_and_after_it_as_stacks_beside_it() -> None:
-    pictures = PassPictures(record_backward(encoder(6), SEQUENCE)._data, 0)
+    pictures = PassPictures(make_visible_graph(record_backward(encoder(6), SEQUENCE)._data, 0))
     calls = {pictures.views.tree.trace.call(call): group for call, group in pictures.views.tree.calls.items()}
     names = {}
     for index in (0, 1, 3, 5):
@@ -207,8 +208,8 @@ def test_a_part_of_a_loop_names_its_calls() -> None:
 
 def test_every_hook_of_a_pass_is_drawn_in_the_view_that_its_stacks_lead_to() -> None:
     trace = record_backward(with_hook(encoder(12), 7), SEQUENCE)._data
-    pictures = GroupedViews(trace, list_reasons(trace))
-    hooks = {row: index for index, row in enumerate(hooks_in(trace))}
+    pictures = GroupedViews(trace, list_reasons(list_silent_hooks(trace)))
+    hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
     for step in [index for index, row in enumerate(trace.rows) if row.hook is not None]:
         view = pictures.view("0/", hooks)
         while box := next((box for box, spans in view["spans"].items() if is_within(spans, step)), None):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
+from hookviz.analysis.findings.hooks.silent_hooks import SilentHook
 from hookviz.analysis.findings.parameters.missing_gradients import (
     MAX_NAMED,
     MissingGradient,
@@ -25,6 +25,9 @@ _UNCALLED = ("not_called", "no_forward", "bypassed", "substituted")
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
+_LATE = {"after_pass": "after_pass.own"}
+"""The cause of a hook in the last of several rounds → that in the rounds before: it came after the pass in each."""
+
 _OWN_NAMES = ("on", "step", "caller", "module")
 """The arguments of a sentence that differ from owner to owner, though the cause is the same."""
 
@@ -32,7 +35,7 @@ Held = dict[str, tuple[str, ...]]
 """Parameter → the optimizers that hold it."""
 
 
-def list_silence(trace: TraceData, others: Sequence[Finding]) -> list[Finding]:
+def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: Sequence[Finding]) -> list[Finding]:
     """List the hooks that did not fire, or fired surprisingly, and the parameters that got no gradient.
 
     Hooks and parameters behind the same cut are one finding, as are equal hooks of several owners. ``others`` are the
@@ -41,7 +44,7 @@ def list_silence(trace: TraceData, others: Sequence[Finding]) -> list[Finding]:
     held = _find_held(trace)
     rows = list_missing_gradients(trace)
     missing = [row for row in rows if not _is_told_elsewhere(row, held)]
-    hooks = [hook for hook in list_silent_hooks(trace) if hook.is_relevant]
+    hooks = [hook for hook in silent_hooks if hook.is_relevant]
     behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
     explained = {id(hook) for group in behind for hook in group}
     cuts = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]
@@ -73,7 +76,7 @@ def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
     for hook in hooks:
         source, cause = hook.hook.source_, hook.cause
         arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in _OWN_NAMES))
-        key = hook.hook.kind, source, cause.key, arguments, cause.place, hook.severity
+        key = hook.hook.kind, source, _LATE.get(cause.key, cause.key), arguments, cause.place, hook.severity
         groups.setdefault(key, []).append(hook)
     return list(groups.values())
 

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+from hookviz.analysis.findings.failed_nodes import explain_failed_node
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.program_text import find_returning_line
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import PlaceFinder
+from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.support.messages import _
 from hookviz.support.source_code import split_place
 from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData
@@ -42,7 +44,7 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         describe_passes(passes, trace),
         line=line,
         file=file,
-        line_role="raises",
+        line_role="step" if line is None else "raises",
         advice=_("Fix the exception first: what should have run after it did not."),
         hooks=() if hook is None else (hook,),
     )
@@ -50,9 +52,14 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         return _explain_missing_graph(trace, finding)
     if "NoneType" in (row.error or "") and hook is not None and hook.kind == "full_backward_hook":
         return _explain_none(trace, finding)
+    if "NoneType" in (row.error or "") and hook is None:
+        finding = explain_rebinding(trace, finding)
+        return finding if finding.cause else _explain_replaced(trace, finding)
     if _WRAPPED_OUTPUT in (row.error or ""):
         return _explain_wrapped_output(trace, finding)
-    return _explain_replaced(trace, finding) if hook is None else _explain_contract(finding, hook, row)
+    if hook is not None:
+        return _explain_contract(finding, hook, row)
+    return explain_failed_node(trace, finding) or _explain_replaced(trace, finding)
 
 
 def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:

@@ -13,6 +13,7 @@ _LINE_ROLES = {
     "step": N_("line {line}"),
     "cuts": N_("line {line} (cuts the graph)"),
     "backward": N_("line {line} (the backward that returns None)"),
+    "derivative": N_("line {line} (the backward of the Function)"),
     "off": N_("line {line} (switches the graph off)"),
     "may_cut": N_("line {line} (may cut the graph)"),
     "raises": N_("line {line} (raises)"),
@@ -28,7 +29,10 @@ _LINE_ROLES = {
     "evaluates": N_("line {line} (switches to evaluation mode)"),
     "rate": N_("line {line} (sets the learning rate)"),
     "clips": N_("line {line} (clips the gradients)"),
+    "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
+    "zeros": N_("line {line} (sets it to 0)"),
+    "draws": N_("line {line} (draws the weights)"),
 }
 
 About = Literal["hook", "parameter", "value", "training", "program"]
@@ -57,6 +61,9 @@ _KIND_NAMES = {
     "exploding": N_("exploding"),
     "saturated": N_("saturated"),
     "softmax_twice": N_("softmax twice"),
+    "sigmoid_twice": N_("sigmoid twice"),
+    "raw_scores": N_("loss of raw scores"),
+    "broadcast": N_("each paired with each"),
     "replaced": N_("outdated optimizer"),
     "missing": N_("in no optimizer"),
     "unreached": N_("no gradient"),
@@ -65,6 +72,8 @@ _KIND_NAMES = {
     "frozen": N_("frozen"),
     "shared": N_("shared parameter"),
     "not_zeroed": N_("zero_grad missing"),
+    "discarded": N_("gradients discarded"),
+    "repeated_loss": N_("loss counted again"),
     "lr_zero": N_("learning rate 0"),
     "updated_twice": N_("updated twice"),
     "zeroed": N_("gradients set to 0"),
@@ -75,6 +84,7 @@ _KIND_NAMES = {
     "never_stepped": N_("no step"),
     "step_first": N_("step before backward"),
     "moved": N_("moved without a gradient"),
+    "rebound": N_("update without effect"),
     "eval_norm": N_("batch norm in eval mode"),
     "eval_dropout": N_("dropout in eval mode"),
     "always_drops": N_("dropout in evaluation"),
@@ -88,6 +98,10 @@ _KIND_NAMES = {
     "no_inputs": N_("hook without inputs"),
     "lost_inputs": N_("inputs lost by a hook"),
     "lost_rows": N_("rows lost by a hook"),
+    "unreturned": N_("hook without a returned value"),
+    "reshaped": N_("output of another shape"),
+    "early_read": N_(".grad read too early"),
+    "edited_later": N_("edited after its hook"),
     "late_binding": N_("late binding"),
 }
 """Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
@@ -98,6 +112,8 @@ _TRAINING_KINDS = (
     "cleared",
     "shared",
     "not_zeroed",
+    "discarded",
+    "repeated_loss",
     "lr_zero",
     "zeroed",
     "skipped",
@@ -107,11 +123,23 @@ _TRAINING_KINDS = (
     "never_stepped",
     "step_first",
     "moved",
+    "rebound",
     "eval_norm",
     "eval_dropout",
     "always_drops",
 )
-_VALUE_KINDS = ("nan", "inf", "zero", "vanishing", "exploding", "saturated", "softmax_twice")
+_VALUE_KINDS = (
+    "nan",
+    "inf",
+    "zero",
+    "vanishing",
+    "exploding",
+    "saturated",
+    "softmax_twice",
+    "sigmoid_twice",
+    "raw_scores",
+    "broadcast",
+)
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),
@@ -133,11 +161,11 @@ class Finding:
       ended a pass, or an exception ended the recording.
     - ``warning``: certain harm to a part. The output of a model or an intermediate gradient contains NaN or Inf, and no
       gradient of a leaf does; a gradient vanishes or explodes over a chain of layers; an op that is constant at its
-      input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0; a parameter is not trained
-      although it seems to be meant to; gradients of several optimizer steps add up; a hook edits a gradient in place,
-      which changes another one in the same memory; hooks pile up; one still
-      changes gradients because its handle was overwritten; a hook of yours did not fire, for a reason that the
-      recording proves.
+      input, such as a dead ReLU, gives at least half of the leaves a gradient of exactly 0, or a parameter of an
+      optimizer in each pass; a parameter is not trained although it seems to be meant to; gradients of several
+      optimizer steps add up; a hook edits a gradient in place, which changes another one in the same
+      memory; hooks pile up; one still changes gradients because its handle was overwritten; a hook of yours did not
+      fire, for a reason that the recording proves.
     - ``remark``: worth knowing, and perhaps intended. NaN or Inf that went no further; -Inf alone in the output of a
       model, as in a mask; gradients that overflow under a GradScaler; zeros because of a mask, a weight of zeros or a
       hook; a hook that makes a gradient much larger or smaller; a frozen layer, a shared parameter, a batch norm in
@@ -167,10 +195,11 @@ class Finding:
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
     line_role: str = "step"
     """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
-    ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, is that of the
-    ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the handle of a hook, starts the ``pass``, is
-    the ``update`` of an optimizer, ``makes`` that, sets its learning ``rate``, ``clips`` gradients, ``replaces``
-    parameters, or ``evaluates``: it switches to evaluation mode."""
+    ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
+    ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
+    handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
+    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters, sets one to ``zeros`` or ``draws``
+    its numbers, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""
@@ -221,6 +250,10 @@ NAMED_HOOK_KINDS = (
     "no_inputs",
     "lost_inputs",
     "lost_rows",
+    "unreturned",
+    "reshaped",
+    "early_read",
+    "edited_later",
     "late_binding",
 )
 """The kinds of findings about hooks that are not causes for which one did not fire."""

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
 from hookviz.analysis.findings.consequences import list_silence
 from hookviz.analysis.findings.exceptions import list_exceptions
@@ -9,12 +10,17 @@ from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Finding
 from hookviz.analysis.findings.hooks.copied_hooks import list_copied_hooks
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_lost_rows
+from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments
 from hookviz.analysis.findings.hooks.late_bindings import list_late_bindings
 from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
 from hookviz.analysis.findings.hooks.overwritten_handles import list_overwritten_handles
 from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hooks
 from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
+from hookviz.analysis.findings.hooks.returned_values import list_reshaped_outputs, list_zeroing_hooks
+from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
+from hookviz.analysis.findings.hooks.unreturned_values import list_unreturned_values
 from hookviz.analysis.findings.training.hygiene import list_hygiene
+from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles
 from hookviz.analysis.findings.values.graph_patterns import list_patterns
 from hookviz.analysis.source_lines.step_lines import StepLines
@@ -34,22 +40,42 @@ _LISTS = (
     list_recomputed_hooks,
     list_hook_inputs,
     list_lost_rows,
+    list_unreturned_values,
+    list_reshaped_outputs,
+    list_hook_moments,
     list_late_bindings,
     list_hygiene,
     list_patterns,
+    list_broadcasts,
 )
 """The lists of findings that do not depend on others; another one is added here. Each takes the trace."""
 
 
-def find_findings(trace: TraceData) -> Findings:
-    """Make the list of all findings, the worst first.
+class Diagnosis(NamedTuple):
+    """What a trace was searched for: its findings, and what they were made of."""
+
+    findings: Findings
+    silent_hooks: list[SilentHook]
+    """Each hook that did not fire, or fired in a way that one may not expect, whether or not a finding tells of it."""
+    lines: StepLines
+    """The lines of the user's code."""
+    nothing: str
+    """The sentence that stands in place of findings if there are none: what was looked at, and what was not."""
+
+
+def diagnose(trace: TraceData) -> Diagnosis:
+    """Search a trace for all findings, and list them, the worst first.
 
     Of equally bad ones an exception comes first, then those about gradients, then those about hooks that did not fire;
     then the earlier step comes first.
     """
     others = [finding for list_findings in _LISTS for finding in list_findings(trace)]
-    found = sorted(list_silence(trace, others), key=_rank)
-    return Findings(trace, _add_lines(trace, found), "" if found else describe_no_findings(trace))
+    others += list_zeroing_hooks(trace, others)
+    silent_hooks, lines = list_silent_hooks(trace), StepLines(trace)
+    found = sorted(list_silence(trace, silent_hooks, others), key=_rank)
+    with_lines = [_add_line(trace, finding, lines) for finding in found] if trace.lines else found
+    nothing = _describe_no_findings(trace)
+    return Diagnosis(Findings(trace, with_lines, "" if found else nothing), silent_hooks, lines, nothing)
 
 
 def _rank(finding: Finding) -> tuple[int, bool, bool, int]:
@@ -58,15 +84,8 @@ def _rank(finding: Finding) -> tuple[int, bool, bool, int]:
     return rank_severity(finding.severity), finding.kind != "exception", is_late, step
 
 
-def _add_lines(trace: TraceData, findings: list[Finding]) -> list[Finding]:
-    """Add the line of the user's code to each finding with a step and no line yet, as far as the trace has it."""
-    if not findings or not trace.lines:
-        return findings
-    lines = StepLines(trace)
-    return [_add_line(trace, finding, lines) for finding in findings]
-
-
 def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
+    """Add the line of the user's code to a finding with a step and no line yet, if that is known."""
     if finding.step is None or finding.line is not None:
         return finding
     place = lines.line(trace.steps[finding.step])
@@ -78,7 +97,7 @@ def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
 # -- nothing was found
 
 
-def describe_no_findings(trace: TraceData) -> str:
+def _describe_no_findings(trace: TraceData) -> str:
     """The sentence for a trace without findings: what was looked at, and what was not."""
     if not _has_gradients(trace):
         return join_sentences([_("This trace holds no gradients to check."), *_list_unknown_nonfinite(trace)])

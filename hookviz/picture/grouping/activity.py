@@ -25,6 +25,15 @@ class Arrival(NamedTuple):
         return float(f"{self.norm:.4g}") if math.isfinite(self.norm) else str(self.norm)
 
 
+def find_arrival(trace: TraceData, index: int) -> Arrival | None:
+    """Return the arrival of a gradient at the step ``index``; None if none arrives there."""
+    row = trace.rows[index]
+    if row.kind not in ("seed", "arrive") or not isinstance(row.after, int):
+        return None
+    norm, nan, inf = get_norm_nan_inf(trace.values[row.after])
+    return Arrival(index, norm, nan + inf)
+
+
 @dataclass
 class BoxActivity:
     """The activity of one node or call, or of several together."""
@@ -38,11 +47,10 @@ class BoxActivity:
 
     def add_step(self, trace: TraceData, index: int) -> None:
         """Add the step ``index``, which is about this node or call."""
-        row = trace.rows[index]
+        row, arrival = trace.rows[index], find_arrival(trace, index)
         self.steps.append(index)
-        if row.kind in ("seed", "arrive") and isinstance(row.after, int):
-            norm, nan, inf = get_norm_nan_inf(trace.values[row.after])
-            self.arrivals.append(Arrival(index, norm, nan + inf))
+        if arrival is not None:
+            self.arrivals.append(arrival)
         if row.hook is not None and row.kind in HOOK_KINDS:
             self.firings.append((index, row.hook))
 
@@ -101,15 +109,6 @@ class PassActivity:
         for node in group.nodes:
             yield from self.list_node_activity(node)
         yield from (self.calls[call] for call in group.calls if call in self.calls)
-
-
-def collect_pass_activity(trace: TraceData, pass_id: int) -> BoxActivity:
-    """Collect the activity of a whole pass."""
-    activity = BoxActivity()
-    for index in trace.lookup.steps(pass_id):
-        activity.add_step(trace, index)
-    activity.hooks.update(trace.lookup.hooks(pass_id).places, (hook for _, hook in activity.firings))
-    return activity
 
 
 def merge_activities(activities: Iterable[BoxActivity]) -> BoxActivity:

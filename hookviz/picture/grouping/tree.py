@@ -6,9 +6,8 @@ from functools import cached_property
 from math import inf
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.visible_graph import make_visible_graph
+from hookviz.picture.visible_graph import VisibleGraph
 from hookviz.trace import TraceData
-from hookviz.trace.traversal import iter_enclosing_calls, list_pass_calls, list_pictured_nodes
 
 MAX_VISIBLE_BOXES = 40
 """The maximum number of boxes that a person can take in at once; a level with more of them is grouped."""
@@ -84,12 +83,10 @@ Member = int | Group
 
 
 class BoxTree:
-    """One pass of a trace as a tree of groups and nodes."""
+    """The graph of a pass as a tree of groups and nodes."""
 
-    def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
-        """Arrange the nodes of a pass; with ``internal``, also those that nobody wrote."""
-        self.trace, self.pass_id = trace, pass_id
-        self.graph = make_visible_graph(trace, pass_id, list_pictured_nodes(trace, pass_id), internal=internal)
+    def __init__(self, graph: VisibleGraph) -> None:
+        self.graph, self.trace, self.pass_id = graph, graph.trace, graph.pass_id
         self.nodes = self.graph.nodes
         self.calls_of_nodes = {node: self.graph.calls[node] for node in self.nodes if node in self.graph.calls}
         self.edges_out: dict[int, list[tuple[int, int]]] = {node: [] for node in self.nodes}
@@ -118,13 +115,7 @@ class BoxTree:
     def _nest_calls(self) -> None:
         """Put each node into the call that created it, and each call into the call in which it was made."""
         arrival_order = self._order_by_arrival()
-        calls_in_pass = list_pass_calls(self.trace, self.pass_id)
-        call_numbers = {
-            parent
-            for call in {*self.graph.calls.values(), *calls_in_pass}
-            for parent in iter_enclosing_calls(self.trace, call)
-        }
-        for call in sorted(call_numbers):
+        for call in sorted(self.graph.frames):
             parent = self.trace.calls[call].parent
             self.calls[call] = Group(
                 ids.call_id(call), "call", [], self.root if parent is None else self.calls[parent], call

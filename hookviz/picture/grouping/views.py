@@ -7,7 +7,7 @@ from hookviz.picture.grouping.around import Surroundings
 from hookviz.picture.grouping.collapsing import collapse
 from hookviz.picture.grouping.stacking import stack_equal_calls
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
-from hookviz.trace import TraceData
+from hookviz.picture.visible_graph import VisibleGraph
 
 MAX_BOXES_BESIDE_MODEL = 6
 """A model is opened even if its boxes alone fill the picture, unless it has more boxes than this around it."""
@@ -113,8 +113,8 @@ def _is_single(group: Group) -> bool:
 class Views:
     """All views of one pass; each is made when it is first needed."""
 
-    def __init__(self, trace: TraceData, pass_id: int = 0, *, internal: bool = False) -> None:
-        self.tree, self._suffix = BoxTree(trace, pass_id, internal=internal), INTERNAL if internal else ""
+    def __init__(self, graph: VisibleGraph) -> None:
+        self.tree, self._suffix = BoxTree(graph), INTERNAL if graph.is_internal else ""
         stack_equal_calls(self.tree)
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)

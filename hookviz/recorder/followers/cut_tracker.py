@@ -33,6 +33,7 @@ from hookviz.recorder.followers.op_arguments import (
 )
 from hookviz.recorder.followers.op_mode import OpMode, insert_mode, remove_mode
 from hookviz.recorder.session import Session
+from hookviz.support.user_objects import is_of
 from hookviz.trace.missing_rows import CutKind, CutRow
 
 MAX_CUTS = 2_000
@@ -187,8 +188,10 @@ class CutTracker(Follower):
             tensors = [target for target in iter_values(op.target) if is_tensor(target)]
         if not tensors and op.name in NUMBER_OPS:
             self._mark_numbers(op, outputs)
-        any_grad = any(has_history(tensor) for tensor in tensors)
+        any_grad = any(_goes_on(op, tensor) for tensor in tensors)
         for tensor in tensors:
+            if tensor is op.target and _is_update(op.name, tensor):
+                continue
             cut = self._cut_at(op, tensor, any_grad) if op.sources else 0
             self.marks.put_on_tensor(tensor, op.cuts | cut)
             base = base_of(tensor) if tensor is op.target else None
@@ -202,7 +205,7 @@ class CutTracker(Follower):
 
     def _cut_at(self, op: Op, output: torch.Tensor, any_grad: bool) -> int:
         """Return the cut between the inputs of an op and one of its outputs; 0 for none."""
-        if not has_history(output):
+        if not _goes_on(op, output):
             if any_grad and (output.is_floating_point() or output.is_complex()):
                 return 0  # one output for each input, as in ``broadcast_tensors``: this one is not from the source
             return self._add_cut(op, op.sources, "frozen" if op.name in FREEZING_OPS else find_mode())
@@ -287,6 +290,23 @@ class CutTracker(Follower):
             self.session.notes.say("cuts.large", most=f"{MAX_NODES:,}")
         self.marks.clear()
         self.leaves.forget_nodes()
+
+
+def _is_update(name: str, target: torch.Tensor) -> bool:
+    """Whether an op writes a parameter without recording a graph, as an optimizer does, or a merge of weights.
+
+    No path goes through it: what uses the parameter afterwards uses it as it is.
+    """
+    return is_of(target, torch.nn.Parameter) and (name == "data" or not torch.is_grad_enabled())
+
+
+def _goes_on(op: Op, output: torch.Tensor) -> bool:
+    """Whether a gradient can go back through an output of an op.
+
+    A leaf that it made from other tensors is a new one, as that of ``torch.tensor(values, requires_grad=True)``.
+    """
+    is_new = output.is_leaf and output is not op.target and all(output is not source for source in op.sources)
+    return has_history(output) and not is_new
 
 
 def _switches_off(args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:

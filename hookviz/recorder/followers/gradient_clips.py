@@ -1,7 +1,8 @@
 """Notes the calls of torch's functions that clip gradients, and the norm that they found."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -18,16 +19,23 @@ MAX_CLIPS = 10_000
 """A trace holds up to this many calls."""
 
 
+class Given(NamedTuple):
+    """How many tensors a call was given, and how many of them had a gradient; None if that is unknown."""
+
+    tensors: int | None = None
+    with_grad: int | None = None
+
+
 class GradientClips:
     """Fills ``TraceData.clips``."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
 
-    def add(self, name: str, limit: Any, norm: Any) -> None:
+    def add(self, name: str, limit: Any, norm: Any, given: Given) -> None:
         """Add the row of a call that has just clipped gradients, and returned ``norm`` unless it computes none."""
         if isinstance(limit, (int, float)) and len(self.trace.clips) < MAX_CLIPS:
-            row = ClipRow(len(self.trace.rows), name, float(limit), _read_norm(norm), find_code_place())
+            row = ClipRow(len(self.trace.rows), name, float(limit), _read_norm(norm), find_code_place(), *given)
             self.trace.clips.append(row)
 
 
@@ -63,7 +71,8 @@ class _ClipWatcher:
         has_failed = any(result is NotImplemented for result in results)
         recording = None if has_failed or is_compiling() else self._here()
         if recording is not None:
-            recording.guard(recording.clips.add, self.name, limit, *(results or [None]))
+            given = _read_given(sys._getframe(1).f_locals)
+            recording.guard(recording.clips.add, self.name, limit, *(results or [None]), given)
 
 
 def instrumented_clips(here: Callable[[], Any]) -> Iterator[Instrumented]:
@@ -77,3 +86,9 @@ def _read_norm(norm: Any) -> float | None:
     if not is_tensor(norm) or type(norm) is not torch.Tensor or norm.numel() != 1:
         return None
     return None if norm.is_meta or tensor_statistics.reading_waits(norm) else float(norm)
+
+
+def _read_given(variables: Mapping[str, Any]) -> Given:
+    """Read from the variables of torch's function how many tensors it was given: an iterator is walked only once."""
+    lists = (variables.get("parameters"), variables.get("grads"))
+    return Given(*(len(one) if type(one) is list else None for one in lists))

@@ -66,7 +66,8 @@ class ObserverRegistry:
             for dict_observer in running_pass.dict_observers
             if dict_observer.kind == "node_post_hook" and len(dict_observer.dict) > 1
         ]
-        for dict_observer in node_post_hooks:
+        # In the order of the nodes, so that hooks have the same numbers each time that a program runs.
+        for dict_observer in sorted(node_post_hooks, key=lambda observer: observer.node):
             for _, hook in dict_observer.user_hooks():
                 unwrapped = running_pass.observer.hooks.unwrap(hook)
                 # The compiler makes such a hook without a module, for one that it compiled.

@@ -23,6 +23,8 @@ MAX_SEARCHED = 16_384
 """How many more numbers a recording keeps of passes that begin at NaN or Inf, to find where that began."""
 MAX_SEARCHED_NODES = 4_096
 """In how many nodes of such a pass."""
+_SEARCHED_NAMES = {"AcosBackward0": ("self",), "AsinBackward0": ("self",)}
+"""What such a pass reads of ops without a formula."""
 _STATISTICS = 8
 """For how many numbers the statistics of a large tensor count."""
 
@@ -61,7 +63,8 @@ class SavedTensors:
             snapshot.tensors.forget_values()
 
     def _capture_node(self, snapshot: GraphSnapshot, node: Node, number: int) -> None:
-        names = required_names(graph.op_of(node))
+        op = graph.op_of(node)
+        names = required_names(op) or (_SEARCHED_NAMES.get(op, ()) if self._searches else ())
         sources: list[str] = (
             _backward_source(node) if isinstance(node, torch.autograd.function.BackwardCFunction) else []
         )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.hooks.program_text import (
     find_cut_of_variable,
     find_forward_call,
+    find_replaced_parameter,
     find_use_of_weights,
 )
 from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between
@@ -19,7 +20,7 @@ from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
-from hookviz.trace.traversal import name_last_root
+from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
 
 
 class Cause(NamedTuple):
@@ -56,7 +57,7 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
             return Cause("raised.end", {"on": hook.on, "step": f"{step + 1:,}"}, step)
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
-            if gap is None and cause.key in _NOT_CALLED:
+            if gap is None and cause.key in _NOT_CALLED and cause.place is None:
                 return cause._replace(place=_find_other_run(hook, timeline))
             return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
     gap = timeline.find_gap(hook, ALL_FACTS)
@@ -145,7 +146,8 @@ def _discarded(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     step = timeline.first_call_of(hook.on)
     if step is None:
-        return Cause("discarded", {"on": hook.on})
+        place = find_replaced_parameter(timeline.trace, hook) if hook.leaf else None
+        return Cause("discarded", {"on": hook.on}, place=place)
     names = {"on": hook.on, "class": hook.owner, "step": f"{step + 1:,}"}
     return Cause("discarded.replaced", names, step)
 
@@ -331,6 +333,16 @@ _WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.origin
 """What the path of a parameter of weight_norm has more than that of the weight, with either implementation."""
 
 
+def _parametrized(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """It is what a parametrization, such as spectral_norm, computed at one access of the attribute."""
+    trace = timeline.trace
+    calls = [] if hook.returned is None else [*iter_enclosing_calls(trace, hook.returned.call)]
+    kinds = [trace.modules[trace.calls[call].module].kind for call in calls]
+    if "ParametrizationList" not in kinds or hook.in_graph or not hook.passes:
+        return None
+    return Cause("parametrized", {"on": hook.on, "parametrization": kinds[0].removeprefix("_")})
+
+
 def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """It did not require grad, at the passes or when its module was called."""
     if hook.frozen:
@@ -469,8 +481,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
-        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_frozen),
-        Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
+        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_parametrized, _PASSES),
+        Rule(_frozen), Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
         Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES), Rule(_owner_not_called, _GRAPHS),
         Rule(_transformed_owner, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),

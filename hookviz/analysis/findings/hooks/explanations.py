@@ -205,6 +205,14 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Register the hook on {parameter}."),
         is_unrelated=True,
     ),
+    "parametrized": Explanation(
+        "substituted",
+        N_(
+            "{on} is what {parametrization} computed when the attribute was read once. Each access computes it anew, "
+            "and the passes used other tensors."
+        ),
+        N_("Register the hook on the parameter that it is computed from: parametrizations.weight.original."),
+    ),
     "substituted": Explanation(
         "substituted",
         N_("No gradient can reach {on}, although {module} belongs to the graph."),

@@ -29,12 +29,12 @@ def list_lost_rows(trace: TraceData) -> list[Finding]:
     found: dict[int, Finding] = {}
     for step in trace.lookup.steps_of_kinds("forward_pre_hook", "forward_hook"):
         index = trace.rows[step].hook
-        if index is not None and index not in found and _lost_rows(trace.steps[step]):
+        if index is not None and index not in found and loses_rows(trace.steps[step]):
             found[index] = _make_row(trace, step, index)
     return list(found.values())
 
 
-def _lost_rows(step: Step) -> bool:
+def loses_rows(step: Step) -> bool:
     """Whether a hook put something without the first dimension in the place of a tensor."""
     before, after = step.before, step.after
     if step.row.effect != "replaced" or not isinstance(before, Value) or not isinstance(after, Value):

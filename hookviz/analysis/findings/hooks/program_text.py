@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, parse_source
 from hookviz.analysis.findings.parameters.places import Place
+from hookviz.analysis.findings.training.program_calls import find_replacement
 from hookviz.support.definitions import find_edited, is_value, list_returned
 from hookviz.support.messages import _
 from hookviz.support.source_code import describe_place, split_place
@@ -15,6 +16,8 @@ FORWARD = "forward"
 """The place of code that calls the forward of a module instead of the module."""
 VARIABLE = "variable"
 """The place of code that can cut a tensor in a variable off."""
+REPLACED = "replaced"
+"""The place of code that puts another tensor where a hook was registered."""
 
 
 def find_forward_call(trace: TraceData, module: str) -> Place | None:
@@ -77,6 +80,30 @@ def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
     return Place(VARIABLE, text, None, file, named[0].line)
 
 
+def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
+    """Return the only line outside of an ``__init__`` that assigns what a line registered a hook on, if it names it."""
+    file, line = split_place(hook.registered_at)
+    for source in trace.sources if line is not None else ():
+        tree = parse_source(source.text) if source.file == file else None
+        for node in ast.walk(tree) if tree is not None and line is not None else ():
+            if not isinstance(node, ast.Call) or node.lineno + source.line - 1 != line or not _registers(node):
+                continue
+            assert isinstance(node.func, ast.Attribute)
+            owner = ast.unparse(node.func.value)
+            place = find_replacement(trace, owner) if isinstance(node.func.value, ast.Attribute) else None
+            if place is None or place == (file, line):
+                return None
+            sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
+            text = sentence.format(code=owner, where=describe_place(file, line), again=place.where)
+            return Place(REPLACED, text, None, place.file, place.line)
+    return None
+
+
+def _registers(call: ast.Call) -> bool:
+    names = ("register_hook", "register_post_accumulate_grad_hook")
+    return isinstance(call.func, ast.Attribute) and call.func.attr in names
+
+
 def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
     """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
     name = module.rpartition(".")[2]
@@ -99,13 +126,13 @@ def find_edit_in_place(hook: Hook) -> int | None:
     tree = parse_source(hook.source or "")
     if tree is None or hook.line is None:
         return None
-    names = _list_argument_names(tree)
+    names = list_argument_names(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
     lines = {node.lineno for node in nodes if _get_edited_name(node) in names}
     return hook.line + lines.pop() - 1 if len(lines) == 1 else None
 
 
-def _list_argument_names(tree: ast.AST) -> set[str]:
+def list_argument_names(tree: ast.AST) -> set[str]:
     """List the arguments of a function, and the variables that stand for one of them or an item of it."""
     names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
     for node in ast.walk(tree):

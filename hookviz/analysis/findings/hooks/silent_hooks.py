@@ -8,7 +8,7 @@ from hookviz.analysis.findings.finding import Certainty, Finding
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
 from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
-from hookviz.analysis.findings.hooks.program_text import FORWARD, VARIABLE, find_hook_line
+from hookviz.analysis.findings.hooks.program_text import FORWARD, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import Timeline
 from hookviz.analysis.findings.hooks.twins import TWIN
@@ -21,8 +21,14 @@ _FOLLOW_OPS = N_(
     "line that cuts."
 )
 _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
-_ROLES = {FORWARD: "step", MISSED: "step"}
+_ROLES = {FORWARD: "step", MISSED: "step", REPLACED: "replaces"}
 """Kind of place → what its line does, if it does not cut the graph."""
+
+_SENTENCES = {
+    FORWARD: N_("{on} was never called."),
+    REPLACED: N_("What {hook} was registered on was gone before a pass used it."),
+}
+"""Kind of place → why the hook did not fire, where the place says the rest."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +90,8 @@ class SilentHook:
     @property
     def reason(self) -> str:
         """Why it did not fire."""
-        is_read = self.cause.place is not None and self.cause.place.key == FORWARD
-        sentence = N_("{on} was never called.") if is_read else self.explanation.sentence
+        place = "" if self.cause.place is None else self.cause.place.key
+        sentence = _SENTENCES.get(place, self.explanation.sentence)
         sentences = [_(sentence).format(**self.arguments)]
         if self.cause.place is not None:
             sentences.append(self.cause.place.sentence)
@@ -97,7 +103,7 @@ class SilentHook:
         if not self.cause.is_proven:
             return "open"
         place = self.cause.place
-        is_read = place is not None and (place.is_likely or place.key in (FORWARD, VARIABLE))
+        is_read = place is not None and (place.is_likely or place.key in (FORWARD, REPLACED, VARIABLE))
         return "likely" if is_read else "proven"
 
     def _advise(self) -> str:

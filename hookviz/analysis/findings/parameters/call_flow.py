@@ -1,5 +1,6 @@
 """Follows what module calls returned into later calls, by the numbers, and by whether their graph came along."""
 
+from collections.abc import Iterable
 from itertools import takewhile
 
 from hookviz.trace import TraceData
@@ -23,6 +24,8 @@ class CallFlow:
                 self.last_seed = step
         self.used = find_calls_in_graphs(trace)
         """The calls that made nodes of the graph of a pass, with all calls around them."""
+        self._stepping: dict[str, set[int]] = {}
+        """Name of a module → the passes after which an optimizer of its parameters took a step."""
         self._takers: dict[int, list[int]] = {}
         """Call → the later calls that were given what it returned."""
         self._cut_takers: dict[int, tuple[int, int] | None] = {}
@@ -83,6 +86,58 @@ class CallFlow:
         steps = self.trace.lookup.steps_of_kinds("forward_hook") if cut else []
         rows = self.trace.rows
         return next((step for step in steps if rows[step].call in cut and rows[step].effect == "replaced"), None)
+
+    def find_outer(self, call: int) -> int | None:
+        """Return the innermost call around ``call`` that does not return what it returned; None if each does."""
+        end = self.end.get(call)
+        returned = [] if end is None else self._numbers(self.trace.rows[end].after)
+        for outer in list(iter_enclosing_calls(self.trace, call))[1:]:
+            last = self.end.get(outer)
+            given = [] if last is None else self._numbers(self.trace.rows[last].after)
+            if not any(value in given for value in returned):
+                return outer
+        return None
+
+    def list_cutting_calls(self, call: int) -> list[int]:
+        """Return the later calls beside ``call``, or beside one around it, that got a graph and returned none."""
+        around, end = list(iter_enclosing_calls(self.trace, call)), self.end.get(call)
+        beside = {self.trace.calls[outer].parent for outer in around}
+        rows = ((one, self.trace.calls[one], begin) for one, begin in self.begin.items())
+        later = [(one, row) for one, row, begin in rows if end is not None and begin > end and row.parent in beside]
+        own = self.find_pass(call)
+        cutting = [one for one, row in later if row.takes_grad and row.gives_grad is False and row.mode == "grad"]
+        return [one for one in cutting if self.find_pass(one) == own]
+
+    def list_before_steps(self, calls: list[int], owner: str) -> list[int]:
+        """Return the calls before passes after which an optimizer of a module took a step; all if there are none.
+
+        Other passes, such as those of the discriminator of a GAN, may leave out the module on purpose.
+        """
+        found = [call for call in calls if self.find_pass(call) in self._list_stepping_passes(owner)]
+        return found or calls
+
+    def _list_stepping_passes(self, owner: str) -> set[int]:
+        """Return the passes after which an optimizer took a step that holds parameters of a module."""
+        if owner not in self._stepping:
+            rows = self.trace.parameters
+            held = [row for row in rows if any(name.rpartition(".")[0] == owner for name in row.names)]
+            optimizers = {optimizer for row in held for optimizer in row.optimizers}
+            steps = (self.trace.rows[row.step] for row in self.trace.updates)
+            self._stepping[owner] = {row.pass_id for row in steps if row.optimizer in optimizers}
+        return self._stepping[owner]
+
+    def find_pass(self, call: int) -> int | None:
+        """Return the pass that comes after a call; None if the trace does not have the begin of the call."""
+        return self.trace.rows[self.begin[call]].pass_id if call in self.begin else None
+
+    def find_call_without_graph(self, calls: Iterable[int]) -> int | None:
+        """Return the last of some calls before a pass in front of which none of them recorded a graph; else None."""
+        by_pass: dict[int | None, list[int]] = {}
+        for call in calls:
+            by_pass.setdefault(self.find_pass(call), []).append(call)
+        modes = self.trace.calls
+        bare = [found for found in by_pass.values() if all(modes[call].mode != "grad" for call in found)]
+        return bare[-1][-1] if bare else None
 
     def list_takers(self, call: int) -> list[int]:
         """Return the later calls that recorded a graph and were given what ``call`` returned, in order."""

@@ -12,6 +12,7 @@ CUTTING_METHODS = frozenset({
     "sign", "multinomial", "bernoulli", "sample",
 })  # fmt: skip
 """Methods and functions whose result has no history, or none that leads back."""
+_LEAVING = re.compile(r"\b(item|tolist|numpy|float|tensor|as_tensor|from_numpy)\(")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
 KNOWN_ROOTS = frozenset({"torch", "F", "nn", "functional", "math", "np", "numpy", "optim"})
@@ -128,6 +129,15 @@ def _is_known(function: str, modules: Container[str], defined: Container[str]) -
     return is_known or (bool(names) and names[0] in KNOWN_ROOTS)
 
 
+def leaves_torch(text: str) -> bool:
+    """Whether code that can cut goes through numbers of Python or numpy.
+
+    >>> leaves_torch("loss.item()"), leaves_torch("x.detach()")
+    (True, False)
+    """
+    return _LEAVING.search(text) is not None
+
+
 def get_last_name(function: ast.expr) -> str:
     """Return the name by which code reaches a function: ``f`` of ``f`` and of ``module.f``; empty for another one."""
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
@@ -166,10 +176,17 @@ def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
         if isinstance(node, ast.Call):
             name = get_last_name(node.func)
             is_number = name == "float" and isinstance(node.func, ast.Name)
-            if is_number or name in CUTTING_METHODS or name in CUTTING_FUNCTIONS:
+            is_function = is_number or name in CUTTING_FUNCTIONS
+            if (is_function and not _has_only_constants(node)) or name in CUTTING_METHODS:
                 yield node
         elif isinstance(node, ast.Attribute) and node.attr == "data":
             yield node
+
+
+def _has_only_constants(call: ast.Call) -> bool:
+    """Whether a call makes something of constants alone, as ``torch.tensor([0.1, 1.0])`` does."""
+    parts = [part for argument in call.args for part in ast.walk(argument)]
+    return bool(parts) and not any(isinstance(part, (ast.Name, ast.Attribute, ast.Call)) for part in parts)
 
 
 def _find_range(tree: ast.AST, start: int, end: int | None) -> Lines:

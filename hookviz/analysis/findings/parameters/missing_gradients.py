@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
-from hookviz.support.messages import N_, _, join_first, join_list
+from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
 from hookviz.trace import MODULE_HOOK_KINDS, Hook, MissingRow, TraceData
 
 MAX_NAMED = 4
@@ -25,9 +26,10 @@ class MissingGradient:
     grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook replaced an
     output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls), ``within`` (the
     forward of a module, after an inner one returned), ``taken`` (the forward of a module that got the graph), ``after``
-    (an outermost module returned), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor
-    does the text of its forward name them), or ``none_returned`` (they belong to the graph, and a node in front of them
-    got a gradient and returned None).
+    (an outermost module returned, or an inner one whose output it returns), ``either`` (one of two places, each before
+    another pass), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor does the text of
+    its forward name them), or ``none_returned`` (they belong to the graph, and a node in front of them got a gradient
+    and returned None).
     After ``record(cuts=True)`` also ``op``: an op whose result has no graph.
     One that runs in ``no_grad`` has the place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
@@ -58,23 +60,34 @@ class MissingGradient:
         """What to do."""
         if ".sample(" in self.sentence:
             return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
-        if self.place == "op" and self.line is None:
+        if self.place == "either" or (self.place == "op" and self.line is None):
             return _("Look which of these is not there to stop gradients, and remove that one.")
         if self.place in ("between", "inside") and self.line is None and not self.follows_ops:
             return _(_FOLLOW_OPS)
         if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
             return _("Remove the cut, unless it is there to stop gradients.")
-        if self.place == "unused" and self.follows_ops:
-            return _("No op that cuts was seen on the way: look whether the forward uses them.")
-        if self.place in (*LIKELY_PLACES, "unused") or self.is_likely:
-            advice = _NO_CUT_SEEN if self.follows_ops else _FOLLOW_OPS if self.line is None else _PROVE_LINE
-            return _(advice)
+        if self.place == "unused":
+            unused = N_("No op that cuts was seen on the way: look whether the forward uses them.")
+            return _(unused if self.follows_ops else _FOLLOW_USES)
+        if self.place in LIKELY_PLACES and leaves_torch(self.sentence):
+            return join_sentences([_(_NO_CUT_SEEN) if self.follows_ops else "", _(_LEAVES_TORCH)])
+        if self.place in LIKELY_PLACES or self.is_likely:
+            if self.follows_ops:
+                return join_sentences(
+                    [_(_NO_CUT_SEEN), _("Look whether the output goes through them, or is not used.")]
+                )
+            return _(_FOLLOW_OPS if self.line is None else _PROVE_LINE)
         return _(_ADVICE[self.place]) if self.place in _ADVICE else ""
 
 
 _FOLLOW_OPS = N_("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
+_FOLLOW_USES = N_("To see whether a line cuts them off, record with record(cuts=True), or run with --cuts.")
 _PROVE_LINE = N_("Remove the cut, if that line is it: record(cuts=True), or run with --cuts, proves which line cuts.")
-_NO_CUT_SEEN = N_("No op that cuts was seen on the way: look whether the output is used.")
+_NO_CUT_SEEN = N_("No op that cuts was seen on the way, but Python and numpy are not followed.")
+_LEAVES_TORCH = N_(
+    "Numbers of Python and numpy, and new tensors made from them, have no graph: look whether the loss goes through "
+    "that code, and compute it with tensors instead."
+)
 _ADVICE = {
     "hook": N_("Return None from the hook, or an output that keeps its graph."),
     "checkpoint": N_("Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad."),
@@ -117,7 +130,10 @@ def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
     if not row.cuts:
         return finder.find(row.owner, row.module, row.frozen)
     without_graph = finder.find_without_graph(row.module)
-    return place_of_cuts(finder.trace, row.cuts) if without_graph is None else without_graph
+    if without_graph is not None:
+        return without_graph
+    place = place_of_cuts(finder.trace, row.cuts)
+    return place if place.key != "op" else finder.weigh_cuts(place, row.owner, row.module)
 
 
 def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:

@@ -1,12 +1,13 @@
 """The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code
 from hookviz.analysis.findings.parameters.call_flow import CallFlow
-from hookviz.analysis.findings.parameters.missed_calls import find_missed_call
+from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
+from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import describe_place
 from hookviz.trace import LineRow, MissingRow, TraceData
@@ -33,12 +34,12 @@ _MODES = {
 }
 """Mode of a call → why it recorded no graph."""
 
-CUTS = frozenset({"op", "hook", "between", "inside", "within", "taken", "after", "none_returned"})
+CUTS = frozenset({"op", "hook", "between", "inside", "within", "taken", "after", "either", "none_returned"})
 """The kinds of places where code cuts the graph (of a forward, an op of it, or between two calls) or returns None."""
 MISSED = "missed"
 """The place of code because of which a forward did not call a part of its module."""
-LIKELY_PLACES = ("within", "taken", "after")
-"""The kinds of places that the calls do not prove: the output may also be unused."""
+LIKELY_PLACES = ("within", "taken", "after", "either")
+"""The kinds of places that the calls do not prove: the output may also be unused, or another place counts."""
 _ROLES = {"none_returned": "backward", "hook": "hook", "no_grad": "off", "inference": "off"}
 """Kind of place → what its line does, if it does not simply cut."""
 
@@ -102,7 +103,8 @@ class PlaceFinder:
         if not came:
             step = self._flow.end.get(calls[-1], self._flow.begin.get(calls[-1]))
             return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
-        return self._find_among(came, names)  # what is called after the last pass is only evaluated
+        # What is called after the last pass is only evaluated.
+        return self._find_among(self._flow.list_before_steps(came, owner), names)
 
     def find_missed_call(self, caller: int, attribute: str) -> Place | None:
         """Return the line of the forward of a module because of which it did not call one of its parts."""
@@ -132,7 +134,12 @@ class PlaceFinder:
             file, line = self.trace.sources[forward[0]].file, forward[1].first
             return Place("unnamed", join_sentences([place.sentence, text]), place.step, file, line)
         code = [one for one in reading.code if self._code.is_about(one, forward, f"self.{attribute}")]
-        return _make_place("within", place.sentence, place.step, reading._replace(code=code)) if code else place
+        if code:
+            return _make_place("within", place.sentence, place.step, reading._replace(code=code))
+        missed = find_missed_use(self._code, row.module, attribute)
+        if missed is None:
+            return place
+        return Place("unused", join_sentences([place.sentence, missed.sentence]), place.step, missed.file, missed.line)
 
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
         """Return the place for calls of a module before the last pass."""
@@ -148,11 +155,35 @@ class PlaceFinder:
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
             return self._without_graph(calls[-1])
-        place = self._after(with_graph[-1], names)
+        place = self.weigh(self._after(with_graph[-1], names), calls)
         others = [call for call in calls if call not in with_graph]
         if place.key not in ("within", "after") or place.line is not None or not others:
             return place
         return place._replace(sentence=join_sentences([place.sentence, self._without_graph(others[-1]).sentence]))
+
+    def weigh(self, place: Place, calls: Sequence[int]) -> Place:
+        """Say that a place may not be the one that counts, if before another pass the calls recorded no graph at all.
+
+        The place that is nearer to the last pass is named first.
+        """
+        bare = self._flow.find_call_without_graph(calls)
+        if bare is None:
+            return place
+        places = [self._without_graph(bare), place]
+        if bare != calls[-1]:
+            places.reverse()
+        text = _("The cause is at one of two places, each before another pass.")
+        return places[0]._replace(key="either", sentence=join_sentences([text, *(one.sentence for one in places)]))
+
+    def weigh_cuts(self, place: Place, owner: str, module: int | None) -> Place:
+        """Say that ops that cut may not be what counts, as ``weigh`` does, for the calls of a module."""
+        every = enumerate(self.trace.calls)
+        calls = [index for index, call in every if call.module == module and not call.transformed]
+        came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
+        counting = self._flow.list_before_steps(came, owner)
+        if counting and all(self.trace.calls[call].mode != "grad" for call in counting):
+            return self._without_graph(counting[-1])
+        return self.weigh(place, counting) if counting else place
 
     def find_before(self, step: int) -> Place | None:
         """Return where the graph of what the last call before a step returned is cut; None if nothing was called."""
@@ -222,7 +253,7 @@ class PlaceFinder:
         taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._flow.used), None)
         if taker is not None:
             return self._inside_of(taker, {**names, "user": self._name(taker)})
-        outer = self.trace.calls[last].parent
+        outer = self._flow.find_outer(last)
         if outer is None:
             return self._with_code("after", names, (call, last), self._code.pass_line)
         names["outer"] = self._name(outer)
@@ -251,10 +282,12 @@ class PlaceFinder:
     def _with_code(self, key: str, names: dict[str, str], path: tuple[int, int], until: LineRow | None) -> Place:
         """Make a place after the last call that a graph reached, with the code that can cut there."""
         last = path[-1]
-        if key in LIKELY_PLACES and self._follows_ops:  # it saw none that cuts
-            reading = Reading()
-        else:
-            reading = self._code.read_after(path, until, names["root"], self._flow.list_takers(last))
+        reading = self._code.read_after(path, until, names["root"], self._flow.list_takers(last))
+        if key in LIKELY_PLACES:
+            inside = (self._code.read_inside(call) for call in self._flow.list_cutting_calls(last))
+            code = dict.fromkeys((*reading.code, *(one for found in inside for one in found.code)))
+            is_shown = leaves_torch if self._follows_ops else bool  # no op was seen that cuts
+            reading = reading._replace(code=[(file, one) for file, one in code if is_shown(one.text)])
         sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
 

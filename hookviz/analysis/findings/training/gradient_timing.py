@@ -1,121 +1,15 @@
-"""Find clipping and steps at the wrong moment: before the pass, after the step, or while gradients are scaled."""
+"""Find steps at the wrong moment: before the pass, while gradients are scaled, or never."""
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
-from math import hypot, isinf, sqrt
+from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line, put_line, read_place
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import N_, _
-from hookviz.trace import ClipRow, UpdateRow
+from hookviz.support.messages import _
+from hookviz.trace import UpdateRow
 from hookviz.trace.values import format_number
-
-_LEAST_SHARE = 0.01
-"""A limit of at least this share of the scale was meant for scaled gradients."""
-
-
-def find_useless_clips(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find calls that clip gradients after they were used, or before a pass writes them.
-
-    A line of the program is named only if that is so of each of its calls that was followed by another pass.
-    """
-    for rows in _group_by_line(facts):
-        followed = [row for row in rows if facts.find_written(row.step, None)]
-        if followed and all(_is_useless(facts, row) for row in followed):
-            yield _make_useless(facts, rows, followed)
-        elif all(row.norm == 0 and _find_round(facts, row) for row in rows):
-            text = _(
-                "{name} clipped nothing in each of {total} calls: the parameters that it was given had no gradient, or "
-                "one of 0."
-            )
-            step = _find_round(facts, rows[0])[-1]
-            sentence = text.format(name=rows[0].name, total=f"{len(rows):,}")
-            yield put_line(Finding(step, "clips_nothing", sentence, "remark"), read_place(rows[0].called_at), "clips")
-
-
-def _make_useless(facts: TrainingFacts, rows: list[ClipRow], followed: list[ClipRow]) -> Finding:
-    """Make the finding of calls that were followed by another pass, and of which no step uses what they did."""
-    text = N_("{name} clipped nothing in {count} of {total} calls: it ran before the pass that writes the gradients.")
-    if any(row.norm != 0 for row in followed):
-        text = N_(
-            "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the "
-            "pass that wrote the gradients of the next step."
-        )
-    sentence = _(text).format(name=rows[0].name, count=f"{len(followed):,}", total=f"{len(rows):,}")
-    step = facts.find_update(followed[0].step) or facts.trace.updates[0].step
-    advice = _("Call it between backward() and step().")
-    finding = Finding(step, "clips_nothing", sentence, "warning", advice=advice)
-    return put_line(finding, read_place(rows[0].called_at), "clips")
-
-
-def _find_round(facts: TrainingFacts, row: ClipRow) -> list[int]:
-    """Return the steps that wrote gradients between a call and the step of an optimizer before it."""
-    return facts.find_written(facts.find_update_before(row.step), row.step)
-
-
-def _group_by_line(facts: TrainingFacts) -> list[list[ClipRow]]:
-    """Group the calls that clip by their lines, without those that only measure: their limit is infinite."""
-    lines: dict[tuple[str | None, str], list[ClipRow]] = {}
-    if facts.updates and not facts.lacks_passes:
-        for row in facts.trace.clips:
-            if not isinf(row.limit):
-                lines.setdefault((row.called_at, row.name), []).append(row)
-    return list(lines.values())
-
-
-def _is_useless(facts: TrainingFacts, row: ClipRow) -> bool:
-    """Whether no pass ran between a call and the step before it, and one between the call and the step after it.
-
-    That pass has to begin with gradients that are None or 0: otherwise it adds to the ones that were clipped.
-    """
-    if _find_round(facts, row):
-        return False
-    following = facts.find_update(row.step)
-    written = facts.find_written(row.step, following)
-    return following is not None and bool(written) and facts.begins_at_zero(written)
-
-
-def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find calls that clip gradients while these carry the scale of a GradScaler."""
-    for rows in _group_by_line(facts):
-        scaled = [(row, scale) for row in rows if (scale := _find_scale_at(facts, row)) is not None]
-        if not scaled:
-            continue
-        row, scale = scaled[0]
-        sentence = _(
-            "{name} clipped gradients that were scaled, in {count} of {total} calls: with a scale of {scale}, its "
-            "limit of {limit} is one of {real} for the gradients of the loss."
-        ).format(
-            name=row.name,
-            count=f"{len(scaled):,}",
-            total=f"{len(rows):,}",
-            scale=format_number(scale, 6),
-            limit=format_number(row.limit, 4),
-            real=format_number(row.limit / scale, 4),
-        )
-        step = facts.find_written(None, row.step)[-1]
-        finding = Finding(
-            step, "clips_scaled", sentence, "warning", advice=_("Call scaler.unscale_(optimizer) before it.")
-        )
-        yield put_line(finding, read_place(row.called_at), "clips")
-
-
-def _find_scale_at(facts: TrainingFacts, row: ClipRow) -> float | None:
-    """Return the scale that gradients had at a call that clips; None if they had none, or the limit has it, too."""
-    written = _find_round(facts, row)
-    scale = facts.find_scale(written[-1]) if written else None
-    if scale is None or row.limit >= scale * _LEAST_SHARE or _was_divided(facts, row, written, scale):
-        return None
-    unscaled = facts.trace.lookup.steps_of_kinds("unscale")
-    return scale if bisect_left(unscaled, written[-1]) == bisect_left(unscaled, row.step) else None
-
-
-def _was_divided(facts: TrainingFacts, row: ClipRow, written: list[int], scale: float) -> bool:
-    """Whether the norm that a call found shows that the program itself had divided the gradients by the scale."""
-    norms = facts.list_last_norms(written)
-    return row.norm is not None and None not in norms and row.norm < hypot(*filter(None, norms)) / sqrt(scale)
 
 
 def find_scaled_steps(facts: TrainingFacts) -> Iterator[Finding]:
@@ -155,29 +49,64 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     return None if any(last < step < row.step for step in mine) else scale
 
 
-def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find optimizers that took no step, although gradients of their parameters were written and cleared again.
+class IdleOptimizer(NamedTuple):
+    """An optimizer that took no step, although gradients of its parameters were written and cleared again."""
+
+    optimizer: int
+    held: list[int]
+    """Its parameters."""
+    cleared: list[int]
+    """Those whose gradients were written and cleared."""
+    passes: set[int]
+    """The passes that wrote these."""
+
+
+def list_idle_optimizers(facts: TrainingFacts) -> Iterator[IdleOptimizer]:
+    """List the optimizers that took no step, although gradients of their parameters were written and cleared again.
 
     A program may leave out the step of a pass with NaN or Inf: with such gradients nothing is found.
     """
     is_open = facts.lacks_passes or facts.is_cut_short or bool(facts.trace.lookup.steps_of_kinds("unscale"))
-    made = {} if is_open else {row.optimizer: row for row in reversed(facts.trace.groups)}
-    for optimizer, row in made.items():
+    made = [] if is_open else [row.optimizer for row in facts.trace.groups]
+    for optimizer in dict.fromkeys(made):
         held = [number for number, one in enumerate(facts.parameters) if optimizer in one.optimizers]
         if optimizer in facts.updates or any(facts.has_stepped(facts.parameters[number]) for number in held):
             continue
         cleared = [number for number in held if facts.was_cleared(number)]
-        if not cleared or not all(facts.is_finite(number) for number in held):
-            continue
-        passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
+        if cleared and all(facts.is_finite(number) for number in held):
+            passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
+            yield IdleOptimizer(optimizer, held, cleared, passes)
+
+
+def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that took no step; another one may take it in their place."""
+    for idle in list_idle_optimizers(facts):
         text = _(
             "{optimizer} took no step, although {count} passes wrote gradients of {on}, which were cleared in between."
         )
-        names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(cleared)}
-        last = facts.accumulations(cleared[0])[-1]
-        finding = Finding(last.step, "never_stepped", text.format(count=f"{len(passes):,}", **names), "warning")
-        finding = replace(finding, advice=_("Call its step() after backward()."))
-        yield put_line(finding, find_pass_line(facts.trace, last.pass_id) or read_place(row.made_at), "pass")
+        names = {"optimizer": facts.describe_optimizers([idle.optimizer]), "on": facts.describe(idle.cleared)}
+        last = facts.accumulations(idle.cleared[0])[-1]
+        sentence = text.format(count=f"{len(idle.passes):,}", **names)
+        advice = _("Call the step() of {optimizer} after backward().").format(optimizer=names["optimizer"])
+        finding = Finding(last.step, "never_stepped", sentence, "warning", advice=advice)
+        other = _find_other_step(facts, idle)
+        if other is not None:
+            text = _("After these passes, {other} takes a step instead.")
+            optimizer = facts.trace.rows[other.step].optimizer or 0
+            cause = text.format(other=facts.describe_optimizers([optimizer]))
+            yield add_update_line(replace(finding, cause=cause), other)
+            continue
+        made = next(row.made_at for row in facts.trace.groups if row.optimizer == idle.optimizer)
+        yield put_line(finding, find_pass_line(facts.trace, last.pass_id) or read_place(made), "pass")
+
+
+def _find_other_step(facts: TrainingFacts, idle: IdleOptimizer) -> UpdateRow | None:
+    """Return the first step that another optimizer took after a pass for an idle one, if it took one after each."""
+    for updates in facts.updates.values():
+        taken = {facts.trace.rows[row.step].pass_id: row for row in reversed(updates)}
+        if idle.passes <= taken.keys():
+            return taken[min(idle.passes)]
+    return None
 
 
 def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:

@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.training.discarded_passes import find_discarded
+from hookviz.analysis.findings.training.foreign_passes import find_foreign_passes
 from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
+from hookviz.analysis.findings.training.gradient_clipping import find_scaled_clips, find_useless_clips
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
-    find_scaled_clips,
     find_scaled_steps,
-    find_useless_clips,
+    list_idle_optimizers,
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
 from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms
@@ -21,7 +23,10 @@ from hookviz.analysis.findings.training.parameter_findings import (
     find_shared,
     find_unreached,
 )
+from hookviz.analysis.findings.training.plain_tensors import find_plain_tensors
 from hookviz.analysis.findings.training.program_calls import add_update_line, put_line
+from hookviz.analysis.findings.training.rebound_names import find_rebound
+from hookviz.analysis.findings.training.repeated_losses import find_repeated_losses
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -32,7 +37,7 @@ def list_hygiene(trace: TraceData) -> list[Finding]:
     """List the mistakes of the training that a trace shows, over all its passes and optimizer steps.
 
     They are found from the steps of optimizers, of a GradScaler, and from the gradients that reach parameters; a trace
-    without any optimizer step has at most a dropout that drops in an evaluation.
+    without any optimizer step has at most a dropout that drops in an evaluation, or an update by hand without effect.
     """
     facts = TrainingFacts(trace)
     return [finding for rule in _RULES for finding in rule(facts)]
@@ -42,6 +47,7 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that use the gradients of earlier steps again, because nothing set them to zero.
 
     Several passes between two steps are gradient accumulation: then the first of them finds no ``.grad``, or zeros.
+    A step that was meant for another optimizer, which takes none, has no other fault: that one is told instead.
     Nothing is found if passes ran unrecorded, in which ``.grad`` may have been set to zero and written again.
     """
     if not facts.updates or facts.lacks_passes:
@@ -58,7 +64,7 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
                 if found and all(each.before for each in found):
                     added.setdefault(number, (found[0].step, found[0].pass_id))
                     later.update(each.pass_id for each in found)
-        if added:
+        if added and not any(later <= idle.passes for idle in list_idle_optimizers(facts)):
             sentence = _(
                 "{optimizer} uses the gradients of earlier steps again: after its step, .grad of {on} was "
                 "not set to zero, and the next pass added to it. Call zero_grad() once for each step."
@@ -143,11 +149,15 @@ def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
 _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_replaced,
     find_missing,
+    find_plain_tensors,
     find_unreached,
     find_stopped,
     find_frozen,
     find_shared,
     _find_not_zeroed,
+    find_foreign_passes,
+    find_repeated_losses,
+    find_discarded,
     find_zero_rates,
     _find_zeroed_gradients,
     _find_second_updates,
@@ -158,6 +168,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_early_steps,
     find_idle_optimizers,
     find_moved,
+    find_rebound,
     find_eval_norms,
     find_eval_dropouts,
     find_functional_dropouts,

@@ -72,18 +72,26 @@ def _describe_moves(facts: TrainingFacts, moved: Moved, optimizer: int, hooks: S
     names = {
         "optimizer": facts.describe_optimizers([optimizer]),
         "on": _describe_parts(facts, moved),
-        "count": f"{len({row.step for rows in moved.values() for row in rows}):,}",
+        "steps": _describe_steps(facts, moved, optimizer),
     }
     if not hooks:
-        text = _("{optimizer} moves {on} in {count} of its steps, although requires_grad is False.")
+        text = _("{optimizer} moves {on} {steps}, although requires_grad is False.")
         return text.format(**names)
-    text = _("{optimizer} moves {on} in {count} of its steps, although {hook} sets the gradient there to 0.")
+    text = _("{optimizer} moves {on} {steps}, although {hook} sets the gradient there to 0.")
     if any(row.mixed and len(row.parts) < row.total for rows in moved.values() for row in rows):
         text = _(
-            "{optimizer} moves {on} in {count} of its steps, although the gradient there is 0: in a part of it, "
-            "because {hook} sets it to 0."
+            "{optimizer} moves {on} {steps}, although the gradient there is 0: in a part of it, because {hook} sets it "
+            "to 0."
         )
     return text.format(hook=hooks[0].label, **names)
+
+
+def _describe_steps(facts: TrainingFacts, moved: Moved, optimizer: int) -> str:
+    """Say in how many steps parameters move; not all are looked at, and not after the parameters are gone."""
+    count, total = len({row.step for rows in moved.values() for row in rows}), len(facts.updates[optimizer])
+    if count >= total:
+        return _("in each of its {total} steps").format(total=f"{total:,}") if total > 1 else _("in its only step")
+    return _("in at least {count} of its {total} steps").format(count=f"{count:,}", total=f"{total:,}")
 
 
 def _describe_parts(facts: TrainingFacts, moved: Moved) -> str:

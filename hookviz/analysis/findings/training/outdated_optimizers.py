@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes
+from hookviz.analysis.findings.training.gradient_timing import list_idle_optimizers
 from hookviz.analysis.findings.training.program_calls import find_replacement, put_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, join_sentences
@@ -42,7 +43,7 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
             )
         first = facts.accumulations(numbers[0])[0]
         severity = "warning" if outdated.is_part else "error"
-        sentence = text.format(model=root, **names)
+        sentence = text.format(model=facts.describe_model(root, numbers), **names)
         finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
         finding = replace(finding, parameters=_name_parameters(facts, numbers), certainty=outdated.certainty)
         yield _add_origin(facts, finding, outdated)
@@ -70,22 +71,26 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
 
     It is a warning if an optimizer holds other parameters of the same model: then these were probably forgotten.
     """
+    idle = {number for one in list_idle_optimizers(facts) for number in one.held}
     for root, numbers in _group_untrained(facts).items() if facts.updates else ():
-        if _find_outdated(facts, root, numbers) is not None:
+        if idle.issuperset(numbers) or _find_outdated(facts, root, numbers) is not None:
             continue
         sentence = _(
             "Not in any optimizer that took a step: {on}. Their gradients are computed, and no step uses "
             "them. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
         ).format(on=facts.describe(numbers))
         step = min(facts.accumulations(number)[0].step for number in numbers)
-        optimizers = _find_optimizers_of(facts, root)
+        optimizers = find_optimizers_of(facts, root)
         severity = "warning" if optimizers else "remark"
         finding = Finding(step, "missing", sentence, severity, *_describe_passes(facts, numbers))
+        text = _("{optimizer}, which holds other parameters of {model}, was made without them.")
+        if not optimizers:
+            optimizers = _find_optimizers_beside(facts, numbers)
+            text = _("{optimizer}, whose parameters get gradients from the same passes, was made without them.")
         made = facts.find_making(optimizers[0]) if len(optimizers) == 1 else None
         if made is not None:
-            text = _("{optimizer}, which holds other parameters of {model}, was made without them.")
             name = facts.describe_optimizers(optimizers)
-            finding = replace(finding, cause=text.format(optimizer=name, model=root))
+            finding = replace(finding, cause=text.format(optimizer=name, model=facts.describe_model(root, numbers)))
         yield put_line(finding, made, "makes")
 
 
@@ -98,10 +103,21 @@ def _group_untrained(facts: TrainingFacts) -> dict[str, list[int]]:
     return models
 
 
-def _find_optimizers_of(facts: TrainingFacts, model: str) -> list[int]:
+def find_optimizers_of(facts: TrainingFacts, model: str) -> list[int]:
     """Return the optimizers that took a step and hold a parameter of a model."""
     rows = (row for row in facts.parameters if facts.has_stepped(row) and row.held and row.model == model)
     return [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
+
+
+def _find_optimizers_beside(facts: TrainingFacts, numbers: list[int]) -> list[int]:
+    """Return the optimizers that took a step and hold what gets its gradients from the same passes as some others."""
+    passes = {each.pass_id for number in numbers for each in facts.accumulations(number)}
+    beside = (
+        row
+        for number, row in enumerate(facts.parameters)
+        if row.optimizers and passes <= {each.pass_id for each in facts.accumulations(number)}
+    )
+    return [optimizer for optimizer in _list_holders(beside) if optimizer in facts.updates]
 
 
 def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _Outdated | None:
@@ -109,7 +125,7 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
 
     They have the shapes of these, unless an optimizer holds the rest of the model.
     """
-    holders = _find_optimizers_of(facts, model)
+    holders = find_optimizers_of(facts, model)
     if holders:
         return _find_partly_outdated(facts, set(holders), untrained)
     orphans = [row for row in facts.parameters if not row.held and facts.has_stepped(row)]

@@ -11,6 +11,12 @@ from hookviz.analysis.findings.parameters.cutting_code import get_last_name, par
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import TraceData, UpdateRow
 
+_DRAWING = frozenset({
+    "kaiming_normal_", "kaiming_uniform_", "normal_", "orthogonal_", "trunc_normal_", "uniform_", "xavier_normal_",
+    "xavier_uniform_",
+})  # fmt: skip
+"""Functions that draw the numbers of weights."""
+
 
 class CodePlace(NamedTuple):
     """A line of the program."""
@@ -28,6 +34,15 @@ def read_place(place: str | None) -> CodePlace | None:
     """Read a place that a row notes, such as ``train.py:12``."""
     file, line = split_place(place)
     return None if line is None else CodePlace(file or None, line)
+
+
+def read_code(trace: TraceData, place: CodePlace) -> str:
+    """Return the code in a line of the program, without the space and the comment around it."""
+    for source in trace.sources:
+        lines, number = source.text.splitlines(), place.line - source.line
+        if source.file == place.file and 0 <= number < len(lines):
+            return lines[number].partition("  #")[0].strip()
+    return ""
 
 
 def put_line(finding: Finding, place: CodePlace | None, role: str) -> Finding:
@@ -67,10 +82,50 @@ def _find_rate(call: ast.Call, group: int) -> ast.expr | None:
     return next(iter(rates), None)
 
 
-def find_rate_setter(trace: TraceData) -> CodePlace | None:
-    """Return the only line that sets the learning rate of a group, or else that makes a scheduler; None if unclear."""
-    setters = _find_lines(trace, _sets_rate)
-    return _get_only(setters or _find_lines(trace, _makes_scheduler))
+class RateSetter(NamedTuple):
+    """What sets learning rates in the program: a line that does it itself, or a scheduler."""
+
+    place: CodePlace
+    """The line that sets the rate, or makes the scheduler."""
+    step: CodePlace | None = None
+    """The only line that calls the ``step()`` of the scheduler."""
+    is_scheduler: bool = False
+
+
+def find_rate_setter(trace: TraceData) -> RateSetter | None:
+    """Return the only line that sets the learning rate of a group, or the only scheduler; None if unclear."""
+    setters, makers = _find_lines(trace, _sets_rate), _find_lines(trace, _makes_scheduler)
+    place = _get_only(setters | makers)
+    if place is None or not makers:
+        return None if place is None else RateSetter(place)
+    optimizers = {row.name.rpartition(".")[2] for row in trace.optimizers}
+    return RateSetter(place, _get_only(_find_lines(trace, partial(_steps_scheduler, optimizers))), is_scheduler=True)
+
+
+def _steps_scheduler(optimizers: set[str], node: ast.AST) -> bool:
+    """Whether code calls the ``step()`` of a scheduler: not that of an optimizer, a profiler or an environment."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute) or function.attr != "step":
+        return False
+    name = get_last_name(function.value)
+    return "sched" in name.lower() or not (node.args or name in optimizers or name.startswith("prof"))
+
+
+def runs_first(trace: TraceData, first: CodePlace, second: CodePlace) -> bool:
+    """Whether a line stands above another one in the body of the same loop, where each round runs it."""
+    for source in trace.sources if first.file == second.file and first.line < second.line else ():
+        tree = parse_source(source.text) if source.file == first.file else None
+        lines = [place.line - source.line + 1 for place in (first, second)]
+        for loop in ast.walk(tree) if tree is not None else ():
+            body = loop.body if isinstance(loop, (ast.For, ast.While)) else []
+            if all(any(_is_plain(statement, line) for statement in body) for line in lines):
+                return True
+    return False
+
+
+def _is_plain(statement: ast.stmt, line: int) -> bool:
+    """Whether a statement that holds no others begins at a line."""
+    return statement.lineno == line and isinstance(statement, (ast.Expr, ast.Assign))
 
 
 def _sets_rate(node: ast.AST) -> bool:
@@ -128,8 +183,45 @@ def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
     return CodePlace(step.file, found.pop()) if len(found) == 1 else None
 
 
-def _is_clearing(call: ast.Call) -> bool:
-    return get_last_name(call.func) == "zero_grad"
+def _is_clearing(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and get_last_name(node.func) == "zero_grad"
+
+
+def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace | None:
+    """Return the only line that calls ``zero_grad()`` in the function around a line; None if there are several."""
+    found: set[CodePlace] = set()
+    for source in trace.sources if place is not None else ():
+        tree = parse_source(source.text) if place is not None and source.file == place.file else None
+        if tree is not None and place is not None:
+            scope = find_function(tree, place.line - source.line + 1)
+            calls = (node for node in ast.walk(scope) if _is_clearing(node))
+            found.update(CodePlace(source.file, getattr(node, "lineno", 0) + source.line - 1) for node in calls)
+    return _get_only(found)
+
+
+def find_function(tree: ast.AST, line: int) -> ast.AST:
+    """Return the innermost function around a line of the text; the whole program if there is none."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return max(around, key=lambda node: node.lineno, default=tree)
+
+
+def find_tensor_making(trace: TraceData, name: str) -> CodePlace | None:
+    """Return the only line that assigns a tensor made to require grad, other than a parameter; None if unclear.
+
+    ``name`` is that of the tensor, such as ``self.scale``; if it is empty, any attribute may hold it.
+    """
+    return _get_only(_find_lines(trace, partial(_makes_leaf, name.rpartition(".")[2])))
+
+
+def _makes_leaf(name: str, node: ast.AST) -> bool:
+    """Return whether code assigns the result of a call with ``requires_grad=True``, or of ``requires_grad_()``."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        return False
+    call, target = node.value, get_last_name(node.targets[0])
+    is_target = target == name if name else isinstance(node.targets[0], ast.Attribute)
+    is_marked = any(one.arg == "requires_grad" and ast.unparse(one.value) == "True" for one in call.keywords)
+    return is_target and (is_marked or get_last_name(call.func) == "requires_grad_")
 
 
 def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
@@ -144,6 +236,37 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
         if found:
             return _get_only(found)
     return None
+
+
+def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
+    """Return the only line that sets a parameter to 0, as ``self.bias = Parameter(torch.zeros(3))`` does."""
+    return _get_only(_find_lines(trace, partial(_zeroes, name.rpartition(".")[2])))
+
+
+def find_initialisation(trace: TraceData) -> CodePlace | None:
+    """Return the only line that draws weights anew, as ``nn.init.normal_(layer.weight)`` does."""
+    return _get_only(_find_lines(trace, _draws))
+
+
+def _draws(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING
+
+
+def _zeroes(attribute: str, node: ast.AST) -> bool:
+    """Return whether code assigns zeros to an attribute, or sets its numbers to 0."""
+    if isinstance(node, ast.Assign) and _assigns(attribute, node):
+        calls = (part for part in ast.walk(node.value) if isinstance(part, ast.Call))
+        return any(get_last_name(call.func) in ("zeros", "zeros_like") for call in calls)
+    if not isinstance(node, ast.Call):
+        return False
+    function, values = get_last_name(node.func), [one.value for one in node.args if isinstance(one, ast.Constant)]
+    is_filled = function in ("zeros_", "zero_") or (function in ("constant_", "fill_") and values == [0])
+    return is_filled and any(_reads(attribute, one) for one in (node.func, *node.args))
+
+
+def _reads(attribute: str, part: ast.expr) -> bool:
+    """Return whether code reads an attribute, or something of it, such as ``layer.weight.data``."""
+    return any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(part))
 
 
 def _assigns(attribute: str, node: ast.AST) -> bool:

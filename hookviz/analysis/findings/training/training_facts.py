@@ -7,8 +7,9 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.training.program_calls import CodePlace, read_place
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_list
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
+from hookviz.trace.value_rows import ValueRow
 from hookviz.trace.values import get_norm_nan_inf
 
 
@@ -112,6 +113,47 @@ class TrainingFacts:
         return has_stopped or bool(self.trace.lookup.steps_of_kinds("exception"))
 
     @cached_property
+    def pass_lines(self) -> dict[int, CodePlace]:
+        """Pass → the line that starts it, where it is known."""
+        sources = self.trace.sources
+        return {
+            row.pass_id: CodePlace(sources[row.source].file, row.line)
+            for row in self.trace.lines
+            if row.pass_id is not None
+        }
+
+    @cached_property
+    def _leaf_values(self) -> dict[int, dict[int, ValueRow | None]]:
+        found: dict[int, dict[int, ValueRow | None]] = {}
+        for row in self.trace.tensors:
+            if row.leaf:
+                value = None if row.data is None else self.trace.values[row.data]
+                is_known = value is not None and value[-1] is None
+                found.setdefault(row.pass_id, {})[row.node] = value if is_known else None
+        return found
+
+    @property
+    def passes(self) -> list[int]:
+        """The passes that have leaves."""
+        return list(self._leaf_values)
+
+    def leaf_values(self, pass_id: int) -> dict[int, ValueRow | None]:
+        """Leaf of a pass → its value when the pass began; None if its numbers are not known."""
+        return self._leaf_values.get(pass_id, {})
+
+    @cached_property
+    def _written_of(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for step, row in enumerate(self.trace.rows):
+            if row.kind == "accumulate" and row.node is not None:
+                found.setdefault(row.node, []).append(step)
+        return found
+
+    def written_of(self, node: int) -> list[int]:
+        """Return the steps that wrote the gradient of a leaf, named or not, in order."""
+        return self._written_of.get(node, [])
+
+    @cached_property
     def _written(self) -> list[int]:
         """The steps that wrote a gradient of a leaf, in order."""
         return sorted(each.step for found in self._accumulations.values() for each in found)
@@ -158,6 +200,14 @@ class TrainingFacts:
         if not self._update_steps or not self._written:
             return False
         return self._update_steps[0] < self._written[0] and self._update_steps[-1] < self._written[-1]
+
+    def describe_model(self, root: str, parameters: Sequence[int]) -> str:
+        """Name the outermost modules with these parameters: of ``self``, which is no module, such as ``self.net``."""
+        held = [name for number in parameters for name in self.parameters[number].names]
+        every = (row.name for row in self.trace.modules if row.name == root or row.name.startswith(f"{root}."))
+        names = [name for name in every if any(one.startswith(f"{name}.") for one in held)]
+        outermost = [one for one in names if not any(one.startswith(f"{other}.") for other in names)]
+        return join_list(list(dict.fromkeys(outermost))) if outermost else root
 
     def describe(self, parameters: Sequence[int]) -> str:
         """Name some parameters: ``net.0.bias and 3 more``."""

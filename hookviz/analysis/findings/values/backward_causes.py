@@ -15,10 +15,11 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
     reasons = [] if explain is None else list(explain(ops, node))
     yield from reasons
     if reasons and _is_chosen_from(statistics, node):
+        slope = next((place for place, _slot in _list_infinite_factors(ops, node)), node)
         yield _(
             "torch.where takes the other number there and sends 0 back, and 0 times Inf is NaN: give {op} harmless "
             "numbers there, as in torch.where(mask, x, 1), before it computes."
-        ).format(op=statistics.describe_node(node))
+        ).format(op=statistics.describe_node(slope))
 
 
 def _is_chosen_from(statistics: PassStatistics, node: int) -> bool:
@@ -29,13 +30,17 @@ def _is_chosen_from(statistics: PassStatistics, node: int) -> bool:
 
 def _explain_root(ops: ForwardOps, node: int) -> Iterator[str]:
     result = ops.saved_tensor(node, "result")
-    if result is not None and result.zero:
+    if result is None:
+        yield _("It divides by the result of the forward, and the square root has no finite slope at 0.")
+    elif result.zero:
         yield _("It divides by the result of the forward, which is 0: the square root has no finite slope at 0.")
 
 
 def _explain_log(ops: ForwardOps, node: int) -> Iterator[str]:
     value = ops.saved_tensor(node, "self")
-    if value is not None and value.zero:
+    if value is None:
+        yield _("It divides by the input of the forward, and the logarithm has no finite slope at 0.")
+    elif value.zero:
         yield _("It divides by the input of the forward, which is 0: the logarithm has no finite slope at 0.")
 
 
@@ -53,15 +58,48 @@ def _explain_division(ops: ForwardOps, node: int) -> Iterator[str]:
 
 def _explain_power(ops: ForwardOps, node: int) -> Iterator[str]:
     base, exponent = ops.saved_tensor(node, "self"), ops.saved_number(node, "exponent")
-    if base is not None and base.zero and exponent is not None and exponent < 1:
+    if exponent is not None and exponent < 1 and (base is None or base.zero):
         yield _("The power {exponent} has no finite slope at 0.").format(exponent=format_number(exponent))
 
 
+def _explain_product(ops: ForwardOps, node: int) -> Iterator[str]:
+    """A gradient of 0 times a factor that is Inf, because the op that made it makes Inf of 0."""
+    statistics = ops.statistics
+    arrived = statistics.trace.rows[statistics.compute_steps[node]].before
+    values = [
+        statistics.value(index)
+        for index in (arrived if isinstance(arrived, tuple) else (arrived,))
+        if index is not None
+    ]
+    if not any(value.zero for value in values):
+        return
+    for place, slot in _list_infinite_factors(ops, node):
+        if _is_spoiled(statistics, node, 1 - slot):
+            text = _("It multiplies a gradient of 0 by what {op} made, which is infinite where its input is 0.")
+            yield text.format(op=statistics.describe_node(place))
+
+
+def _list_infinite_factors(ops: ForwardOps, node: int) -> Iterator[tuple[int, int]]:
+    """Yield each op that makes Inf of 0 and whose result a product takes, and the slot; none of another op."""
+    for slot in (0, 1) if ops.op_name(node) == "Mul" else ():
+        place = ops.statistics.trace.edges.get((node, slot))
+        if place is not None and ops.op_name(place[0]) in _INFINITE_AT_0:
+            yield place[0], slot
+
+
+def _is_spoiled(statistics: PassStatistics, node: int, slot: int) -> bool:
+    """Whether an op sends NaN from a slot."""
+    sent = statistics.trace.rows[statistics.compute_steps[node]].after
+    return isinstance(sent, tuple) and slot < len(sent) and statistics.is_nonfinite(sent[slot])
+
+
+_INFINITE_AT_0 = ("Log", "Log2", "Log10", "Reciprocal", "Rsqrt")
 _EXPLANATIONS: dict[str, Callable[[ForwardOps, int], Iterator[str]]] = {
     **dict.fromkeys(("Log", "Log2", "Log10"), _explain_log),
     "Sqrt": _explain_root,
     "Reciprocal": _explain_reciprocal,
     "Div": _explain_division,
     "Pow": _explain_power,
+    "Mul": _explain_product,
 }
 """Op → the function that explains an infinite derivative."""

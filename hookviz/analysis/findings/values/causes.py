@@ -202,7 +202,7 @@ def _explain_several_steps(
 def _find_last_steps(statistics: PassStatistics, since: int, index: int) -> dict[int, int]:
     """Optimizer → its last step between the beginning of pass ``since`` and step ``index``."""
     first = next((i for i in statistics.trace.lookup.steps(since) if statistics.trace.rows[i].kind == "seed"), 0)
-    steps = statistics.trace.lookup.optimizer_steps
+    steps = statistics.trace.lookup.steps_of_kinds("optimizer_step")
     between = ((i, statistics.trace.rows[i]) for i in steps[bisect_left(steps, first) : bisect_left(steps, index)])
     return {row.optimizer: i for i, row in between if row.optimizer is not None and row.pass_id >= since}
 

@@ -1,20 +1,24 @@
 """Find the problems of the gradients of a trace: the worst finding of each kind."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
+from hookviz.analysis.findings.training.program_calls import find_initialisation, find_zeroing
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
-from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.analysis.findings.values.op_lines import find_backward_line, find_op_line, list_op_lines
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
-from hookviz.analysis.findings.values.zeros import find_zeros
-from hookviz.support.messages import _, join_sentences
+from hookviz.analysis.findings.values.zeros import MAX_NAMED, find_zeros
+from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import TensorRow, TraceData
+from hookviz.trace.sentences import format_pass_number
 
 MIN_STUCK = 3
 """A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
+MAX_LINES = 4
+"""A sentence names at most so many lines."""
 _KINDS = ("nan", "inf", "zero", "exploding", "vanishing", "saturated")
 
 
@@ -25,15 +29,20 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     """
     worst: dict[str, PassFinding] = {}
     passes: dict[tuple[str, ...], list[int]] = {}
+    nonfinite: set[int] = set()
+    """The passes with NaN or Inf."""
+    always: frozenset[int] | None = None
+    """The leaves that get a gradient of 0 in each pass."""
     harmless: PassFinding | None = None
     for statistics in _split_passes(trace):
         found = list(_find_in_pass(statistics))
+        leaves = frozenset(leaf for finding in found if finding.kind == "zero" for leaf in finding.leaves)
+        always = leaves if always is None else always & leaves
         for finding in found:
-            known = worst.get(finding.kind)
-            if known is None or rank_severity(finding.severity) < rank_severity(known.severity):
-                worst[finding.kind] = finding
+            worst[finding.kind] = _choose_worse(trace, worst.get(finding.kind), finding)
         for key in {_key_of(trace, finding) for finding in found}:
             passes.setdefault(key, []).append(statistics.pass_id)
+        nonfinite |= {statistics.pass_id for finding in found if finding.kind in ("nan", "inf")}
         if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
             harmless = find_harmless_nonfinite(statistics)
     if harmless is not None:
@@ -42,9 +51,19 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     def order(finding: PassFinding) -> tuple[int, int, int]:
         return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
-    return [
-        _publish(trace, finding, passes.get(_key_of(trace, finding))) for finding in sorted(worst.values(), key=order)
+    published = [
+        _publish(trace, finding, passes.get(_key_of(trace, finding)), always or frozenset())
+        for finding in sorted(worst.values(), key=order)
     ]
+    return [_add_start(trace, finding, nonfinite) for finding in published]
+
+
+def _choose_worse(trace: TraceData, known: PassFinding | None, finding: PassFinding) -> PassFinding:
+    """Choose the worse one of two findings; of NaN or Inf from the same op the earlier one, which is then as bad."""
+    if known is None or rank_severity(finding.severity) >= rank_severity(known.severity):
+        return finding if known is None else known
+    is_same = finding.kind in ("nan", "inf") and _key_of(trace, known) == _key_of(trace, finding)
+    return known._replace(severity=finding.severity) if is_same else finding
 
 
 def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
@@ -59,10 +78,11 @@ def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
     return finding.kind, module, *(trace.ops[node] for node in finding.nodes[:1])
 
 
-def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -> Finding:
+def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None, always: frozenset[int]) -> Finding:
     """Make a public finding of a finding in a pass, with all passes in which it was found.
 
     Zeros in the first of several passes alone are a remark: weights that start at 0, as in a residual branch, do that.
+    Zeros in each pass are a warning if an optimizer holds a leaf that gets nothing else: ``always`` are those leaves.
     """
     passes = passes or [trace.rows[finding.step].pass_id]
     when = describe_passes(passes, trace)
@@ -71,14 +91,66 @@ def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None) -
             [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
         )
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
-    if finding.is_product_of_zeros and len(passes) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
-        text = _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
-        sentence = join_sentences([finding.sentence, text.format(count=f"{len(trace.updates) - 1:,}")])
-        finding = finding._replace(sentence=sentence, severity="warning")
+    if len(passes) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
+        finding = _say_stuck(trace, finding, always)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
     found = replace(found, advice=finding.advice)
+    place = _find_cause_line(trace, finding)
+    if place is not None:
+        return replace(found, file=place[0], line=place[1], line_role=place[2])
+    return replace(found, sentence=join_sentences([found.sentence, *_name_lines(trace, finding.nodes[:1])]))
+
+
+def _find_cause_line(trace: TraceData, finding: PassFinding) -> tuple[str | None, int, str] | None:
+    """Return file, line and role of the code that caused a finding; None if it is not clear."""
+    made = find_zeroing(trace, finding.zeros[0]) if finding.zeros else None
+    if made is not None:
+        return made.file, made.line, "zeros"
+    drawn = find_initialisation(trace) if finding.is_by_weights else None
+    if drawn is not None:
+        return drawn.file, drawn.line, "draws"
+    own = trace.rows[finding.step].pass_id
+    backward = find_backward_line(trace, own, finding.nodes[0]) if finding.is_in_backward and finding.nodes else None
+    if backward is not None:
+        return *backward, "derivative"
     place = find_op_line(trace, finding.nodes)
-    return found if place is None else replace(found, file=place[0], line=place[1])
+    return None if place is None else (*place, "step")
+
+
+def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:
+    """Name the lines that can have made a node, if they are few."""
+    for node in nodes:
+        lines = [line for _file, line in list_op_lines(trace, node)]
+        if 1 < len(lines) <= MAX_LINES:
+            text = _("One of these lines made {op}: {lines}.")
+            yield text.format(op=trace.name(node), lines=join_list(list(map(str, lines))))
+
+
+def _say_stuck(trace: TraceData, finding: PassFinding, always: frozenset[int]) -> PassFinding:
+    """Say of zeros that each pass has, after steps of an optimizer, what does not learn because of them."""
+    held = {name for row in trace.parameters if row.optimizers for name in row.names}
+    names = [trace.lookup.leaf_names.get(leaf, "") for leaf in sorted(finding.leaves & always)]
+    stuck = [name for name in names if name in held]
+    if not finding.zeros and not stuck:
+        return finding
+    count = f"{len(trace.updates) - 1:,}"
+    text = (
+        _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
+        if finding.zeros
+        else _("It is so in each pass, after {count} steps: {names} never learned.")
+    )
+    more = text.format(count=count, names=join_first(stuck, MAX_NAMED))
+    return finding._replace(sentence=join_sentences([finding.sentence, more]), severity="warning")
+
+
+def _add_start(trace: TraceData, finding: Finding, nonfinite: Collection[int]) -> Finding:
+    """Say since when there is NaN or Inf, if all passes after the first one with it have it, too."""
+    if finding.kind not in ("nan", "inf") or not finding.passes:
+        return finding
+    first, rest = min(finding.passes), range(min(finding.passes), len(trace.roots))
+    if len(finding.passes) >= len(rest) or not all(number in nonfinite for number in rest):
+        return finding
+    return replace(finding, when=_("from pass {number} on").format(number=format_pass_number(trace, first)))
 
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:

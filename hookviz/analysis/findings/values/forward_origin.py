@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.values.bounds import Bounds
+from hookviz.analysis.findings.values.growth import describe_growing_ops
 from hookviz.analysis.findings.values.known_tensors import collect_known_tensors
 from hookviz.analysis.findings.values.op_causes import (
     Cause,
@@ -16,6 +18,8 @@ from hookviz.analysis.findings.values.suspects import Suspects, describe_inf, fi
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value
+
+_SOFTMAXES = ("Softmax", "LogSoftmax")
 
 
 def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | None:
@@ -36,13 +40,87 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     cause = next((cause for place, cause in causes if place == node and cause.kind == kind), None)
     if cause is None:
         cause = explain_by_statistics(ops, node, kind)
+    growth, suspects = [*describe_growing_ops(ops, node)], Suspects()
+    if cause is None:
+        cause, suspects = _search_before(ops, causes, node, kind)
     sentence, origin = _describe(statistics, node, kind, cause, causes), find_inf(cause, causes)
-    owner = statistics.trace.owners.get(node)
-    suspects = Suspects() if cause is not None else find_suspects(statistics, owner, node, kind)
-    places = (*suspects.places, node, *([] if origin is None else [origin[0]]))
-    sentences = [sentence, *suspects.sentences]
+    places = [*suspects.places, node, *([] if origin is None else [origin[0]])]
+    if suspects.places and ops.op_name(suspects.places[0]) == "MaskedFill":  # what it fills in is no NaN
+        places.sort(key=lambda place: place != node)
+    sentences = [sentence, *(suspects.sentences or growth)]
     seen = cause is not None or suspects.are_explained
-    return PassFinding(statistics.compute_steps[node], kind, join_sentences(sentences), seen=seen, nodes=places)
+    return PassFinding(statistics.compute_steps[node], kind, join_sentences(sentences), seen=seen, nodes=tuple(places))
+
+
+def _search_before(
+    ops: ForwardOps, causes: list[tuple[int, Cause]], node: int, kind: str
+) -> tuple[Cause | None, Suspects]:
+    """Find what made the NaN or Inf that is first seen at an op: the op itself, an Inf before it, or another op."""
+    statistics = ops.statistics
+    suspects = _find_suspects_before(statistics, node, kind)
+    infinite = _find_inf_before(ops, causes, node) if kind == "nan" and not suspects.are_explained else None
+    if suspects.are_explained or infinite is not None:
+        return None, infinite or suspects
+    source = _find_source(ops, node)
+    if source is None:
+        return None, suspects
+    if source[0] == node:
+        return Cause(kind, source[1]), Suspects()
+    sentences = (_describe_source(statistics, *source), *describe_growing_ops(ops, node))
+    return None, Suspects(sentences, (source[0],), are_explained=True)
+
+
+def _find_source(ops: ForwardOps, node: int) -> tuple[int, str] | None:
+    """Return the only op that can have made the NaN or Inf of an op, and how; None if that is not clear."""
+    bounds = Bounds(ops)
+    source = bounds.find_source(node)
+    is_mask = source is not None and ops.op_name(source) == "MaskedFill" and ops.op_name(node) in _SOFTMAXES
+    if source is not None and is_mask:
+        return source, _("leaves whole rows nothing but what it fills in, and the softmax of -Inf alone is NaN")
+    described = None if source is None else bounds.describe_product(source)
+    return None if source is None or described is None else (source, described)
+
+
+def _describe_source(statistics: PassStatistics, source: int, cause: str) -> str:
+    text = _("Only {on} can have begun it: it {cause}.")
+    return text.format(on=statistics.describe_node(source), cause=cause)
+
+
+def _find_suspects_before(statistics: PassStatistics, node: int, kind: str) -> Suspects:
+    """Find the suspects in the module call that made an op, or, if one explains it, in those of what it takes."""
+    owners, following = statistics.trace.owners, statistics.trace.lookup.next_nodes.get(node, ())
+    calls = dict.fromkeys([owners.get(node), *(owners.get(end) for _slot, end in following)])
+    found = [find_suspects(statistics, call, node, kind) for call in calls]
+    return next((suspects for suspects in found if suspects.are_explained), found[0])
+
+
+def find_given_inf(statistics: PassStatistics, call: int) -> Suspects:
+    """Find the op that made the Inf that a module was given."""
+    nodes = sorted(node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad")
+    ops = ForwardOps(statistics, nodes, collect_known_tensors(statistics, nodes))
+    own = max((node for node in nodes if call in statistics.enclosing_calls(node)), default=None)
+    found = None if own is None else _find_inf_before(ops, [*find_op_causes(ops)], own)
+    return found or Suspects()
+
+
+def _find_inf_before(ops: ForwardOps, causes: list[tuple[int, Cause]], node: int) -> Suspects | None:
+    """Find the first op before another one, on a path to it, that is known to have made Inf."""
+    statistics = ops.statistics
+    before = {one for one in statistics.list_behind(node) if statistics.trace.ops[one] != "AccumulateGrad"}
+    made = next((place for place, cause in causes if cause.kind == "inf" and place in before), None)
+    values = {place: value for place, value in ops.known_values.items() if place[0] in before}
+    seen = next(_list_origins(statistics, sorted(before), values, "inf"), None)
+    first = min((one for one in (made, seen) if one is not None), default=None)
+    if first is None:
+        return None
+    if first == made:
+        cause = next(cause for place, cause in causes if place == first and cause.kind == "inf")
+        return Suspects((describe_inf(statistics, first, cause),), (first,), are_explained=True)
+    source = _find_source(ops, first)
+    more = [] if source is None else [_describe_source(statistics, *source)]
+    more += describe_growing_ops(ops, first)
+    sentence = _("Before it, Inf is first seen at {on}.").format(on=statistics.describe_node(first))
+    return Suspects((sentence, *more), (first,), are_explained=bool(more))
 
 
 def _describe(

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes
 from hookviz.analysis.findings.values.op_lines import find_op_line
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.trace import NodeOutput, TraceData
 
 VIEWS = frozenset({"Permute", "Reshape", "T", "Transpose", "UnsafeView", "Unsqueeze", "View"})
@@ -20,39 +21,91 @@ def follow_views(trace: TraceData, node: int, slot: int, more: Collection[str]) 
     return place
 
 
-_SOFTMAX, _LOG_SOFTMAX = "SoftmaxBackward0", "LogSoftmaxBackward0"
-
-
 _PARTS = ("ReshapeAlias", "Slice", "Squeeze")
-"""Ops that take a part of a softmax, or only change its shape."""
+"""Ops that take a part of a tensor, or only change its shape."""
 
 
-def _find_softmax_before(trace: TraceData, node: int) -> int | None:
-    """Return the softmax whose result, or a view of it, another one takes; None if there is none."""
-    place = follow_views(trace, node, 0, _PARTS)
-    return place[0] if place is not None and trace.ops[place[0]] == _SOFTMAX else None
+class _Pattern(NamedTuple):
+    """Ops that make no sense right after others."""
+
+    kind: str
+    outer: tuple[str, ...]
+    inner: tuple[str, ...]
+    sentence: str
+    certainty: Certainty = "proven"
+
+
+_PATTERNS = (
+    _Pattern(
+        "softmax_twice",
+        ("Softmax", "LogSoftmax"),
+        ("Softmax",),
+        N_(
+            "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
+            "probabilities, and the gradients become small. cross_entropy expects logits, without a "
+            "softmax before it."
+        ),
+    ),
+    _Pattern(
+        "sigmoid_twice",
+        ("BinaryCrossEntropyWithLogits",),
+        ("Sigmoid",),
+        N_(
+            "{on} applies a sigmoid to the result of a sigmoid, {first}: the second one leaves probabilities between "
+            "0.5 and 0.73. The loss expects logits, without a sigmoid before it."
+        ),
+    ),
+    _Pattern(
+        "raw_scores",
+        ("NllLoss", "NllLoss2D"),
+        ("Addmm", "Bmm", "Convolution", "Mm"),
+        N_(
+            "{on} takes the result of {first}, which is not a log-probability: the loss has no lower bound. Use "
+            "cross_entropy, or put log_softmax before it."
+        ),
+        "likely",
+    ),
+)
 
 
 def list_patterns(trace: TraceData) -> list[Finding]:
-    """List the softmaxes whose input is already the result of a softmax; one finding for all of them."""
-    if _SOFTMAX not in trace.ops:
-        return []
-    starts = [node for node, op in enumerate(trace.ops) if op in (_SOFTMAX, _LOG_SOFTMAX)]
-    doubled = {start: end for start in starts if (end := _find_softmax_before(trace, start)) is not None}
-    if not doubled:
-        return []
-    steps = {row.node: index for index, row in reversed([*enumerate(trace.rows)]) if row.node in doubled}
+    """List the ops that take what they should not: one finding for each pattern."""
+    names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
+    found = []
+    for pattern in _PATTERNS:
+        outer = {op for op, name in names.items() if name in pattern.outer}
+        if outer and not {*names.values()}.isdisjoint(pattern.inner):
+            starts = [node for node, op in enumerate(trace.ops) if op in outer]
+            pairs = {node: end for node in starts if (end := _find_inner(trace, node, pattern)) is not None}
+            found += _describe_pattern(trace, pattern, pairs) if pairs else []
+    return found
+
+
+def _find_inner(trace: TraceData, node: int, pattern: _Pattern) -> int | None:
+    """Return the op whose result, or a view of it, another one takes, if they make a pattern."""
+    place = follow_views(trace, node, 0, _PARTS)
+    if place is None or trace.ops[place[0]].partition("Backward")[0] not in pattern.inner:
+        return None
+    return place[0]
+
+
+def _describe_pattern(trace: TraceData, pattern: _Pattern, pairs: dict[int, int]) -> list[Finding]:
+    steps = {row.node: index for index, row in reversed([*enumerate(trace.rows)]) if row.node in pairs}
     if not steps:
         return []
     passes = tuple(sorted({trace.rows[step].pass_id for step in steps.values()}))
     first = min(steps.values())
     node = trace.rows[first].own_node
-    again = doubled[node]
-    sentence = _(
-        "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
-        "probabilities, and the gradients become small. cross_entropy expects logits, without a "
-        "softmax before it."
-    ).format(on=trace.name(node), first=trace.name(again))
-    finding = Finding(first, "softmax_twice", sentence, "warning", passes, describe_passes(passes, trace))
-    place = find_op_line(trace, (again, node))
+    inner = pairs[node]
+    sentence = _(pattern.sentence).format(on=trace.name(node), first=trace.name(inner))
+    finding = Finding(first, pattern.kind, sentence, "warning", passes, describe_passes(passes, trace))
+    finding = replace(finding, certainty=pattern.certainty)
+    place = find_op_line(trace, (inner, node)) or _find_call_line(trace, node)
     return [finding if place is None else replace(finding, file=place[0], line=place[1])]
+
+
+def _find_call_line(trace: TraceData, node: int) -> tuple[str | None, int] | None:
+    """Return file and line of the call of the module that made a node, such as that of a loss."""
+    call = trace.owners.get(node)
+    row = next((row for row in trace.lines if row.call == call), None) if call is not None else None
+    return None if row is None else (trace.sources[row.source].file, row.line)

@@ -32,6 +32,13 @@ _IN_BACKWARD = N_(
     "scale, or use bfloat16."
 )
 
+_FIXED_SCALE = N_(
+    "The loss is multiplied by {scale} before backward, and float16 ends at {largest}: a fixed scale can be too large "
+    "for some steps. Use a GradScaler, which skips such steps and lowers its scale, or use bfloat16."
+)
+_LEAST_SCALE = 16
+"""A smaller factor of a loss is no scale against underflow."""
+
 
 def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
     """Return what to do about Inf that began in float16; empty for another dtype."""
@@ -45,8 +52,22 @@ def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
     is_half = finding.kind == "inf" and bool(spoiled) and all(value.dtype == _HALF for value in spoiled)
     if not is_half or (statistics.scales and not is_forward):
         return ""
+    largest = f"{largest_number(_HALF):,.0f}"
+    scale = None if is_forward else _find_scale(statistics)
+    if scale is not None:
+        return _(_FIXED_SCALE).format(largest=largest, scale=format_number(scale))
     text = _IN_FORWARD if is_forward else _IN_BACKWARD
-    return _(text).format(largest=f"{largest_number(_HALF):,.0f}")
+    return _(text).format(largest=largest)
+
+
+def _find_scale(statistics: PassStatistics) -> float | None:
+    """Return the large number by which the program multiplies the loss, as a GradScaler would; None if it does not."""
+    roots = statistics.trace.roots[statistics.pass_id] if statistics.pass_id < len(statistics.trace.roots) else []
+    products = [node for node, _output in roots if statistics.trace.ops[node].startswith("MulBackward")]
+    rows = (row for node in products for row in statistics.trace.lookup.saved(statistics.pass_id, node))
+    values = (statistics.value(row.value) for row in rows if row.name == "other" and isinstance(row.value, int))
+    numbers = (value.tolist() for value in values if value.shape == ())
+    return next((float(number) for number in numbers if number >= _LEAST_SCALE), None)
 
 
 def describe_underflow(statistics: PassStatistics, step: int) -> str:

@@ -7,8 +7,11 @@ from typing import Any
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
-from hookviz.analysis.findings.values.forward_origin import find_forward_origin
+from hookviz.analysis.findings.values.forward_origin import find_forward_origin, find_given_inf
+from hookviz.analysis.findings.values.growth import describe_growing_loss
 from hookviz.analysis.findings.values.half_precision import advise_on_overflow
+from hookviz.analysis.findings.values.nonfinite_places import locate_nonfinite
+from hookviz.analysis.findings.values.op_causes import holds_inf
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
 from hookviz.support.messages import N_, _, join_sentences
@@ -25,9 +28,11 @@ _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGI
 
 
 def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
-    """Find where NaN or Inf begins, and say what to do if it is the range of float16."""
+    """Find where NaN or Inf begins, whether the loss grew before, and what to do if it is the range of float16."""
     for finding in _find_begins(statistics):
-        yield finding._replace(advice=advise_on_overflow(statistics, finding))
+        growth = describe_growing_loss(statistics.trace, statistics.pass_id)
+        sentence = join_sentences([finding.sentence, growth])
+        yield finding._replace(sentence=sentence, advice=advise_on_overflow(statistics, finding))
 
 
 def _find_begins(statistics: PassStatistics) -> Iterator[PassFinding]:
@@ -176,13 +181,24 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
     bare = _("{module} returns {what}.").format(module=module, what=what)
     origin = find_forward_origin(statistics, kind)
     nodes = () if origin is None else origin.nodes
-    if origin is not None and nodes and statistics.trace.owners.get(nodes[0]) == row.own_call:
+    made_by = None if origin is None else statistics.trace.owners.get(statistics.trace.rows[origin.step].own_node)
+    if origin is not None and nodes and made_by == row.own_call:
         if not seen and origin.seen:
             sentence, seen = join_sentences([bare, origin.sentence]), True
-        return PassFinding(index, kind, sentence, seen=seen, nodes=nodes)
+        suspects = Suspects() if seen else find_suspects(statistics, row.own_call, max(nodes), kind)
+        text = join_sentences([sentence, *suspects.sentences])
+        return PassFinding(index, kind, text, seen=seen, nodes=(*suspects.places, *nodes))
+    if not seen and kind == "nan" and _holds_inf(statistics, before):
+        given = find_given_inf(statistics, row.own_call)
+        text = join_sentences([bare, _("Its input held Inf, and a sum of Inf and -Inf is NaN, as 0 times Inf is.")])
+        return PassFinding(index, kind, join_sentences([text, *given.sentences]), nodes=given.places)
     suspects = Suspects() if seen else find_suspects(statistics, row.own_call, len(statistics.trace.ops), kind)
     text = join_sentences([bare if suspects.are_explained else sentence, *suspects.sentences])
     return PassFinding(index, kind, text, seen=seen or suspects.are_explained, nodes=suspects.places)
+
+
+def _holds_inf(statistics: PassStatistics, values: Any) -> bool:
+    return any(holds_inf(statistics.value(index)) for index in _list(values))
 
 
 def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
@@ -196,7 +212,8 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
         return PassFinding(index, kind, join_sentences([sentence, origin.sentence]), nodes=origin.nodes)
     if call.takes_grad is False:
         text = _("No input requires grad: it came with the data, or from code without a graph.")
-        return PassFinding(index, kind, join_sentences([sentence, text]))
+        where = [place for one in _list(row.after) for place in locate_nonfinite(statistics.value(one))]
+        return PassFinding(index, kind, join_sentences([sentence, text, *where]))
     suspects = find_suspects(statistics, call.parent, _find_first_node(statistics, row), kind)
     more = list(suspects.sentences)
     sizes = [math.prod(statistics.trace.values[one][0]) for one in _list(row.after)]
@@ -252,7 +269,8 @@ def _find_in_backward(statistics: PassStatistics) -> PassFinding | None:
         kind = statistics.find_new_kind(_inputs_of_step(statistics, row), row.after)
         if kind is not None:
             nodes = (row.own_node,) if row.kind == "compute" else ()
-            return PassFinding(index, kind, _describe_gradient(statistics, index, row, name_of_kind(kind)), nodes=nodes)
+            sentence = _describe_gradient(statistics, index, row, name_of_kind(kind))
+            return PassFinding(index, kind, sentence, nodes=nodes, is_in_backward=True)
     return None
 
 

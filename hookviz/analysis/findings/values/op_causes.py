@@ -15,6 +15,8 @@ _DIVIDES_BY_ZERO = N_("divides by 0")
 _ZERO_BY_ZERO = N_("divides 0 by 0")
 _INF_BY_INF = N_("divides Inf by Inf")
 _ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
+_SQUARE = 2
+_LOGARITHMS = ("Log", "Log2", "Log10", "Log1P")
 
 
 class Cause(NamedTuple):
@@ -33,7 +35,7 @@ class ForwardOps:
     def __init__(
         self, statistics: PassStatistics, nodes: Sequence[int], known: Mapping[NodeOutput, Value], dtype: str = ""
     ) -> None:
-        self.statistics, self.nodes, self._known = statistics, nodes, known
+        self.statistics, self.nodes, self.known_values = statistics, nodes, known
         self.dtype = dtype
         """The dtype of what the last op returns; empty if it is not known."""
         self._saved = {(row.node, row.name): row for row in statistics.trace.saved if row.pass_id == statistics.pass_id}
@@ -44,7 +46,12 @@ class ForwardOps:
 
     def knows(self, node: int) -> bool:
         """Whether it is known what the op made."""
-        return (node, 0) in self._known or self.saved_tensor(node, "result") is not None
+        return self.known_value((node, 0)) is not None
+
+    def known_value(self, place: NodeOutput) -> Value | None:
+        """What an op made, if it saved that or its numbers are known otherwise."""
+        saved = self.saved_tensor(place[0], "result") if place[1] == 0 else None
+        return saved if saved is not None else self.known_values.get(place)
 
     def saved_number(self, node: int, name: str) -> float | None:
         """A number that the node saved, such as an exponent; None if it is a tensor or unknown."""
@@ -76,7 +83,7 @@ class ForwardOps:
         place = self.statistics.trace.edges.get((node, slot))
         value = self.saved_tensor(node, name)
         if value is None and place is not None:
-            value = self.saved_tensor(place[0], "result") or self._known.get(place)
+            value = self.known_value(place)
         return value if value is not None and value.note is None else None
 
 
@@ -106,13 +113,31 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None
     if op == "Div" and other is not None and other.zero:
         text = _ZERO_BY_ZERO if kind == "nan" else _DIVIDES_BY_ZERO
         return Cause(kind, _(text))
-    infinite = next((value for value in (one, other) if value is not None and holds_inf(value)), None)
-    if infinite is None or kind != "nan":
+    if kind != "nan":
         return None
     if op == "Mul":
-        largest = minimum(infinite) if minimum(infinite) == -math.inf else math.inf
-        return Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
-    return Cause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" else None
+        return _explain_product(ops, node, (one, other))
+    is_infinite = any(value is not None and holds_inf(value) for value in (one, other))
+    return Cause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" and is_infinite else None
+
+
+def _explain_product(ops: ForwardOps, node: int, factors: tuple[Value | None, Value | None]) -> Cause | None:
+    """A product of Inf, which a factor holds or the op before it makes of its input, and of 0."""
+    for slot, other in ((0, factors[1]), (1, factors[0])):
+        largest = _find_infinite(ops, node, slot, factors[slot])
+        if largest and (other is None or other.zero is None or other.zero):
+            return Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
+    return None
+
+
+def _find_infinite(ops: ForwardOps, node: int, slot: int, factor: Value | None) -> float:
+    """Return the Inf or -Inf of a factor, as it is known or as the op that made it shows; 0 if there is none."""
+    if factor is not None:
+        return 0.0 if not holds_inf(factor) else -math.inf if minimum(factor) == -math.inf else math.inf
+    place = ops.statistics.trace.edges.get((node, slot))
+    is_log = place is not None and ops.op_name(place[0]) in _LOGARITHMS
+    causes = _check_log(ops, place[0]) if place is not None and is_log else ()
+    return -math.inf if any(cause.kind == "inf" for cause in causes) else 0.0
 
 
 def _explain_masked_softmax(ops: ForwardOps, node: int) -> Cause | None:
@@ -145,6 +170,15 @@ def _check_log(ops: ForwardOps, node: int) -> Iterator[Cause]:
                 else _("takes the logarithm of 0, which is -Inf")
             ),
         )
+
+
+def _check_arc(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    """The arc cosine or arc sine of numbers that rounding, or a missing norm, has put beyond 1."""
+    value = ops.input_value(node, 0, "self")
+    furthest = max((minimum(value), maximum(value)), key=abs)
+    if abs(furthest) > 1:
+        text = _("takes {function} of numbers beyond 1, the furthest {number}")
+        yield Cause("nan", text.format(function=ops.op_name(node).lower(), number=format_number(furthest, 9)))
 
 
 def _check_root(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -219,7 +253,10 @@ def _check_sum(ops: ForwardOps, node: int) -> Iterator[Cause]:
 
 def _check_power(ops: ForwardOps, node: int) -> Iterator[Cause]:
     base, exponent = ops.input_value(node, 0, "self"), ops.saved_number(node, "exponent")
-    pairs = broadcast_pairs(base, ops.input_value(node, 1, "exponent"))
+    power = ops.input_value(node, 1, "exponent")
+    pairs = broadcast_pairs(base, power)
+    if exponent is None and power is not None and power.min == power.max:
+        exponent = power.min
     if base is not None and exponent is not None:
         pairs = iter(((minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in pairs:
@@ -232,6 +269,25 @@ def _check_power(ops: ForwardOps, node: int) -> Iterator[Cause]:
             )
         elif x == 0 and y < 0:
             yield Cause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
+    if base is not None and exponent == _SQUARE:
+        yield from _check_square(max(abs(minimum(base)), abs(maximum(base))), base.dtype)
+
+
+def _check_square(largest: float, dtype: str) -> Iterator[Cause]:
+    """The square of a finite number that is too large for its dtype."""
+    if math.isfinite(largest) and largest > 1.001 * math.sqrt(largest_number(dtype)):
+        text = _("squares numbers up to {most}, which goes beyond {largest}, the largest number of {dtype}")
+        numbers = {"most": format_number(largest, 4), "largest": format_largest(dtype)}
+        yield Cause("inf", text.format(dtype=dtype, **numbers))
+
+
+def _check_loss(ops: ForwardOps, node: int) -> Iterator[Cause]:
+    """A mean of no squares, or of squares of differences that are too large."""
+    yield from _check_mean(ops, node)
+    one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "target")
+    if one is not None and other is not None:
+        sizes = sorted(max(abs(minimum(value)), abs(maximum(value))) for value in (one, other))
+        yield from _check_square(sizes[1] - sizes[0], one.dtype)
 
 
 def _check_softmax(ops: ForwardOps, node: int) -> Iterator[Cause]:
@@ -297,13 +353,15 @@ def _check_cast(ops: ForwardOps, node: int) -> Iterator[Cause]:
 
 
 _CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[Cause]]] = {
-    **dict.fromkeys(("Log", "Log2", "Log10", "Log1P"), _check_log),
+    **dict.fromkeys(_LOGARITHMS, _check_log),
+    **dict.fromkeys(("Acos", "Asin"), _check_arc),
     **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),
     **dict.fromkeys(("Add", "Sub"), _check_sum),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _check_softmax),
-    **dict.fromkeys(("Mean", "MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy"), _check_mean),
+    **dict.fromkeys(("Mean", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy"), _check_mean),
     **dict.fromkeys(("Std", "Var"), _check_spread),
     **dict.fromkeys(("NllLoss", "NllLoss2D"), _check_labels),
+    "MseLoss": _check_loss,
     "ToCopy": _check_cast,
     "Reciprocal": _check_reciprocal,
     "Exp": _check_exponential,

@@ -22,11 +22,18 @@ class PassFinding(NamedTuple):
     severity: str = "warning"
     seen: bool = True
     """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
-    is_product_of_zeros: bool = False
-    """Whether the gradient is 0 because a parameter holds only zeros."""
+    zeros: tuple[str, ...] = ()
+    """The parameters that hold only zeros and by which the op multiplies that makes the gradient 0."""
     nodes: tuple[int, ...] = ()
     """The node of the op at which it begins, if that is known, and that of the Inf that it began with."""
     advice: str = ""
+    is_in_backward: bool = False
+    """Whether NaN or Inf begins where the op computes its gradient, and not in its forward."""
+    is_by_weights: bool = False
+    """Whether a gradient vanishes or explodes because of the size of weights."""
+    leaves: frozenset[int] = frozenset()
+    """The leaves that get a gradient of 0 because of it: all behind an op, and those of a hook if no other leaf gets
+    one that is not 0."""
 
 
 class PassStatistics:
@@ -132,6 +139,15 @@ class PassStatistics:
         """Whether one of the values is in ``indices``; the values are measured first, which may add them."""
         self.norms(values)
         return bool(indices) and not indices.isdisjoint(values if isinstance(values, tuple) else (values,))
+
+    def list_behind(self, node: int) -> set[int]:
+        """The nodes from which a node was computed, and to which its gradient goes on."""
+        found, waiting = set[int](), [node]
+        while waiting:
+            ends = {end for _slot, end in self.trace.lookup.next_nodes.get(waiting.pop(), ())} - found
+            found |= ends
+            waiting += ends
+        return found
 
     def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""

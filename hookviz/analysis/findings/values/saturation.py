@@ -1,4 +1,4 @@
-"""Find sigmoids and tanhs that let almost nothing of a gradient through, because their outputs lie at their limits."""
+"""Find sigmoids, tanhs and softmaxes that let almost nothing of a gradient through: their outputs lie at limits."""
 
 import math
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ LEAST_FACTOR = 1e-4
 """What is left of the gradient behind a saturated function is less than this part of it."""
 _DISTANCE = 1e-3
 """A number that is so near to a limit counts as being there."""
-_LIMITS = {"SigmoidBackward0": (0.0, 1.0), "TanhBackward0": (-1.0, 1.0)}
+_LIMITS = {"SigmoidBackward0": (0.0, 1.0), "TanhBackward0": (-1.0, 1.0), "SoftmaxBackward0": (0.0, 1.0)}
 """Op → the limits of what it makes."""
-_NAMES = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh"}
+_NAMES = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh", "SoftmaxBackward0": "softmax"}
 
 
-class _Flat(NamedTuple):
+class Flat(NamedTuple):
     """A function that is flat where its outputs are."""
 
     factor: float
@@ -28,11 +28,11 @@ class _Flat(NamedTuple):
 
 
 def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
-    """Find the sigmoid or tanh that leaves least of the gradient; a remark, since a gate may be closed on purpose.
+    """Find the function that leaves least of the gradient; a remark, since a gate may be closed on purpose.
 
     One that leaves exactly 0 is another finding.
     """
-    flat = sorted(_list_flat(statistics))
+    flat = sorted(list_flat(statistics))
     if not flat:
         return
     first = flat[0]
@@ -48,24 +48,41 @@ def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
     yield PassFinding(first.step, "saturated", join_sentences(sentences), "remark", nodes=(first.node,), advice=advice)
 
 
-def _list_flat(statistics: PassStatistics) -> Iterator[_Flat]:
+def list_flat(statistics: PassStatistics) -> Iterator[Flat]:
+    """Yield the sigmoids, tanhs and softmaxes that let almost nothing of a gradient through, but not exactly 0."""
     for node, step in statistics.compute_steps.items():
         op = statistics.trace.ops[node]
         if op not in _LIMITS:
             continue
         row = statistics.trace.rows[step]
         before, after = (math.hypot(*statistics.norms(values)) for values in (row.before, row.after))
-        if 0 < after < LEAST_FACTOR * before < math.inf:
-            yield _Flat(after / before, step, node, op)
+        is_flat = 0 < after < LEAST_FACTOR * before < math.inf
+        if is_flat and (op != "SoftmaxBackward0" or _is_one_hot(statistics, node)):
+            yield Flat(after / before, step, node, op)
 
 
-def _count_at_limits(statistics: PassStatistics, flat: _Flat) -> Iterator[str]:
-    """Say how many outputs lie at a limit, if their numbers are known."""
-    rows = (row for row in statistics.trace.lookup.saved(statistics.pass_id, flat.node) if row.name == "result")
+def _is_one_hot(statistics: PassStatistics, node: int) -> bool:
+    """Whether a softmax chose one number of each row; equal gradients in a row make it send little, too."""
+    known = _list_results(statistics, node)
+    return bool(known) and all(_is_at_limit(one, "SoftmaxBackward0") for one in known)
+
+
+def _list_results(statistics: PassStatistics, node: int) -> list[complex]:
+    """List the outputs that an op saved, if they were kept."""
+    rows = (row for row in statistics.trace.lookup.saved(statistics.pass_id, node) if row.name == "result")
     values = (statistics.value(row.value) for row in rows if isinstance(row.value, int))
     numbers = next((value.tolist() for value in values), None)
-    if numbers is not None:
-        known = list(flatten_numbers(numbers))
-        near = sum(min(abs(one - limit) for limit in _LIMITS[flat.op]) < _DISTANCE for one in known)
+    return [] if numbers is None else list(flatten_numbers(numbers))
+
+
+def _is_at_limit(number: complex, op: str) -> bool:
+    return min(abs(number - limit) for limit in _LIMITS[op]) < _DISTANCE
+
+
+def _count_at_limits(statistics: PassStatistics, flat: Flat) -> Iterator[str]:
+    """Say how many outputs lie at a limit, if their numbers are known."""
+    known = _list_results(statistics, flat.node)
+    if known:
+        near = sum(_is_at_limit(one, flat.op) for one in known)
         text = _("{count} of {total} outputs are within {distance} of a limit.")
         yield text.format(count=f"{near:,}", total=f"{len(known):,}", distance=format_number(_DISTANCE))

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_sentences
 from hookviz.trace.values import format_number
 
 FEWEST = 5
@@ -32,7 +32,7 @@ def find_shrinking_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
     With sigmoid layers it falls by about the factor ten a layer: a quarter from the sigmoid, the rest from the weights.
     The factor of a single layer is no fault, and that of many layers with small factors is for the chains of gates.
     """
-    chain = _find_chain(_list_weights(statistics))
+    chain = _find_chain(list_weight_gradients(statistics))
     if len(chain) >= FEWEST and chain[0].rms / chain[-1].rms >= CHAIN_FACTOR:
         text = _(
             "The gradient vanishes: over {count} layers, from {start} to {end}, the root mean square of the gradient "
@@ -42,10 +42,23 @@ def find_shrinking_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
         ends = {"start": chain[0].name, "end": chain[-1].name}
         ends |= {"first": format_number(chain[0].rms, 3), "last": format_number(chain[-1].rms, 3)}
         sentence = text.format(count=len(chain), smallest=format_number(math.floor(smallest), 3), **ends)
-        yield PassFinding(chain[-1].step, "vanishing", sentence)
+        flat = _list_between(statistics, chain, "SigmoidBackward")
+        if len(flat) >= len(chain) - 2:
+            more = _(
+                "Between them are {count} sigmoids, whose slope is 0.25 or less: a ReLU or a tanh lets more through."
+            )
+            sentence = join_sentences([sentence, more.format(count=f"{len(flat):,}")])
+        yield PassFinding(chain[-1].step, "vanishing", sentence, nodes=tuple(flat[:1]))
 
 
-def _list_weights(statistics: PassStatistics) -> list[WeightGradient]:
+def _list_between(statistics: PassStatistics, chain: list[WeightGradient], op: str) -> list[int]:
+    """List the nodes of an op that compute between the first and the last weight of a chain."""
+    steps = statistics.compute_steps.items()
+    ops = statistics.trace.ops
+    return [node for node, step in steps if chain[0].step < step < chain[-1].step and ops[node].startswith(op)]
+
+
+def list_weight_gradients(statistics: PassStatistics) -> list[WeightGradient]:
     """List the gradients of tensors with two dimensions or more, in the order in which they arrive."""
     names = statistics.trace.lookup.leaf_names
     found = []

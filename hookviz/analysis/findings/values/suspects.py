@@ -15,6 +15,7 @@ _SUSPECTS = (
 """The ops that make NaN or Inf of ordinary numbers, such as 0."""
 MAX_SUSPECTS = 3
 """A sentence names at most so many ops."""
+_LOGARITHMS = ("Log", "Log2", "Log10")
 _DECIDING = {
     **dict.fromkeys(("Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Reciprocal"), ((0, "self"),)),
     "Div": ((0, "self"), (1, "other")),
@@ -40,9 +41,10 @@ def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind
     everything = sorted(statistics.compute_steps)
     ops = ForwardOps(statistics, everything, collect_known_tensors(statistics, everything))
     own = [node for node in everything if node < until and statistics.trace.owners.get(node) == call]
-    nodes = [node for node in own if _is_suspect(ops, node, kind)]
+    found = [node for node in own if _is_suspect(ops, node, kind)]
+    nodes = [node for node in found if kind != "nan" or not _gives_only_inf(ops, node)]
     if not nodes:
-        return Suspects()
+        return _find_inf_before(ops, found)
     cause = explain_by_statistics(ops, nodes[0], kind) if len(nodes) == 1 else None
     if cause is None:
         names = join_list([statistics.describe_node(node) for node in nodes[:MAX_SUSPECTS]])
@@ -67,7 +69,23 @@ def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
         return False
     values = [ops.input_value(node, slot, saved) for slot, saved in _DECIDING.get(name, ())]
     is_known = bool(values) and all(value is not None and value.min is not None for value in values)
-    return not is_known or any(place == node for place, _cause in find_op_causes(ops))
+    return not is_known or any(place == node and cause.kind == kind for place, cause in find_op_causes(ops))
+
+
+def _gives_only_inf(ops: ForwardOps, node: int) -> bool:
+    """Whether an op is a logarithm of numbers none of which is negative or NaN: of 0 it gives -Inf."""
+    value = ops.input_value(node, 0, "self") if ops.op_name(node) in _LOGARITHMS else None
+    return value is not None and value.min is not None and value.min >= 0 and not value.nan
+
+
+def _find_inf_before(ops: ForwardOps, nodes: list[int]) -> Suspects:
+    """Name the op that made the Inf of which NaN may have come, if the recorded numbers show it."""
+    found = [(node, cause) for node, cause in find_op_causes(ops) if node in nodes and cause.kind == "inf"]
+    if not found:
+        return Suspects()
+    node, cause = found[0]
+    text = _("Inf begins at {on}: it {cause}. 0 * Inf, or Inf - Inf, is NaN.")
+    return Suspects((text.format(on=ops.statistics.describe_node(node), cause=cause.text),), (node,))
 
 
 def find_inf(cause: Cause | None, causes: list[tuple[int, Cause]]) -> tuple[int, Cause] | None:

@@ -6,9 +6,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.values.bottlenecks import Gate, find_gates
+from hookviz.analysis.findings.values.faint_weights import find_faint_weights
+from hookviz.analysis.findings.values.layer_sizes import describe_layer_sizes
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.shrinking_weights import find_shrinking_weights
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace.values import format_number
 
 _HOOKS = {
@@ -101,7 +103,7 @@ def find_vanishing_or_exploding(statistics: PassStatistics) -> Iterator[PassFind
         if chain:
             yield _make_chain_finding(statistics, kind, sign, chain)
         elif kind == "vanishing":
-            yield from find_shrinking_weights(statistics)
+            yield from [*find_shrinking_weights(statistics)] or find_faint_weights(statistics)
     for changes in hook_changes.values():
         for change in changes:
             if abs(change.log) >= math.log(CHAIN_FACTOR):
@@ -184,9 +186,12 @@ def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain:
     count = len({change.layer for change in by_name[name]})
     culprit = _(_EACH_LAYER[kind]).format(count=count, kind=name, factor=_format_factor(sign * logs[name] / count))
     first = next(change.step for change in by_name[name] if sign * change.log > 0)
+    calls = list(dict.fromkeys(change.call for change in by_name[name] if change.call is not None))
+    sizes = list(describe_layer_sizes(statistics, calls, kind))
     ends = {"start": statistics.describe_location(start.node), "first": format_number(start.rms, 3)}
     ends |= {"end": statistics.describe_location(end.node), "last": format_number(end.rms, 3)}
-    return PassFinding(first, kind, _(_CHAINS[kind]).format(whose=culprit, **ends))
+    sentence = join_sentences([_(_CHAINS[kind]).format(whose=culprit, **ends), *sizes])
+    return PassFinding(first, kind, sentence, is_by_weights=bool(sizes))
 
 
 def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> PassFinding:

@@ -2,10 +2,15 @@
 
 from typing import Any
 
-from hookviz.analysis.findings.values.graph_patterns import follow_views
 from hookviz.analysis.findings.values.half_precision import ENLARGE, describe_underflow
 from hookviz.analysis.findings.values.nonfinite import describe_saved
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.analysis.findings.values.zero_causes import (
+    advise_on_zeros,
+    describe_zero_factors,
+    explain_zeros,
+    list_zero_parameters,
+)
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
@@ -47,14 +52,18 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     affected = list(dict.fromkeys(zero_leaves[first]))
     sentence = _describe_zeros(statistics, first, affected)
     row = statistics.trace.rows[first]
-    is_product = row.kind == "compute" and bool(list_zero_parameters(statistics, row.own_node))
+    zeros = tuple(list_zero_parameters(statistics, row.own_node)) if row.kind == "compute" else ()
     underflow = describe_underflow(statistics, first)
     severity = _rate(statistics, first, len(affected), len(leaves))
     if underflow and statistics.trace.updates and not statistics.scales:
         severity = "warning"
+    nodes = (row.own_node,) if row.kind == "compute" else ()
     advice = _(ENLARGE) if underflow and not statistics.scales else ""
+    advice = advice or (advise_on_zeros(statistics, row.own_node) if nodes else "")
     sentence = join_sentences([sentence, underflow])
-    return PassFinding(first, "zero", sentence, severity, is_product_of_zeros=is_product, advice=advice)
+    everything = {leaf for affected in zero_leaves.values() for leaf in affected}
+    stuck = frozenset(affected if nodes else everything if everything == leaves else ())
+    return PassFinding(first, "zero", sentence, severity, zeros=zeros, nodes=nodes, advice=advice, leaves=stuck)
 
 
 def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> str:
@@ -137,33 +146,7 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(
         on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
     )
-    factors = list_zero_parameters(statistics, step.row.own_node)
-    if factors:
-        return join_sentences([sentence, _("It multiplies by {names}: all 0.").format(names=join_list(factors))])
-    saved = describe_saved(statistics, step.row.own_node, lambda index: _has_zero_norm(statistics, index))
-    return join_sentences([sentence, *saved])
-
-
-_FACTORS = {
-    "Mm": {"self": 0, "mat2": 1},
-    "Bmm": {"self": 0, "mat2": 1},
-    "Addmm": {"mat1": 1, "mat2": 2},
-    "Mul": {"self": 0, "other": 1},
-    "Convolution": {"weight": 1},
-}
-"""Product → the names under which it saves its factors, with their slots."""
-
-
-def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
-    """List the parameters that a product multiplies by and that hold only zeros."""
-    slots = _FACTORS.get(statistics.trace.ops[node].partition("Backward")[0], {})
-    rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
-    zeros = [row.name for row in rows if isinstance(row.value, int) and _has_zero_norm(statistics, row.value)]
-    leaves = (_find_leaf(statistics, node, slots[name]) for name in zeros if name in slots)
-    return [name for name in leaves if name]
-
-
-def _find_leaf(statistics: PassStatistics, node: int, slot: int) -> str:
-    """Name the leaf of which an input of an op is a view; empty if it is none."""
-    place = follow_views(statistics.trace, node, slot, ("Expand",))
-    return "" if place is None else statistics.trace.lookup.leaf_names.get(place[0], "")
+    node = step.row.own_node
+    causes = [*describe_zero_factors(statistics, node), *explain_zeros(statistics, node)]
+    saved = describe_saved(statistics, node, lambda index: _has_zero_norm(statistics, index))
+    return join_sentences([sentence, *(causes or saved)])

@@ -1,0 +1,147 @@
+"""Find updates by hand that give the name of a parameter to a new tensor, instead of changing the parameter."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.training.program_calls import CodePlace, find_function, put_line
+from hookviz.analysis.findings.training.training_facts import TrainingFacts
+from hookviz.support.messages import _
+from hookviz.trace import TraceData
+
+
+class _Rebinding(NamedTuple):
+    """A statement such as ``w = w - lr * w.grad``."""
+
+    place: CodePlace
+    name: str
+    code: str
+    is_lost: bool
+    """Whether ``name`` is the variable of a loop around it, which nothing reads before its next turn."""
+
+
+def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find parameters that get gradients and stay as they are, because an update binds the variable of a loop only."""
+    if facts.updates or facts.lacks_passes:
+        return
+    lost = [found for found in _list_rebindings(facts.trace) if found.is_lost]
+    still = _list_still(facts) if len(lost) == 1 else {}
+    if not still:
+        return
+    names = tuple(still)
+    written = sorted(step for steps in still.values() for step in steps)
+    passes = tuple(sorted({facts.trace.rows[step].pass_id for step in written}))
+    more = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}")
+    sentence = _("{count} passes computed gradients of {on}, which kept their numbers.")
+    finding = Finding(
+        written[0],
+        "rebound",
+        sentence.format(count=f"{len(passes):,}", on=more if len(names) > 1 else names[0]),
+        "warning",
+        passes,
+        describe_passes(passes, facts.trace),
+        cause=_("{code} gives the name {name} to a new tensor, and leaves the parameter as it is.").format(
+            code=lost[0].code, name=lost[0].name
+        ),
+        advice=_advise(lost[0].name),
+        parameters=names,
+    )
+    yield put_line(finding, lost[0].place, "step")
+
+
+def _list_still(facts: TrainingFacts) -> dict[str, list[int]]:
+    """Return the leaves that got gradients in several passes and kept their numbers → the steps that wrote these.
+
+    Nothing is returned if a leaf with a gradient was changed, or if the numbers of all are unknown.
+    """
+    names, still, values = facts.trace.lookup.leaf_names, {}, [facts.leaf_values(number) for number in facts.passes]
+    for node, name in names.items():
+        found = [one[node] for one in values if node in one]
+        if any(before != found[0] for before in found):
+            return {}
+        if len(steps := facts.written_of(node)) > 1:
+            still[name] = steps
+    is_known = any(value is not None for one in values for value in one.values())
+    return still if is_known else {}
+
+
+def explain_rebinding(trace: TraceData, finding: Finding) -> Finding:
+    """Say why ``.grad`` is None where a line raised: the same line has made the tensor in its turn before."""
+    here = (found for found in _list_rebindings(trace) if (found.place.file, found.place.line) == _locate(finding))
+    rebinding = next(here, None)
+    if rebinding is None:
+        return finding
+    rows = [row for row in trace.tensors if row.name == rebinding.name]
+    if not rows or not rows[0].leaf or rows[-1].leaf:
+        return finding
+    text = _(
+        "In its turn before, this line made {name} the result of an op: it is not a leaf any more, and a pass writes "
+        "the .grad of leaves only."
+    )
+    return replace(finding, cause=text.format(name=rebinding.name), advice=_advise(rebinding.name))
+
+
+def _locate(finding: Finding) -> tuple[str | None, int | None]:
+    return finding.file, finding.line
+
+
+def _advise(name: str) -> str:
+    return _("Change it in place within torch.no_grad(): {name} -= ... instead of {name} = {name} - ...").format(
+        name=name
+    )
+
+
+def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
+    """Yield the statements that compute a new tensor from a variable and its gradient, and give it the same name.
+
+    They lie in the functions that start passes, and in those that these call.
+    """
+    for index, source in enumerate(trace.sources):
+        tree = parse_source(source.text) if ".grad" in source.text else None
+        starts = [row.line - source.line + 1 for row in trace.lines if row.source == index and row.pass_id is not None]
+        for scope in _list_scopes(tree, starts) if tree is not None else ():
+            nodes = list(ast.walk(scope))
+            loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
+            for node in nodes:
+                if isinstance(node, ast.Assign) and (name := _read_rebound(node)):
+                    place = CodePlace(source.file, node.lineno + source.line - 1)
+                    yield _Rebinding(place, name, ast.unparse(node), any(_is_lost(loop, node, name) for loop in loops))
+
+
+def _list_scopes(tree: ast.AST, lines: list[int]) -> list[ast.AST]:
+    """List the functions around some lines, and those of the same text that they call."""
+    around = list(dict.fromkeys(find_function(tree, line) for line in lines))
+    calls = (node for scope in around for node in ast.walk(scope) if isinstance(node, ast.Call))
+    called = {get_last_name(call.func) for call in calls}
+    return around + [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name in called and node not in around
+    ]
+
+
+def _read_rebound(node: ast.Assign) -> str:
+    """Return the variable that is assigned something computed from its own ``.grad``; empty if it is none."""
+    target = node.targets[0]
+    name = target.id if isinstance(target, ast.Name) and isinstance(node.value, ast.BinOp) else ""
+    gradients = (part.value for part in ast.walk(node.value) if isinstance(part, ast.Attribute) and part.attr == "grad")
+    is_own = any(isinstance(owner, ast.Name) and owner.id == name for owner in gradients)
+    return name if is_own and _begins_with(node.value, name) else ""
+
+
+def _begins_with(value: ast.AST, name: str) -> bool:
+    """Whether an expression computes with a variable itself, not with its data only."""
+    while isinstance(value, ast.BinOp):
+        value = value.left
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _is_lost(loop: ast.For, statement: ast.Assign, name: str) -> bool:
+    """Whether a loop binds a variable anew in each turn, and nothing in it reads it after a statement."""
+    parts = [part for node in loop.body for part in ast.walk(node)]
+    later = (part for part in parts if isinstance(part, ast.Name) and part.lineno > (statement.end_lineno or 0))
+    is_target = isinstance(loop.target, ast.Name) and loop.target.id == name
+    return is_target and statement in parts and all(part.id != name for part in later)

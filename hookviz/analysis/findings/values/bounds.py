@@ -1,0 +1,148 @@
+"""Bounds on the numbers of a forward: where finite numbers stay finite, and which op alone can have left that range."""
+
+import math
+from collections.abc import Callable, Iterator
+
+from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.values.op_causes import ForwardOps, format_largest
+from hookviz.analysis.findings.values.torchless_numbers import largest_number
+from hookviz.support.messages import _
+from hookviz.trace import NodeOutput
+from hookviz.trace.values import Value, format_number
+
+_KEEPING = frozenset({
+    *VIEWS, "Abs", "Clone", "Contiguous", "Expand", "Index", "Neg", "Relu", "ReshapeAlias", "Select", "Slice", "Split",
+    "Squeeze", "ToCopy", "Unbind",
+})  # fmt: skip
+"""Ops whose result is no larger than their input."""
+_LIMITED = frozenset({"Cos", "Sigmoid", "Sin", "Softmax", "Tanh"})
+"""Ops whose result is between -1 and 1."""
+_PRODUCTS = {"Addmm": ((1, "mat1"), (2, "mat2")), "Bmm": ((0, "self"), (1, "mat2")), "Mm": ((0, "self"), (1, "mat2"))}
+"""Matrix product → slot and name of its factors."""
+
+
+class Bounds:
+    """The largest numbers that the tensors of a forward can hold, as far as the known ones tell; Inf if they do not."""
+
+    def __init__(self, ops: ForwardOps) -> None:
+        self.ops = ops
+        self._edges = ops.statistics.trace.edges
+        self._found: dict[int, float] = {}
+
+    def find_source(self, node: int) -> int | None:
+        """Return the op that alone can have made the NaN or Inf that an op takes or makes; None if several can."""
+        found = set(self._walk(node, set()))
+        return found.pop() if len(found) == 1 else None
+
+    def _walk(self, node: int, met: set[int]) -> Iterator[int]:
+        """Yield each op before a node, or itself, that can make NaN or Inf of numbers without any."""
+        open_inputs = [end for end in self._list_inputs(node) if self._measure(end) == math.inf]
+        if not open_inputs:
+            yield node
+        for end, _output in open_inputs:
+            if end not in met:
+                met.add(end)
+                yield from self._walk(end, met)
+
+    def _list_inputs(self, node: int) -> list[NodeOutput]:
+        following = self.ops.statistics.trace.lookup.next_nodes.get(node, ())
+        return [self._edges[node, slot] for slot, _end in following]
+
+    def _measure(self, place: NodeOutput) -> float:
+        value = self.ops.known_value(place)
+        if value is not None:
+            return _largest_of(value)
+        if place[0] not in self._found:
+            self._found[place[0]] = math.inf  # a node may be met again meanwhile
+            self._found[place[0]] = self._compute(place[0])
+        return self._found[place[0]]
+
+    def _compute(self, node: int) -> float:
+        op = self.ops.op_name(node)
+        if op in _LIMITED:
+            return 1.0 if self.measure_input(node, 0, "self") < math.inf else math.inf
+        compute = _BOUNDS.get(op)
+        found = math.inf if compute is None else compute(self, node)
+        return found if found < largest_number(self.find_dtype(node)) else math.inf
+
+    def measure_input(self, node: int, slot: int, name: str) -> float:
+        """Return the bound of an input of an op."""
+        value, place = self.ops.input_value(node, slot, name), self._edges.get((node, slot))
+        if value is not None:
+            return _largest_of(value)
+        return math.inf if place is None else self._measure(place)
+
+    def find_dtype(self, node: int) -> str:
+        """Return the dtype in which a matrix product computes; float32 for another op, whose dtype is not known."""
+        factors = _PRODUCTS.get(self.ops.op_name(node), ())
+        values = (self.ops.input_value(node, slot, name) for slot, name in factors)
+        return next((value.dtype for value in values if value is not None), "float32")
+
+    def describe_product(self, node: int) -> str | None:
+        """Say how a matrix product of finite numbers can have left the range of its dtype; None of another op."""
+        factors = _PRODUCTS.get(self.ops.op_name(node))
+        count = None if factors is None else self.count_products(node)
+        if factors is None or count is None:
+            return None
+        one, other = (self.measure_input(node, slot, name) for slot, name in factors)
+        if math.inf in (one, other):
+            return None
+        dtype = self.find_dtype(node)
+        text = _(
+            "adds up {count} products of numbers up to {one} and {other}, which can go beyond {largest}, the largest "
+            "number of {dtype}"
+        )
+        numbers = {"one": format_number(one, 4), "other": format_number(other, 4), "count": f"{count:,}"}
+        return text.format(largest=format_largest(dtype), dtype=dtype, **numbers)
+
+    def count_products(self, node: int) -> int | None:
+        """Return how many products a matrix product adds up for each number."""
+        first, second = _PRODUCTS[self.ops.op_name(node)]
+        one, other = self.ops.input_value(node, *first), self.ops.input_value(node, *second)
+        return one.shape[-1] if one is not None else other.shape[-2] if other is not None else None
+
+
+def _largest_of(value: Value) -> float:
+    if value.min is None or value.max is None or not math.isfinite(value.min) or not math.isfinite(value.max):
+        return math.inf
+    return max(abs(value.min), abs(value.max))
+
+
+def _keep(bounds: Bounds, node: int) -> float:
+    return bounds.measure_input(node, 0, "self")
+
+
+def _add(bounds: Bounds, node: int) -> float:
+    return bounds.measure_input(node, 0, "self") + bounds.measure_input(node, 1, "other")
+
+
+def _multiply(bounds: Bounds, node: int) -> float:
+    return bounds.measure_input(node, 0, "self") * bounds.measure_input(node, 1, "other")
+
+
+def _divide(bounds: Bounds, node: int) -> float:
+    divisor = bounds.ops.input_value(node, 1, "other")
+    if divisor is None or divisor.min is None or divisor.max is None or not (divisor.min > 0 or divisor.max < 0):
+        return math.inf
+    return bounds.measure_input(node, 0, "self") / min(abs(divisor.min), abs(divisor.max))
+
+
+def _multiply_matrices(bounds: Bounds, node: int) -> float:
+    one, other = _PRODUCTS[bounds.ops.op_name(node)]
+    count = bounds.count_products(node)
+    added = bounds.measure_input(node, 0, "self") if bounds.ops.op_name(node) == "Addmm" else 0.0
+    return (
+        math.inf
+        if count is None
+        else added + count * bounds.measure_input(node, *one) * bounds.measure_input(node, *other)
+    )
+
+
+_BOUNDS: dict[str, Callable[[Bounds, int], float]] = {
+    **dict.fromkeys(_KEEPING, _keep),
+    **dict.fromkeys(("Add", "Sub"), _add),
+    **dict.fromkeys(_PRODUCTS, _multiply_matrices),
+    "Mul": _multiply,
+    "Div": _divide,
+}
+"""Op → the bound on what it makes."""

@@ -1,0 +1,183 @@
+"""Find losses that pair each element of a batch with each other one, because (N, 1) was combined with (N,)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.support.messages import _
+from hookviz.trace import NodeOutput, TraceData
+from hookviz.trace.value_rows import Shape
+
+_PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
+"""Ops that broadcast; ``Expand`` is what the losses of torch do before they compare."""
+_ELEMENTWISE = _PAIRING | {"Abs", "Clamp", "Exp", "Log", "Maximum", "Minimum", "Neg", "Pow", "Relu", "Sqrt", "Where"}
+_REDUCING = frozenset({"HuberLoss", "Mean", "MseLoss", "SmoothL1Loss", "Sum"})
+_WANTED = ("None", ".T", ".t(", "expand", "mT", "reshape", "transpose", "unsqueeze", "view")
+"""What the line of an op says where a program wants pairs."""
+
+
+class _Pairing(NamedTuple):
+    """An op that combined a tensor with one of the other form; ``node`` and the step in which it computed."""
+
+    node: int
+    step: int
+    shapes: tuple[Shape, ...]
+    """The known shapes of what it takes: one of them, or both."""
+    made: Shape
+
+
+def list_broadcasts(trace: TraceData) -> list[Finding]:
+    """List the ops that make (N, N) of (N, 1) and (N,), and whose result is reduced to a number; one for each line.
+
+    Without a gradient of one of both, its shape is not known: then it is likely, unless the line shows that the
+    program wants pairs.
+    """
+    groups: dict[tuple[object, ...], list[_Pairing]] = {}
+    finder = _PairingFinder(trace)
+    for pairing in finder.iter_pairings():
+        call = trace.owners.get(pairing.node)
+        module = None if call is None else trace.calls[call].module
+        key = trace.ops[pairing.node], module, pairing.shapes, pairing.made
+        groups.setdefault(key, []).append(pairing)
+    found = (_describe_pairing(trace, finder, pairings) for pairings in groups.values())
+    return [finding for finding in found if finding is not None]
+
+
+class _PairingFinder:
+    """Finds the ops of a trace that pair, and follows their results to the loss."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self._trace = trace
+        names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
+        self._names = [names[op] for op in trace.ops]
+
+    @cached_property
+    def _users(self) -> dict[int, list[int]]:
+        """Node → the nodes that take its result; only those that an op of a loss may be."""
+        found: dict[int, list[int]] = {}
+        for (start, _slot), (end, _output) in self._trace.edges.items():
+            if self._names[start] in _ELEMENTWISE or self._names[start] in _REDUCING:
+                found.setdefault(end, []).append(start)
+        return found
+
+    def _list_squares(self) -> list[int]:
+        """List the steps of ops that may pair and whose result has two equal dimensions in front."""
+        nodes = {node for node, name in enumerate(self._names) if name in _PAIRING}
+        rows, values = self._trace.rows, self._trace.values
+        steps = [step for step, row in enumerate(rows) if row.kind == "compute" and row.node in nodes] if nodes else []
+        known = [(step, values[index][0]) for step in steps if (index := rows[step].before).__class__ is int]
+        return [step for step, made in known if made[1:2] and made[0] == made[1]]
+
+    def iter_pairings(self) -> Iterator[_Pairing]:
+        """Yield the ops that pair, in the order of the steps."""
+        for step in self._list_squares():
+            row = self._trace.rows[step]
+            made, taken = self._read_shape(row.before), self._list_taken(row.after)
+            shapes = tuple(shape for shape in taken if shape is not None)
+            if made is None or not _is_pairing(shapes, made) or self._is_wanted(row.own_node, taken, made):
+                continue
+            if self.find_reduction(row.own_node, row.pass_id, made) is not None:
+                yield _Pairing(row.own_node, step, shapes, made)
+
+    def _read_shape(self, index: object) -> Shape | None:
+        return self._trace.values[index][0] if isinstance(index, int) else None
+
+    def _list_taken(self, after: object) -> list[Shape | None]:
+        return [self._read_shape(index) for index in (after if isinstance(after, tuple) else (after,))]
+
+    def _is_wanted(self, node: int, taken: list[Shape | None], made: Shape) -> bool:
+        """Whether a program wants pairs: of a leaf, of what got another dimension for this, or of one tensor alone."""
+        places = [self._trace.edges.get((node, slot)) for slot, shape in enumerate(taken) if shape is not None]
+        names = [self._names[place[0]] for place in places if place is not None]
+        dims = [len(shape) for shape in taken if shape is not None]
+        has_grown = any(
+            name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and count == len(made))
+            for name, count in zip(names, dims, strict=False)
+        )
+        return has_grown or (len(places) > 1 and len({*map(self._skip_views, places)}) == 1)
+
+    def _skip_views(self, place: NodeOutput | None) -> NodeOutput | None:
+        """Return the tensor of which another one is a view."""
+        while place is not None and self._names[place[0]] in (*VIEWS, "ReshapeAlias", "Squeeze"):
+            place = self._trace.edges.get((place[0], 0))
+        return place
+
+    def find_reduction(self, node: int, pass_id: int, made: Shape) -> int | None:
+        """Return the op that reduces the result of another one to a number, if all in between keep its shape."""
+        waiting, seen = [node], {node}
+        while waiting:
+            for user in self._users.get(waiting.pop(), ()):
+                step = self._trace.lookup.compute_steps.get((pass_id, user))
+                if user in seen or step is None:
+                    continue
+                seen.add(user)
+                shape = self._read_shape(self._trace.rows[step].before)
+                if shape == () and self._names[user] in _REDUCING:
+                    return user
+                if shape == made and self._names[user] in _ELEMENTWISE:
+                    waiting.append(user)
+        return None
+
+
+def _is_pairing(shapes: tuple[Shape, ...], made: Shape) -> bool:
+    """Whether an op makes (N, N, ...) of (N, 1, ...) and (N, ...), or of one of these and what is not known."""
+    if made[0] < 2 or not shapes or len(set(shapes)) != len(shapes):
+        return False
+    return {*shapes} <= {(made[0], 1, *made[2:]), (made[0], *made[2:])}
+
+
+def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_Pairing]) -> Finding | None:
+    node, step, shapes, made = pairings[0]
+    reduction = finder.find_reduction(node, trace.rows[step].pass_id, made)
+    place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
+    is_proven = len(shapes) > 1
+    is_loss = trace.ops[node].startswith("Expand")
+    if not is_proven and not is_loss and (place is None or any(word in _read_line(trace, place) for word in _WANTED)):
+        return None
+    other = next(shape for shape in ((made[0], 1, *made[2:]), (made[0], *made[2:])) if shape != shapes[0])
+    names = {"on": trace.name(node), "one": shapes[0], "other": other, "all": made}
+    text = _(
+        "{on} broadcasts a tensor of shape {one} to {all}, and the loss is computed from all its numbers: each element "
+        "of the batch is paired with every other one."
+    )
+    cause = _("The other one probably has the shape {other}.")
+    if is_proven:
+        text = _(
+            "{on} combines the shapes {one} and {other} to {all}, and the loss is computed from all its numbers: each "
+            "element of the batch is paired with every other one."
+        )
+        cause = ""
+    passes = tuple(dict.fromkeys(trace.rows[one.step].pass_id for one in pairings))
+    finding = Finding(
+        step,
+        "broadcast",
+        text.format(**names),
+        "warning",
+        passes,
+        describe_passes(passes, trace),
+        cause=cause.format(**names),
+        advice=_("Give both the same shape, such as with squeeze(1) on the one of shape {one}.").format(
+            one=max(shapes[0], other, key=len)
+        ),
+        certainty="proven" if is_proven else "likely",
+    )
+    return finding if place is None else replace(finding, file=place[0], line=place[1])
+
+
+def _find_step_line(trace: TraceData, step: int) -> tuple[str | None, int] | None:
+    lines = StepLines(trace)
+    found = lines.line(trace.steps[step])
+    return None if found is None or found.line is None else (lines.sources[found.source].file, found.line)
+
+
+def _read_line(trace: TraceData, place: tuple[str | None, int]) -> str:
+    for source in trace.sources:
+        lines, number = source.text.splitlines(), place[1] - source.line
+        if source.file == place[0] and 0 <= number < len(lines):
+            return lines[number]
+    return ""

@@ -1,0 +1,213 @@
+"""Explain why an op sends zeros: it is constant everywhere or at its input, or multiplies by a parameter of zeros."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hookviz.analysis.findings.values.graph_patterns import follow_views
+from hookviz.analysis.findings.values.pass_statistics import PassStatistics
+from hookviz.support.messages import N_, _, join_first
+from hookviz.trace import TensorRow
+from hookviz.trace.values import Value, format_number
+
+_STEPS = {"Round": "round", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc", "Sign": "sign"}
+"""Op whose derivative is 0 everywhere → its function."""
+_SATURATED = {
+    "Tanh": N_("It is saturated: its outputs are -1 or 1 where a gradient arrives, and its slope there is 0."),
+    "Sigmoid": N_("It is saturated: its outputs are 0 or 1 where a gradient arrives, and its slope there is 0."),
+}
+_FACTORS = {"Mm": (0, 1), "Bmm": (0, 1), "Addmm": (1, 2), "Mul": (0, 1), "Convolution": (1,)}
+"""Product → the slots of its factors; a convolution takes the data at slot 0."""
+_BIASES = {"Addmm": 0, "Convolution": 2}
+_MAX_NAMED = 4
+_TINY = 1e-15
+"""Products of gradients below this may underflow."""
+
+
+def explain_zeros(statistics: PassStatistics, node: int) -> Iterator[str]:
+    """Yield the sentences on why an op sends zeros, as far as its kind and the known numbers show it."""
+    op = _get_op(statistics, node)
+    if op in _STEPS:
+        yield _("The derivative of {function} is 0 everywhere.").format(function=_STEPS[op])
+    elif op in _SATURATED:
+        yield _(_SATURATED[op])
+        yield from _describe_range(statistics, node)
+    elif op in _EXPLANATIONS:
+        yield from _EXPLANATIONS[op](statistics, node)
+
+
+def advise_on_zeros(statistics: PassStatistics, node: int) -> str:
+    """Return what to do about an op whose derivative is 0 everywhere; empty for another op."""
+    function = _STEPS.get(_get_op(statistics, node))
+    if function is None:
+        return ""
+    text = _("To train what comes before it, let the gradient pass as if it were not there: x + (x.{function}() - x)")
+    return f"{text.format(function=function)}.detach()."
+
+
+def _get_op(statistics: PassStatistics, node: int) -> str:
+    return statistics.trace.ops[node].partition("Backward")[0]
+
+
+# -- parameters of zeros
+
+
+def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
+    """List the parameters that a product multiplies by and that hold only zeros.
+
+    The numbers of large parameters are not read. There the gradients show it: where a product sends exact zeros to one
+    factor, the other one is 0.
+    """
+    found = []
+    for slot in _FACTORS.get(_get_op(statistics, node), ()):
+        place = follow_views(statistics.trace, node, slot, ("Expand",))
+        rows = (row for row in statistics.tensors if place is not None and row.leaf and row.node == place[0])
+        row = next((row for row in rows if row.name), None)
+        if row is not None and _is_zero_parameter(statistics, node, slot, row):
+            found.append(row.name)
+    return found
+
+
+def _is_zero_parameter(statistics: PassStatistics, node: int, slot: int, row: TensorRow) -> bool:
+    if row.data is not None and statistics.norm(row.data) is not None:
+        return statistics.norm(row.data) == 0
+    other = next((one for one in _FACTORS[_get_op(statistics, node)] if one != slot), 0)
+    if _sends_zero(statistics, node, other):
+        return True
+    users = [place for place, end in statistics.trace.edges.items() if end[0] == node]
+    return _has_data(statistics, node) and any(_shows_zero(statistics, user, place) for user, place in users)
+
+
+def _shows_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
+    """Whether a product sends zeros to one factor, which shows that the other one, in ``slot``, is 0."""
+    factors = _FACTORS.get(_get_op(statistics, node), ())
+    others = [one for one in factors if one != slot and (node, one) in statistics.trace.edges]
+    return slot in factors and len(factors) > 1 and any(_sends_zero(statistics, node, one) for one in others)
+
+
+def _sends_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
+    """Whether an op makes exact zeros of a gradient that is large enough not to underflow."""
+    step = statistics.compute_steps.get(node)
+    row = None if step is None else statistics.trace.rows[step]
+    sent = None if row is None else row.after
+    index = sent[slot] if isinstance(sent, tuple) and slot < len(sent) else None
+    arrived = [] if row is None else statistics.norms(row.before)
+    return index is not None and statistics.norm(index) == 0 and max(arrived, default=0.0) > _TINY
+
+
+def _has_data(statistics: PassStatistics, node: int) -> bool:
+    """Whether what the module around an op was given holds more than zeros."""
+    given = _get_only(statistics, "call", statistics.trace.owners.get(node))
+    return given is not None and bool(statistics.norm(given))
+
+
+def describe_zero_factors(statistics: PassStatistics, node: int) -> Iterator[str]:
+    """Name the parameters of zeros that a product multiplies by, and those by which other ops of the pass multiply."""
+    own = list_zero_parameters(statistics, node)
+    if own:
+        yield _("It multiplies by {names}: all 0.").format(names=join_first(own, _MAX_NAMED))
+        nodes = sorted(statistics.compute_steps)
+        others = dict.fromkeys(name for other in nodes for name in list_zero_parameters(statistics, other))
+        more = [name for name in others if name not in own]
+        if more:
+            text = _("This pass multiplies by more that is all 0: {names}.")
+            yield text.format(names=join_first(more, _MAX_NAMED))
+
+
+# -- functions that are constant where their inputs are
+
+
+def _explain_relu(statistics: PassStatistics, node: int) -> Iterator[str]:
+    given = _find_input(statistics, node)
+    if given is None or given.max is None or not given.max <= 0:
+        return
+    numbers = {"low": format_number(given.min or 0.0, 4), "high": format_number(given.max, 4)}
+    call = _find_maker(statistics, node)
+    if call is None:
+        yield _("No number that comes in is above 0: they lie between {low} and {high}.").format(**numbers)
+        return
+    text = _("{module} returned no number above 0: they lie between {low} and {high}.")
+    yield text.format(module=statistics.describe_module(call), **numbers)
+    yield from _blame_bias(statistics, node, given.max)
+
+
+def _blame_bias(statistics: PassStatistics, node: int, highest: float) -> Iterator[str]:
+    """Say what the bias of the layer before an op is, if it is the same negative number everywhere."""
+    place = statistics.trace.edges.get((node, 0))
+    slot = None if place is None else _BIASES.get(_get_op(statistics, place[0]))
+    leaf = None if place is None or slot is None else statistics.trace.edges.get((place[0], slot))
+    row = next((row for row in statistics.tensors if row.leaf and leaf is not None and row.node == leaf[0]), None)
+    value = None if row is None or row.data is None else statistics.value(row.data)
+    if row is None or value is None or value.min is None or value.min != value.max or not value.min < 0:
+        return
+    number = {"name": row.name, "bias": format_number(value.min, 4)}
+    if highest - value.min > 0:
+        text = _("{name} is {bias} everywhere; without it, they would reach {most}.")
+        yield text.format(most=format_number(highest - value.min, 4), **number)
+    else:
+        yield _("{name} is {bias} everywhere.").format(**number)
+
+
+def _explain_clamp(statistics: PassStatistics, node: int) -> Iterator[str]:
+    given, rows = _find_input(statistics, node), statistics.trace.lookup.saved(statistics.pass_id, node)
+    limits = {row.name: row.plain for row in rows if isinstance(row.plain, int | float)}
+    if given is None or given.min is None or given.max is None:
+        return
+    numbers = {"low": format_number(given.min, 4), "high": format_number(given.max, 4)}
+    if given.min >= limits.get("max", float("inf")):
+        text = _("No number that comes in is below its limit, {limit}: they lie between {low} and {high}.")
+        yield text.format(limit=format_number(limits["max"]), **numbers)
+    elif given.max <= limits.get("min", -float("inf")):
+        text = _("No number that comes in is above its limit, {limit}: they lie between {low} and {high}.")
+        yield text.format(limit=format_number(limits["min"]), **numbers)
+
+
+def _describe_range(statistics: PassStatistics, node: int) -> Iterator[str]:
+    given = _find_input(statistics, node)
+    if given is not None and given.min is not None and given.max is not None:
+        text = _("What comes in lies between {low} and {high}.")
+        yield text.format(low=format_number(given.min, 4), high=format_number(given.max, 4))
+
+
+_EXPLANATIONS: dict[str, Callable[[PassStatistics, int], Iterator[str]]] = {
+    **dict.fromkeys(("Relu", "Threshold"), _explain_relu),
+    **dict.fromkeys(("Clamp", "ClampMin", "ClampMax", "Hardtanh"), _explain_clamp),
+}
+
+
+# -- what came in
+
+
+def _find_input(statistics: PassStatistics, node: int) -> Value | None:
+    """Return what an op was given in the forward: what it saved, its module was given, or a module returned."""
+    rows = statistics.trace.lookup.saved(statistics.pass_id, node)
+    saved = next((row.value for row in rows if row.name == "self" and isinstance(row.value, int)), None)
+    call, maker = statistics.trace.owners.get(node), _find_maker(statistics, node)
+    alone = call is not None and len(statistics.trace.lookup.nodes_by_call.get(call, ())) == 1
+    found = [saved, *([_get_only(statistics, "call", call)] if alone else [])]
+    found += [_get_only(statistics, "forward", maker)] if maker is not None else []
+    shape = _get_shape(statistics, node)
+    values = (statistics.value(index) for index in found if index is not None)
+    return next((value for value in values if value.shape == shape), None)
+
+
+def _find_maker(statistics: PassStatistics, node: int) -> int | None:
+    """Return the outermost module call that returned the input of an op, and in which the op is not."""
+    place = statistics.trace.edges.get((node, 0))
+    around = statistics.enclosing_calls(node)
+    calls = [] if place is None else [call for call in statistics.enclosing_calls(place[0]) if call not in around]
+    return calls[-1] if calls else None
+
+
+def _get_only(statistics: PassStatistics, kind: str, call: int | None) -> int | None:
+    """Return the only value that a module call was given, or returned."""
+    rows = (row for _ignored, row in statistics.rows if row.kind == kind and row.call == call)
+    values: Any = next((row.after for row in rows), None)
+    found = [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _get_shape(statistics: PassStatistics, node: int) -> tuple[int, ...] | None:
+    """Return the shape of what an op sends, which is that of its input."""
+    sent = statistics.trace.rows[statistics.compute_steps[node]].after
+    index = sent[0] if isinstance(sent, tuple) else sent
+    return None if index is None else tuple(statistics.trace.values[index][0])

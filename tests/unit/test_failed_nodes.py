@@ -1,0 +1,117 @@
+"""An exception of a backward pass names the line that began the pass, the op, and what happened to its graph."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+
+
+def find_exception(run: Callable[[], Any]) -> Finding:
+    with pytest.raises(RuntimeError), hv.record() as trace:
+        run()
+    finding = trace.findings[0]
+    assert (finding.kind, finding.line_role) == ("exception", "raises")
+    return finding
+
+
+def line_of(function: Callable[..., Any], text: str) -> int:
+    """Return the number of the only line of a function that contains a text."""
+    lines, first = inspect.getsourcelines(function)
+    (number,) = (first + index for index, line in enumerate(lines) if text in line)
+    return number
+
+
+class Gate(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gate = torch.sigmoid(self.layer(x))
+        gate += 0.1
+        return x * gate
+
+
+class Misshapen(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        return grads[0][:1]
+
+
+def test_an_edit_in_place_names_the_pass_the_op_and_the_code_that_edits() -> None:
+    def run() -> None:
+        loss = Gate()(torch.ones(2, 3)).sum()
+        loss.backward()
+
+    finding = find_exception(run)
+    assert finding.line == line_of(run, "backward")
+    assert f"line {line_of(Gate.forward, 'sigmoid')}." in finding.cause
+    assert f"gate += 0.1 (test_failed_nodes.py, line {line_of(Gate.forward, '+=')})" in finding.cause.replace(
+        "tests/unit/", ""
+    )
+
+
+def test_an_optimizer_that_steps_between_two_passes_is_named() -> None:
+    def run() -> None:
+        net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        out = net(torch.ones(2, 3))
+        out.sum().backward(retain_graph=True)
+        optimizer.step()
+        out.square().sum().backward()
+
+    finding = find_exception(run)
+    assert finding.line == line_of(run, "square")
+    assert "optimizer took a step" in finding.cause and f"line {line_of(run, 'step()')}," in finding.cause
+    assert finding.advice.startswith("Take the step after all passes")
+
+
+def test_a_graph_that_is_walked_twice_names_the_pass_that_freed_it() -> None:
+    def run() -> None:
+        net = nn.Linear(3, 3)
+        state = net(torch.ones(1, 3)).tanh()
+        state.sum().backward()
+        net(state).sum().backward()
+
+    finding = find_exception(run)
+    assert finding.line == line_of(run, "net(state)")
+    assert "Pass 1, begun at" in finding.cause and f"line {line_of(run, 'state.sum()')}," in finding.cause
+
+
+def test_a_wrong_gradient_of_a_custom_function_names_its_backward() -> None:
+    def run() -> None:
+        x = torch.ones(3, requires_grad=True)
+        y = Misshapen.apply(x)
+        y.sum().backward()  # type: ignore[no-untyped-call]
+
+    finding = find_exception(run)
+    assert finding.line == line_of(run, "backward()")
+    assert f"line {line_of(Misshapen.backward, 'staticmethod')}" in finding.cause
+
+
+def test_an_exception_of_torch_in_a_forward_names_the_line_that_called_it() -> None:
+    def run() -> None:
+        net = nn.Linear(3, 3)
+        net(torch.ones(1, 4))
+
+    finding = find_exception(run)
+    assert finding.line == line_of(run, "torch.ones")
+
+
+def test_a_pass_that_retains_its_graph_gives_no_finding() -> None:
+    net = nn.Linear(3, 3)
+    with hv.record(net) as trace:
+        state = net(torch.ones(1, 3)).tanh()
+        state.sum().backward(retain_graph=True)
+        net(state).sum().backward()
+    assert not trace.findings

@@ -1,0 +1,127 @@
+"""Findings on gradients that vanish or explode name the weights, the sigmoids or the closed gate that do it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+
+
+def list_found(net: nn.Module, x: Tensor) -> list[Finding]:
+    with hv.record(net) as trace:
+        net(x).square().mean().backward()
+    return [row for row in trace.findings.values if row.kind in ("vanishing", "exploding")]
+
+
+def draw(net: nn.Module, spread: float) -> None:
+    for parameter in net.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=spread)  # fault
+        else:
+            nn.init.zeros_(parameter)
+
+
+def line_of(start: str) -> int:
+    """Return the first line of this file that is marked as a fault, from the one that begins with ``start``."""
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith(start))
+    return next(number for number, line in enumerate(lines, 1) if number > first and line.endswith("# fault"))
+
+
+@pytest.mark.parametrize(
+    ("spread", "kind", "word"), [(0.01, "vanishing", "too small"), (1.0, "exploding", "too large"), (0.2, "", "")]
+)
+def test_weights_of_the_wrong_size_are_named(spread: float, kind: str, word: str) -> None:
+    torch.manual_seed(0)
+    parts = [part for _ in range(8) for part in (nn.Linear(48, 48), nn.ReLU())]
+    net = nn.Sequential(*parts, nn.Linear(48, 1))
+    draw(net, spread)
+    found = list_found(net, torch.randn(16, 48))
+    assert [finding.kind for finding in found] == ([kind] if kind else [])
+    for finding in found:
+        assert f"Their weights are {word}: in the forward, each of them makes" in finding.sentence
+
+
+class Deep(nn.Module):
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function, self.layers = function, nn.ModuleList(nn.Linear(8, 8) for _ in range(10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = self.function(layer(x))
+        return x
+
+
+@pytest.mark.parametrize(("function", "is_named"), [(torch.sigmoid, True), (torch.tanh, False)])
+def test_sigmoids_between_shrinking_gradients_are_named(function: Callable[[Tensor], Tensor], is_named: bool) -> None:
+    torch.manual_seed(0)
+    found = list_found(Deep(function), torch.randn(8, 8))
+    assert ["sigmoids, whose slope is 0.25 or less" in finding.sentence for finding in found] == [True] * is_named
+
+
+class Cell(nn.Module):
+    """Keeps a part of its memory, as large as its gate is open."""
+
+    def __init__(self, bias: float) -> None:
+        super().__init__()
+        self.bias, self.inner, self.state = bias, nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, state: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        made = self.inner(x) + self.state(state)
+        kept = torch.sigmoid(made + self.bias) * memory  # fault
+        memory = kept + torch.tanh(made)
+        return 0.05 * torch.tanh(memory), memory
+
+
+class Recurrent(nn.Module):
+    def __init__(self, bias: float) -> None:
+        super().__init__()
+        self.first, self.cell, self.out = nn.Linear(4, 4), Cell(bias), nn.Linear(4, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        memory = self.first(x[:, 0])
+        state = torch.zeros_like(memory)
+        for step in range(1, x.shape[1]):
+            state, memory = self.cell(x[:, step], state, memory)
+        y: Tensor = self.out(state)
+        return y
+
+
+@pytest.mark.parametrize(("bias", "is_closed"), [(-9.0, True), (1.0, False)])
+def test_a_closed_gate_is_named_with_its_line(bias: float, is_closed: bool) -> None:
+    torch.manual_seed(0)
+    found = list_found(Recurrent(bias), torch.randn(8, 13, 4))
+    assert len(found) == is_closed
+    for finding in found:
+        assert (finding.severity, finding.line) == ("warning", line_of("class Cell("))
+        assert "comes to net.first.weight" in finding.sentence
+        assert "In each call of net.cell a sigmoid is a closed gate" in finding.sentence
+
+
+class Attention(nn.Module):
+    """Weighs three rows by products, whose size is that of its factor."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor, self.query, self.value, self.out = factor, nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.query(x) @ x.t() * self.factor
+        y: Tensor = self.out(scores.softmax(-1) @ self.value(x))  # fault
+        return y
+
+
+@pytest.mark.parametrize(("factor", "is_flat"), [(200.0, True), (1.0, False)])
+def test_a_softmax_that_keeps_a_gradient_off_is_named_with_its_line(factor: float, is_flat: bool) -> None:
+    torch.manual_seed(3)
+    found = list_found(Attention(factor), torch.eye(3, 4) + torch.ones(3, 4))
+    assert len(found) == is_flat
+    for finding in found:
+        assert (finding.severity, finding.line) == ("warning", line_of("class Attention("))
+        assert "Hardly any gradient comes to net.query.weight" in finding.sentence
+        assert "its outputs lie at its limits" in finding.sentence

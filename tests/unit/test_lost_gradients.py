@@ -1,0 +1,157 @@
+"""Gradients that a training computes and does not use are a finding; the healthy twin has none."""
+
+import contextlib
+import warnings
+
+import torch
+from torch import nn
+from torch.optim import LBFGS, SGD
+
+import hookviz as hv
+
+X = torch.ones(2, 4)
+
+
+def small_net() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def list_kinds(trace: hv.Trace) -> list[str]:
+    return [finding.kind for finding in trace.findings]
+
+
+def read_line(finding: hv.Finding) -> str:
+    """Return the code of the line of a finding in this file."""
+    with open(__file__, encoding="utf-8") as file:
+        return file.read().splitlines()[(finding.line or 0) - 1].strip()
+
+
+# -- gradients that are cleared before a step uses them
+
+
+def test_gradients_of_earlier_passes_that_no_step_uses_are_a_warning_with_the_line() -> None:
+    net = small_net()
+    sgd = SGD(net.parameters(), lr=0.01)
+    with hv.record(net) as trace:
+        for number in range(6):
+            sgd.zero_grad()
+            (net(X).square().mean() / 2).backward()
+            if number % 2:
+                sgd.step()
+    (finding,) = trace.findings
+    assert (finding.kind, finding.severity, finding.passes) == ("discarded", "warning", (0, 2, 4))
+    assert finding.sentence.startswith("Each step of sgd came after 2 passes and used the gradients of the last one")
+    assert (read_line(finding), finding.line_role) == ("sgd.zero_grad()", "clears")
+
+
+def test_passes_for_a_closure_or_for_gathered_gradients_discard_nothing() -> None:
+    net = small_net()
+    sgd, lbfgs = SGD(net.parameters(), lr=0.01), LBFGS(net.parameters(), lr=0.1, max_iter=3)
+
+    def closure() -> torch.Tensor:
+        lbfgs.zero_grad()
+        loss = net(X).square().mean()
+        loss.backward()
+        return loss
+
+    with hv.record(net) as trace:
+        for _ in range(2):
+            lbfgs.step(closure)
+    assert "discarded" not in list_kinds(trace)
+    with hv.record(net) as trace:
+        for _ in range(2):  # the gradient of each row by itself, as for private training
+            gathered = [torch.zeros_like(parameter) for parameter in net.parameters()]
+            for row in X:
+                sgd.zero_grad()
+                net(row).square().mean().backward()
+                for total, parameter in zip(gathered, net.parameters(), strict=True):
+                    total += parameter.grad if parameter.grad is not None else 0
+            for total, parameter in zip(gathered, net.parameters(), strict=True):
+                parameter.grad = total
+            sgd.step()
+    assert "discarded" not in list_kinds(trace)
+
+
+# -- tensors that no optimizer has
+
+
+class Scaled(nn.Module):
+    def __init__(self, *, is_parameter: bool) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+        if is_parameter:
+            self.scale = nn.Parameter(torch.ones(1))
+        else:
+            self.scale = torch.ones(1, requires_grad=True)  # type: ignore[assignment]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) * self.scale
+
+
+def train_scaled(x: torch.Tensor, *, is_parameter: bool) -> hv.Trace:
+    net = Scaled(is_parameter=is_parameter)
+    sgd = SGD(net.parameters(), lr=0.01)
+    with hv.record() as trace:
+        for _ in range(3):
+            sgd.zero_grad()
+            net(x).square().mean().backward()
+            sgd.step()
+    return trace
+
+
+def test_a_tensor_that_should_be_a_parameter_is_a_warning_and_an_input_is_none() -> None:
+    (finding,) = train_scaled(X, is_parameter=False).findings
+    assert (finding.kind, finding.severity) == ("missing", "warning")
+    assert "net uses a tensor of shape (1,), which requires grad" in finding.sentence
+    assert read_line(finding).startswith("self.scale = torch.ones(1, requires_grad=True)")
+    assert list_kinds(train_scaled(X, is_parameter=True)) == []
+    assert list_kinds(train_scaled(X.clone().requires_grad_(), is_parameter=True)) == []
+
+
+def test_an_optimizer_without_a_second_model_is_named() -> None:
+    net, weight = small_net(), nn.Linear(1, 1)
+    sgd = SGD(net.parameters(), lr=0.01)
+    with hv.record() as trace:
+        sgd = SGD(net.parameters(), lr=0.01)
+        weight(net(X)).mean().backward()
+        sgd.step()
+    (finding,) = trace.findings
+    assert (finding.kind, finding.severity, finding.line_role) == ("missing", "remark", "makes")
+    assert finding.cause.startswith("sgd, whose parameters get gradients from the same passes")
+
+
+# -- updates by hand
+
+
+def update_by_hand(*, in_place: bool) -> hv.Trace:
+    net = small_net()
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net.zero_grad()
+            net(X).square().mean().backward()
+            with torch.no_grad():
+                for p in net.parameters():
+                    assert p.grad is not None
+                    if in_place:
+                        p -= 0.1 * p.grad
+                    else:
+                        p = p - 0.1 * p.grad  # type: ignore[assignment]
+    return trace
+
+
+def test_an_update_that_only_binds_the_variable_of_a_loop_is_a_warning_with_its_line() -> None:
+    (finding,) = update_by_hand(in_place=False).findings
+    assert (finding.kind, finding.severity, finding.passes) == ("rebound", "warning", (0, 1))
+    assert read_line(finding).startswith("p = p - 0.1 * p.grad")
+    assert list_kinds(update_by_hand(in_place=True)) == []
+
+
+def test_a_leaf_that_an_update_replaced_explains_why_its_grad_is_none() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings(), contextlib.suppress(TypeError), hv.record() as trace:
+        warnings.simplefilter("ignore")  # torch warns of .grad of a tensor that is not a leaf
+        for _ in range(2):
+            w.sum().backward()
+            w = w - 0.1 * w.grad
+    (finding,) = trace.findings
+    assert finding.kind == "exception" and "made w the result of an op" in finding.cause

@@ -1,0 +1,224 @@
+"""NaN and Inf are led back to the op that made them, and to its line, even where other ops of the forward are alike."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+from tests.requirements import needs_saved_tensors
+
+
+class Angles(nn.Module):
+    def __init__(self, most: float) -> None:
+        super().__init__()
+        self.most, self.inner = most, nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.tanh(self.inner(x)) * self.most
+        return torch.acos(y) + 1  # fault
+
+
+class Gamma(nn.Module):
+    def __init__(self, least: float) -> None:
+        super().__init__()
+        self.least, self.inner, self.gamma = least, nn.Linear(4, 24), nn.Parameter(torch.tensor(0.4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.sigmoid(self.inner(x)) + self.least
+        return torch.tanh(y**self.gamma)  # fault
+
+
+class Attention(nn.Module):
+    """Multiplies matrices in two lines, in the first of which float16 may overflow."""
+
+    def __init__(self, size: float) -> None:
+        super().__init__()
+        self.size, self.query, self.key = size, nn.Linear(16, 16), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k = self.query(x) * self.size, self.key(x) * self.size
+        scores = torch.matmul(q, k.transpose(-1, -2))  # fault
+        weights = torch.softmax(scores / 4, dim=-1)
+        return torch.matmul(weights, x)
+
+
+class Masked(nn.Module):
+    """Weighs rows, of which those with the mark 0 are hidden."""
+
+    def __init__(self, hides: bool) -> None:
+        super().__init__()
+        self.hides, self.score = hides, nn.Linear(16, 80)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = torch.zeros(x.shape[0], 80, dtype=torch.bool)
+        hidden[0] = self.hides
+        scores = self.score(x).masked_fill(hidden, -torch.inf)
+        return scores.softmax(-1) * 2  # fault
+
+
+class Spread(nn.Module):
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale, self.first, self.second = scale, nn.Linear(4, 24), nn.Linear(24, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x)
+        h = (h * self.scale).exp() * torch.randn(24)  # fault
+        y: Tensor = self.second(h)
+        return y.exp()
+
+
+class Recurrence(nn.Module):
+    def __init__(self, gain: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 8) * gain)
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = x.new_zeros(x.shape[0], 8)
+        for _ in range(120):
+            h = h @ self.weight + x  # fault
+        y: Tensor = self.out(h)
+        return y
+
+
+class Entropy(nn.Module):
+    def __init__(self, least: float) -> None:
+        super().__init__()
+        self.least, self.inner = least, nn.Linear(4, 24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        p = torch.relu(self.inner(x)) + self.least
+        q = 0.5 * p
+        q = torch.where(p > 0, q * p.log(), 0.0)  # fault
+        return q * 2
+
+
+class Length(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        length = x.square().sum(-1, keepdim=True).sqrt()
+        ctx.save_for_backward(x, length)
+        return length
+
+    @staticmethod  # fault
+    def backward(ctx: Any, *grads: Any) -> Any:
+        x, length = ctx.saved_tensors
+        return grads[0] * x / length
+
+
+class Capsules(nn.Module):
+    def __init__(self, least: float) -> None:
+        super().__init__()
+        self.least, self.inner = least, nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.inner(x) * torch.arange(len(x))[:, None] + self.least
+        return Length.apply(h)  # type: ignore[no-any-return, no-untyped-call]
+
+
+PROGRAMS: dict[str, tuple[Callable[[float], nn.Module], float, float, Tensor, str]] = {
+    "acos": (Angles, 3.0, 0.9, torch.randn(8, 4), "takes acos of numbers beyond 1"),
+    "power": (Gamma, -0.5, 0.1, torch.randn(8, 4), "raises a negative number, -0."),
+    "float16": (Attention, 300.0, 1.0, torch.randn(2, 6, 16).half(), "which can go beyond 65,504"),
+    "mask": (lambda hides: Masked(bool(hides)), 1, 0, torch.randn(3, 16), "leaves whole rows nothing but"),
+    "exp": (Spread, 900.0, 1.0, torch.randn(8, 4), "The Inf begins at ExpBackward0"),
+    "recurrence": (Recurrence, 1.0, 0.1, torch.randn(4, 8), "the largest number grew from"),
+    "where": (Entropy, 0.0, 0.1, torch.randn(8, 4), "what LogBackward0"),
+    "Function": (Capsules, 0.0, 0.1, torch.randn(8, 4), "NaN begins at LengthBackward"),
+}
+"""Name → the module, with what makes NaN, with what does not, what it is given, and a part of what is said."""
+
+
+def list_found(make: Callable[[float], nn.Module], value: float, x: Tensor) -> list[Finding]:
+    torch.manual_seed(0)
+    net = make(value).to(x.dtype)
+    with hv.record(net) as trace:
+        net(x).float().square().mean().backward()
+    return [finding for finding in trace.findings.values if finding.kind in ("nan", "inf")]
+
+
+def line_of_fault(name: str) -> int:
+    """Return the line of a class of this file that is marked as its fault."""
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"class {name}("))
+    return next(number for number, line in enumerate(lines, 1) if number > start and line.endswith("# fault"))
+
+
+@needs_saved_tensors
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_op_is_named_with_its_cause_and_its_line(name: str) -> None:
+    make, bad, _good, x, words = PROGRAMS[name]
+    finding = list_found(make, bad, x)[0]
+    assert words in finding.text
+    owner = {"Function": "Length", "mask": "Masked"}.get(name, getattr(make, "__name__", ""))
+    assert finding.line == line_of_fault(owner)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_healthy_twin_has_no_finding(name: str) -> None:
+    make, _bad, good, x, _words = PROGRAMS[name]
+    assert list_found(make, good, x) == []
+
+
+class Twice(nn.Module):
+    """Takes a logarithm in one of two lines."""
+
+    def __init__(self, first: bool) -> None:
+        super().__init__()
+        self.first, self.inner = first, nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h: Tensor = self.inner(x)
+        if self.first:
+            return (h - 9).log()
+        return (h - 8).log()
+
+
+def test_lines_that_are_alike_are_all_named() -> None:
+    finding = list_found(lambda value: Twice(bool(value)), 1, torch.randn(2, 4))[0]
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    first = next(number for number, line in enumerate(lines, 1) if "(h - 9).log()" in line)
+    assert f"One of these lines made LogBackward0: {first}, {first + 1}." in finding.sentence
+
+
+@pytest.mark.parametrize(("rate", "grows"), [(30.0, True), (1e-6, False)])
+def test_a_loss_that_grew_before_inf_is_said(rate: float, grows: bool) -> None:
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    sgd = torch.optim.SGD(net.parameters(), rate)
+    with hv.record(net) as trace:
+        for step in range(14):
+            sgd.zero_grad()
+            loss = (net(torch.randn(8, 4) * 100) - 1).square().mean()
+            (loss if rate > 1 or step < 13 else loss * torch.inf).backward()
+            sgd.step()
+    [finding, *_more] = [finding for finding in trace.findings.values if finding.kind in ("nan", "inf")]
+    assert ("Before that, the loss rose from" in finding.sentence) is grows
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"), [(2, "They are in row 1 and column 2, counted from 0."), (30, "1 of its 120 numbers are NaN")]
+)
+def test_numbers_of_the_data_that_are_nan_are_named(rows: int, words: str) -> None:
+    x, net = torch.randn(rows, 4), nn.Linear(4, 1)
+    x[1, 2] = torch.nan
+    with hv.record(net) as trace:
+        net(x).sum().backward()
+    assert words in trace.findings.values[0].sentence
+
+
+@pytest.mark.parametrize(("scale", "is_named"), [(65536.0, True), (1.0, False)])
+def test_a_fixed_scale_of_the_loss_is_named(scale: float, is_named: bool) -> None:
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1).half()
+    with hv.record(net) as trace:
+        loss = (net(torch.randn(8, 4).half()).float() - 100).square().mean()
+        (loss * scale).backward()
+    found = [finding.text for finding in trace.findings.values if finding.kind == "inf"]
+    assert [("The loss is multiplied by 65536" in text) for text in found] == ([True] if is_named else [])

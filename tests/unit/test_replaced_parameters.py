@@ -1,0 +1,40 @@
+"""A hook on a parameter that was replaced is a finding with the line that replaces it."""
+
+import torch
+from torch import nn
+
+import hookviz as hv
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+        self.scale.register_hook(lambda grad: grad * 0.5)
+
+    def reset(self, value: float, *, in_place: bool) -> None:
+        if in_place:
+            nn.init.constant_(self.scale, value)
+        else:
+            self.scale = nn.Parameter(torch.full((4,), value))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale
+
+
+def reset_scale(*, in_place: bool) -> hv.Trace:
+    with hv.record() as trace:
+        net = Scaled()
+        net.reset(0.5, in_place=in_place)
+        net(torch.ones(2, 4)).sum().backward()
+    return trace
+
+
+def test_a_parameter_that_was_replaced_after_its_hook_is_named_with_the_line_that_replaces_it() -> None:
+    (finding,) = reset_scale(in_place=False).findings
+    assert (finding.kind, finding.severity, finding.line_role) == ("substituted", "warning", "replaces")
+    assert "It was registered on self.scale (" in finding.cause
+    with open(__file__, encoding="utf-8") as file:
+        code = file.read().splitlines()[(finding.line or 0) - 1].strip()
+    assert code == "self.scale = nn.Parameter(torch.full((4,), value))"
+    assert list(reset_scale(in_place=True).findings) == []

@@ -1,0 +1,125 @@
+"""Findings on gradients of 0 say why they are 0, with the line of the op or of what made a parameter 0."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import hookviz as hv
+from hookviz.analysis.findings import Finding
+
+STEPS = 3
+
+
+class Rounded(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.round(x * 8) / 8  # fault
+
+
+class Straight(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x + (torch.round(x * 8) / 8 - x).detach()
+
+
+class Clamped(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return (x + 3).clamp(0, 1)  # fault
+
+
+class Large(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 1e4
+
+
+class Dead(nn.Module):
+    """Takes two ReLUs in two lines, of which the first one is dead."""
+
+    def __init__(self, bias: float) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 4)
+        nn.init.constant_(self.first.bias, bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.relu(self.first(x))  # fault
+        return torch.relu(self.second(h) + 1)
+
+
+class LowRank(nn.Module):
+    def __init__(self, spread: float) -> None:
+        super().__init__()
+        self.base = nn.Linear(4, 4).requires_grad_(False)
+        self.down = nn.Parameter(torch.randn(2, 4) * spread)
+        self.up = nn.Parameter(torch.zeros(4, 2))  # fault
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.base(x) + x @ self.down.t() @ self.up.t()
+        return y
+
+
+def list_found(*layers: nn.Module) -> list[Finding]:
+    """Train a net for some steps, and return the findings about the gradients."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), *layers)
+    nn.init.uniform_(net[0].weight, -0.3, 0.3)
+    sgd = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], 0.1)
+    with hv.record(net) as trace:
+        for _ in range(STEPS):
+            sgd.zero_grad()
+            (net(torch.rand(8, 4)) - torch.rand(8, 4)).square().mean().backward()
+            sgd.step()
+    return list(trace.findings.values)
+
+
+def line_of_fault(kind: type[nn.Module]) -> int:
+    """Return the line of a class of this file that is marked as its fault."""
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"class {kind.__name__}("))
+    return next(number for number, line in enumerate(lines, 1) if number > start and line.endswith("# fault"))
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (Rounded(), "The derivative of round is 0 everywhere."),
+        (Clamped(), "No number that comes in is below its limit, 1"),
+        (Dead(-20.0), "first.bias is -20 everywhere; without it, they would reach"),
+    ],
+)
+def test_an_op_that_is_constant_is_named_with_its_line_in_the_forward(layer: nn.Module, words: str) -> None:
+    [finding] = list_found(layer)
+    assert (finding.kind, finding.severity, finding.line) == ("zero", "warning", line_of_fault(type(layer)))
+    assert words in finding.sentence and "after 2 steps: " in finding.sentence and "never learned" in finding.sentence
+
+
+def test_a_saturated_tanh_is_named() -> None:
+    [finding] = list_found(Large(), nn.Tanh())
+    assert (finding.kind, finding.severity) == ("zero", "warning")
+    assert "It is saturated: its outputs are -1 or 1" in finding.sentence
+    assert "What comes in lies between" in finding.sentence
+
+
+def test_two_factors_of_zeros_are_named_with_the_line_that_made_one_0() -> None:
+    [finding] = list_found(LowRank(0.0))
+    assert (finding.severity, finding.line, finding.line_role) == ("warning", line_of_fault(LowRank), "zeros")
+    assert "It multiplies by net.1.up: all 0." in finding.sentence
+    assert "This pass multiplies by more that is all 0: net.1.down." in finding.sentence
+
+
+def test_large_parameters_of_zeros_are_known_by_the_gradients() -> None:
+    layers = [nn.Linear(4, 32, bias=False), nn.Linear(32, 4)]
+    for layer in layers:
+        nn.init.zeros_(layer.weight)
+    [finding] = list_found(*layers)
+    assert finding.severity == "warning" and "It multiplies by net.2.weight: all 0." in finding.sentence
+
+
+@pytest.mark.parametrize("make", [Straight, lambda: Dead(0.1), nn.Tanh, lambda: nn.Linear(4, 4)])
+def test_a_gradient_that_flows_is_no_finding(make: Callable[[], nn.Module]) -> None:
+    assert list_found(make()) == []
+
+
+def test_one_factor_of_zeros_that_learns_is_a_remark() -> None:
+    [finding] = list_found(nn.Linear(4, 4), LowRank(1.0))
+    assert finding.severity == "remark" and "Later passes do not show this" in finding.sentence
