@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from hookviz.analysis.source_lines.step_lines import CodeLine, StepLines
-from hookviz.player.payload import SourceText
+from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.player.payload import CodeLine, SourceText
 from hookviz.support.messages import N_, _
 from hookviz.trace import SourceRow, Step
 
@@ -21,18 +21,24 @@ class CodeTexts:
         self._used: dict[SourceRow, set[int]] = {}
 
     def add(self, lines: StepLines) -> Callable[[Step], CodeLine | None]:
-        """Add the texts of the lines of a trace; return what finds the line of a step of it in all texts."""
+        """Add the texts of the lines of a trace; return what finds the lines of a step of it in all texts."""
         indices: dict[int, int] = {}
         for number, used in lines.used_lines().items():
             source = lines.sources[number]
             indices[number] = self._indices.setdefault(source, len(self._indices))
             self._used.setdefault(source, set()).update(used)
 
-        def find_line(step: Step) -> CodeLine | None:
+        def find_lines(step: Step) -> CodeLine | None:
             found = lines.line(step)
-            return None if found is None else found._replace(source=indices[found.source])
+            if found is None:
+                return None
+            running, made = (
+                place[1] if place is not None and place[0] == found.source else None
+                for place in (lines.running_line(step), lines.making_line(step))
+            )
+            return indices[found.source], running, found.note, None if made == running else made
 
-        return find_line
+        return find_lines
 
     def texts(self) -> list[SourceText]:
         """Return all texts that were added."""

@@ -1,14 +1,18 @@
 """The hooks of a player: their names and sources, and the table of their firings."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
-from hookviz.player.payload import FiringRow, HookText
-from hookviz.support.messages import _
-from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.analysis.hook_effects import HookEffect, HookEffects
+from hookviz.player.payload import FiringRow, HookText, SilentHook
+from hookviz.support.messages import N_, _
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.sentences import format_hook_position, format_values
 
+MAX_FIRINGS = 1_000
+"""The most rows of the table of firings."""
 VALUE_WIDTH = 16
 """The most characters of a value in the table of firings."""
 
@@ -26,12 +30,52 @@ def hook_text(trace: TraceData, index: int) -> HookText:
     }
 
 
-def firing_rows(steps: Iterable[Step]) -> list[FiringRow]:
-    """Return a row of the table of firings for each step in which a hook ran."""
-    return [_firing_row(step) for step in steps if step.kind in HOOK_KINDS]
+class HookFields(TypedDict):
+    """The fields of ``RunContent`` that are about hooks."""
+
+    firings: list[FiringRow]
+    changing: list[int]
+    silent: list[SilentHook]
+    summary: list[str]
 
 
-def _firing_row(step: Step) -> FiringRow:
+def describe_hooks(
+    effects: HookEffects, steps: Sequence[Step], trace: TraceData, reasons: Mapping[int, str]
+) -> HookFields:
+    """Describe what the hooks did in ``steps``, and those that did not fire; ``reasons``: unfired row → why."""
+    firings = [(step, effects.describe(step)) for step in steps if step.kind in HOOK_KINDS]
+    silent: list[SilentHook] = [
+        {"name": trace.unfired_rows[row].source.label, "on": trace.unfired_rows[row].on, "reason": reason}
+        for row, reason in reasons.items()
+    ]
+    return {
+        "firings": [_firing_row(*firing) for firing in firings[:MAX_FIRINGS]],
+        "changing": [step.index for step, effect in firings if effect.changed],
+        "silent": silent,
+        "summary": _summarise(firings, len(silent)),
+    }
+
+
+def _summarise(firings: Sequence[tuple[Step, HookEffect]], silent: int) -> list[str]:
+    """Say how many calls of hooks changed something and how many looked, and how many hooks did not fire."""
+    changing = [step for step, effect in firings if effect.changed]
+    if not firings:
+        return [_("{count} hooks did not fire").format(count=f"{silent:,}")] if silent else []
+    numbers = {"changed": f"{len(changing):,}", "total": f"{len(firings):,}"}
+    is_forward = {step.kind in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS) for step in changing}
+    text = N_("{changed} of {total} hook calls changed a gradient")
+    if not changing:
+        text = N_("None of {total} hook calls changed anything")
+    elif True in is_forward:
+        text = N_("{changed} of {total} hook calls changed something")
+    looked = len(firings) - len(changing)
+    parts = [_(text).format(**numbers)]
+    parts += [_("{count} only looked").format(count=f"{looked:,}")] if looked and changing else []
+    parts += [_("{count} did not fire").format(count=f"{silent:,}")] if silent else []
+    return parts
+
+
+def _firing_row(step: Step, effect: HookEffect) -> FiringRow:
     hook = step.hook
     assert hook is not None  # a firing has its hook
     # AccumulateGrad sends no gradient onward, so a hook that runs after it has none to change.
@@ -46,4 +90,7 @@ def _firing_row(step: Step) -> FiringRow:
         "change": change,
         "effect": name_of_effect(step.effect),
         "effect_kind": step.effect or "",
+        "name": hook.label,
+        "changed": effect.changed,
+        "short": effect.short,
     }

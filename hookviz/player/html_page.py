@@ -26,7 +26,7 @@ def render_page(content: Content, title: str | None = None) -> str:
 
     Args:
         content: what the player shows, as ``hookviz.player.trace_content`` makes it.
-        title: the heading; the default heading if None.
+        title: the heading; None is what the content is about: the statement that started the pass.
 
     >>> import torch, hookviz
     >>> from hookviz.api.trace import data_of
@@ -42,10 +42,13 @@ def render_page(content: Content, title: str | None = None) -> str:
 
 
 def _render_page(content: Content, title: str | None, languages: Sequence[str]) -> str:
-    heading = escape_text(_("PyTorch hooks, step by step") if title is None else title)
-    css, js = "".join(map(read_bundle, ("player.css", "static_picture.css", "page.css"))), read_bundle("page.js")
-    # The policy allows the packed script by the hash of its text.
-    sources = f"script-src '{_csp_hash(read_bundle('loader.js'))}' '{_csp_hash(js)}'; style-src '{_csp_hash(css)}'"
+    heading = escape_text(content["title"] or _("PyTorch hooks, step by step") if title is None else title)
+    css = read_bundle("static_picture.css") + read_bundle("page.css")
+    # The policy allows the packed script and the packed styles by the hashes of their texts.
+    scripts, styles = map(
+        _csp_hashes, ((read_bundle("loader.js"), read_bundle("page.js")), (css, read_bundle("player.css")))
+    )
+    sources = f"script-src {scripts}; style-src {styles}"
     policy = f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'"
     head = [
         '<meta charset="utf-8">',
@@ -54,19 +57,14 @@ def _render_page(content: Content, title: str | None, languages: Sequence[str]) 
         f"<title>{heading}</title>",
         f"<style>{css}</style>",
     ]
-    headings = (
-        f"<h1>{heading}</h1>" if title is not None else _in_each("h1", N_("PyTorch hooks, step by step"), languages)
-    )
     usage = _in_each(
         'p class="hv-how"',
-        N_(
-            "Step with the arrow keys or the buttons; press ? for all keys. Click or tap a box, a hook "
-            "or a row to go to its step."
-        ),
+        N_("] goes to the next hook, → to the next step; ? lists all keys."),
         languages,
     )
     hint = _("With JavaScript, you can step through it on this page.")
-    main = f"{headings}{usage}{_player_html(content, hint, packed=False)}"
+    style = f'<script type="text/plain" class="hv-style">{pack(read_bundle("player.css"))}</script>'
+    main = f"<header><h1>{heading}</h1>{usage}</header>{style}{_player_html(content, hint, packed=False)}"
     foot = _in_each("footer", N_("Made with hookviz {version}"), languages, version=VERSION)
     body = f'<main class="hv-page">{main}</main>{foot}'
     tag = LANGUAGE_TAGS[languages[0]]
@@ -170,5 +168,6 @@ def _player_html(content: Content, hint: str, *, packed: bool) -> str:
     return f"{static_picture(content, hint, packed=packed)}{data}{script}<script>{read_bundle('loader.js')}</script>"
 
 
-def _csp_hash(source: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"
+def _csp_hashes(sources: Sequence[str]) -> str:
+    digests = (hashlib.sha256(source.encode()).digest() for source in sources)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -65,8 +65,33 @@ class SourceText(TypedDict):
     """The line number of the first line of ``text``."""
 
 
-CodeLine = tuple[int, int | None, str]
-"""(index in ``Content.sources``, number of the running line, what that line does); None if only the text is known."""
+CodeLine = tuple[int, int | None, str, int | None]
+"""(index in ``Content.sources``, number of the line that runs now, what the line does, number of the line that made the
+tensor, the node or the call that the step is about); None for a line that is not known, or not in this text."""
+
+
+class Amount(TypedDict):
+    """A tensor on a card."""
+
+    name: str
+    """Its name, or where a gradient comes from or goes to; empty for the only one."""
+    value: str
+    """Its only number, a short list of numbers, or its norm."""
+    size: float | None
+    """The norm, for the bar; None for no bar."""
+    note: str
+    """What the value is the norm of."""
+
+
+CardRole = Literal["before", "after", "extra"]
+
+
+class Card(TypedDict):
+    """A card of a step: what it begins with, what it ends with, or what else a hook was given."""
+
+    role: CardRole
+    label: str
+    amounts: list[Amount]
 
 
 class StepWords(TypedDict):
@@ -76,14 +101,18 @@ class StepWords(TypedDict):
     sentence: str
     forward: bool
     """Whether the step belongs to the forward pass."""
+    cards: list[Card]
     before: str | None
     after: str | None
-    before_label: str
-    after_label: str
+    """All numbers or statistics of the cards."""
     gradients: list[tuple[str, str]]
     """(source or target, gradient) for each gradient that arrives or is sent."""
     moves: NotRequired[list[tuple[str, str]]]
     """(parameter, what an optimizer did to it); the last one may be (empty, how many others there are)."""
+    headline: NotRequired[str]
+    """What the hook did, with a verb; missing for a step without a hook."""
+    facts: NotRequired[str]
+    """What else is known of what the hook did."""
     reasons: NotRequired[list[Reason]]
     code: NotRequired[CodeLine]
     """The line of the user's code that the step belongs to."""
@@ -215,6 +244,20 @@ class FiringRow(TypedDict):
     effect: str
     effect_kind: str
     """What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``."""
+    name: str
+    """The name of the hook without its place."""
+    changed: bool
+    """Whether something has other numbers after the hook."""
+    short: str
+    """What the hook did in a few letters, such as ``× 5``."""
+
+
+class SilentHook(TypedDict):
+    """A hook that did not fire, and why."""
+
+    name: str
+    on: str
+    reason: str
 
 
 class RunContent(TypedDict):
@@ -231,6 +274,11 @@ class RunContent(TypedDict):
     word_indices: list[int] | None
     """For each step the index of its words among the words of all runs; None if each step has its own."""
     firings: list[FiringRow]
+    changing: list[int]
+    """The steps in which a hook changed something."""
+    silent: list[SilentHook]
+    summary: list[str]
+    """How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks."""
     picture: int
     """The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows."""
     last_pass: NotRequired[str]
@@ -270,6 +318,8 @@ class FindingText(TypedDict):
     """What is so."""
     more: str
     """Why it is so, and what to do."""
+    name: str
+    """What it is about in a few words, such as ``vanishing``."""
     step: int
 
 
@@ -298,6 +348,8 @@ class Content(TypedDict):
     """The pictures with the tensors; empty if there are none."""
     about: str
     """What the player shows, as a phrase: the name of the player for screen readers."""
+    title: str
+    """The statement that started the pass, or the name of the script: the title of a page."""
     hooks: list[HookText]
     questions: list[Question]
     sources: list[SourceText]
@@ -325,6 +377,8 @@ class PlayerState(TypedDict):
 
     step: int
     playing: bool
+    hooks_only: bool
+    """Whether playing goes from hook to hook."""
     speed: float
     predict: bool
     answered: dict[str, int]
@@ -349,6 +403,7 @@ class PlayerState(TypedDict):
 INITIAL: PlayerState = {
     "step": 0,
     "playing": False,
+    "hooks_only": False,
     "speed": 1.0,
     "predict": False,
     "answered": {},
@@ -403,6 +458,7 @@ def empty_content(labels: dict[str, str]) -> Content:
         "internal": False,
         "layers": "",
         "about": "",
+        "title": "",
         "hooks": [],
         "questions": [],
         "sources": [],

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.formulas.reasons import Explainer
+from hookviz.analysis.hook_effects import HookEffects
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.analysis.source_lines.step_lines import StepLines
 from hookviz.picture.element_ids import data_id, tensor_value_id
@@ -18,7 +19,7 @@ from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.code_texts import CodeTexts
-from hookviz.player.hook_texts import firing_rows, hook_text
+from hookviz.player.hook_texts import describe_hooks, hook_text
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
@@ -46,6 +47,7 @@ from hookviz.player.scene_views import (
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content
+from hookviz.player.titles import describe_program
 from hookviz.player.trace_content import MAX_INTERNAL_STEPS, SEARCH_INDEX
 from hookviz.support.messages import _
 from hookviz.support.progress import progress
@@ -153,6 +155,7 @@ class _SeveralRuns:
             "internal": any(self._internal_scenes),
             "layers": self._pictures.layers(),
             "about": self._describe(first),
+            "title": describe_program(first),
             "hooks": [hook_text(first, row) for row in self._hooks],
             "questions": self._questions.questions,
             "sources": self._code.texts(),
@@ -167,10 +170,12 @@ class _SeveralRuns:
 
     def _run(self, number: int) -> RunContent:
         trace, variant, steps = self._traces[number], self._variants[number], self._steps[number]
-        texts = StepTexts(Explainer(trace), self._code.add(StepLines(trace)))
+        effects = HookEffects(trace)
+        texts = StepTexts(Explainer(trace), effects, self._code.add(StepLines(trace)))
         word_indices = [
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step)) for step in steps
         ]
+        hooks = describe_hooks(effects, steps, trace, self._reasons if number == 0 else {})
         run: RunContent = {
             "label": variant.label,
             "baseline": variant.baseline,
@@ -178,7 +183,10 @@ class _SeveralRuns:
             "steps": len(steps),
             "outline": self._outline(number, self._ask(number)),
             "word_indices": word_indices,
-            "firings": firing_rows(steps),
+            "firings": hooks["firings"],
+            "changing": hooks["changing"],
+            "silent": hooks["silent"],
+            "summary": hooks["summary"],
             "picture": self._pictures.indices_of(number)[-1],
         }
         if len(self._scenes[number]) > 1:
@@ -191,10 +199,9 @@ class _SeveralRuns:
             "title": make_title(self._elsewhere(step)),
             "sentence": variant.absent_step_text,
             "forward": False,
+            "cards": [],
             "before": None,
             "after": None,
-            "before_label": "",
-            "after_label": "",
             "gradients": [],
             "registration": "",
             "next_hook": "",

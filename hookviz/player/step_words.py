@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from hookviz.analysis.formulas.reasons import Explainer
-from hookviz.analysis.source_lines.step_lines import CodeLine
-from hookviz.player.payload import Glyph, Reason, StepWords
+from hookviz.analysis.hook_effects import HookEffects
+from hookviz.player.cards import MAX_GRADIENTS, Named, list_gradients, make_cards, read_card_values
+from hookviz.player.payload import CodeLine, Glyph, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
@@ -12,10 +13,9 @@ from hookviz.trace.parameter_moves import list_parameter_moves
 from hookviz.trace.sentences import (
     format_hook_position,
     format_values,
-    list_sent_gradients,
+    list_remarks,
     make_sentence,
     make_title,
-    name_tensors,
 )
 from hookviz.trace.steps import make_step
 from hookviz.trace.values import Value
@@ -50,23 +50,9 @@ _GLYPHS: dict[str, Glyph] = {
 }
 _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 
-MAX_GRADIENTS = 24
-"""The most gradients of a step that the panel lists."""
-
 _WITHOUT_GRADIENT_BEFORE = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
 """Kinds of step whose input is not the gradient or value of the step before: an optimizer's hook gets none, and a
 pre-hook without ``with_kwargs`` gets only some inputs."""
-
-_ONE_CARD = {
-    "call": N_("called with"),
-    "forward": N_("returns"),
-    "seed": N_("the gradient it starts with"),
-    "arrive": N_("the gradient"),
-    "retain_grad": N_("stored in .grad"),
-    "accumulate": ".grad",
-    "returned": N_("returned"),
-}
-"""Kind of step that has a card for the value after it alone, unless it has a value before it → the label."""
 
 
 class StepTexts:
@@ -74,27 +60,33 @@ class StepTexts:
 
     Args:
         explainer: explains their gradients.
-        find_line: finds the line of the user's code that a step belongs to.
+        effects: describes what their hooks did.
+        find_lines: finds the lines of the user's code that a step belongs to.
     """
 
-    def __init__(self, explainer: Explainer, find_line: Callable[[Step], CodeLine | None]) -> None:
-        self._explainer, self._find_line = explainer, find_line
+    def __init__(
+        self, explainer: Explainer, effects: HookEffects, find_lines: Callable[[Step], CodeLine | None]
+    ) -> None:
+        self._explainer, self._effects, self._find_lines = explainer, effects, find_lines
 
     def words(self, step: Step) -> StepWords:
         """Return the words of ``step``."""
-        before, after = _card_values(step)
+        before, after = map(_write_numbers, read_card_values(step))
         words: StepWords = {
             "title": make_title(step),
             "sentence": make_sentence(step),
             "forward": step.kind in ("call", "forward", *FORWARD_HOOK_KINDS),
-            "before": None if before is None else before,
-            "after": None if after is None else after,
-            "before_label": (_("takes") if step.kind == "compute" else _("before")),
-            "after_label": _after_label(step),
-            "gradients": _gradient_rows(step, _gradients(step)),
+            "cards": make_cards(step),
+            "before": before,
+            "after": after,
+            "gradients": _gradient_rows(list_gradients(step)),
             "registration": _registration(step),
             "next_hook": _next_hook(step),
         }
+        if step.kind in HOOK_KINDS:
+            effect = self._effects.describe(step)
+            words["headline"] = effect.headline
+            words["facts"] = join_sentences([effect.fact, *list_remarks(step)])
         reasons = self._reasons(step)
         if reasons:
             words["reasons"] = reasons
@@ -103,9 +95,9 @@ class StepTexts:
         moves = list_parameter_moves(step.trace, step.index) if step.kind == "optimizer_step" else []
         if moves:
             words["moves"] = moves
-        line = self._find_line(step)
-        if line is not None:
-            words["code"] = line.source, line.line, line.note
+        lines = self._find_lines(step)
+        if lines is not None:
+            words["code"] = lines
         return words
 
     def _reasons(self, step: Step) -> list[Reason]:
@@ -150,60 +142,22 @@ def glyph_of(kind: str) -> Glyph:
     return "note" if kind in _NOTES else _GLYPHS.get(kind, "node")
 
 
-def _card_values(step: Step) -> tuple[str | None, str | None]:
-    """Return the values before and after a step; None for a card that is not shown."""
-    if (
-        step.kind in ("exception", "cut_short", "compiled", "fast_path", "unobserved", "optimizer_step")
-        or step.before == () == step.after
-    ):
-        return None, None
-    if step.kind == "compute":
-        return _card_text(step.before), None
-    has_before = (step.before is not None or step.kind in (*HOOK_KINDS, *_NOTES)) and not _needs_one_card(step)
-    return _card_text(step.before) if has_before else None, _card_text(step.after)
+def _write_numbers(values: Values | str) -> str | None:
+    """Write all numbers or statistics of a card; those of several tensors on one line."""
+    if values == "":
+        return None
+    present = _present_values(values)  # type: ignore[arg-type]
+    if isinstance(values, tuple) and len(present) == 1:
+        return present[0].block()
+    return values.block() if isinstance(values, Value) else format_values(values, room=48)  # type: ignore[arg-type]
 
 
-def _needs_one_card(step: Step) -> bool:
-    """Return whether one card is enough: the hook kept a value of several lines, which has no room twice."""
-    return step.effect == "kept" and "\n" in _card_text(step.after)
-
-
-def _after_label(step: Step) -> str:
-    if _needs_one_card(step):
-        return _("before and after")
-    return _(_ONE_CARD.get(step.kind, N_("after")))
-
-
-def _card_text(values: Values) -> str:
-    return values.block() if isinstance(values, Value) else format_values(values, room=48)
-
-
-def _gradients(step: Step) -> list[tuple[str, Values]]:
-    """Return (source or target, gradient) for the gradients that a step gets from several places, or sends."""
-    if step.kind == "multi_grad_hook" and isinstance(step.after, tuple):
-        return list(zip(name_tensors(step.row.labels[1]), step.after, strict=False))
-    if step.kind != "compute" and len(step.parts) < 2 and step.kind != "full_backward_hook":
-        return []
-    return [(part.source, part.value) for part in (list_sent_gradients(step) if step.kind == "compute" else step.parts)]
-
-
-def _gradient_rows(step: Step, gradients: list[tuple[str, Values]]) -> list[tuple[str, str]]:
+def _gradient_rows(gradients: list[Named]) -> list[tuple[str, str]]:
     """Return (source or target, gradient) for the first ``MAX_GRADIENTS`` gradients, and the number of others."""
-    rows = [(_endpoint(step, source), _card_text(value)) for source, value in gradients[:MAX_GRADIENTS]]
+    rows = [(name, _write_numbers(value) or "") for name, value in gradients[:MAX_GRADIENTS]]
     if len(gradients) > MAX_GRADIENTS:
         rows.append(("", _("… {count} more").format(count=f"{len(gradients) - MAX_GRADIENTS:,}")))
     return rows
-
-
-def _endpoint(step: Step, source: str) -> str:
-    """Return where a gradient comes from or goes to, as a phrase."""
-    if step.kind == "full_backward_hook":
-        return "grad_output"
-    if step.kind == "multi_grad_hook":
-        return _("of {on}").format(on=source)
-    if not source:
-        return _("the seed")
-    return (_("to {on}") if step.kind == "compute" else _("from {on}")).format(on=source)
 
 
 def _registration(step: Step) -> str:

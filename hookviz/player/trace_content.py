@@ -10,14 +10,15 @@ from itertools import islice
 from typing import Protocol
 
 from hookviz.analysis.findings import Diagnosis, Finding, describe_pass, diagnose
-from hookviz.analysis.findings.finding import name_of_severity
+from hookviz.analysis.findings.finding import name_of_finding, name_of_severity
 from hookviz.analysis.formulas.reasons import Explainer
+from hookviz.analysis.hook_effects import HookEffects
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
 from hookviz.picture.visible_graph import MAX_UNREACHED_NODES
 from hookviz.player.code_texts import CodeTexts
 from hookviz.player.compression import pack
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import firing_rows, hook_text
+from hookviz.player.hook_texts import describe_hooks, hook_text
 from hookviz.player.labels import screen_labels
 from hookviz.player.outlines import make_outline
 from hookviz.player.pass_stack import ALL_PASSES, make_pass_stack
@@ -38,6 +39,7 @@ from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.silent_reasons import list_reasons
 from hookviz.player.step_words import StepTexts, describe_content
+from hookviz.player.titles import describe_program
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
@@ -51,8 +53,6 @@ OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 ``MAX_VISIBLE_BOXES`` passes have a picture each."""
 MAX_INTERNAL_STEPS = 1_000
 """A page of a longer trace does not hold the pictures with the nodes that nobody wrote: they would double its size."""
-MAX_FIRINGS = 1_000
-"""The most rows of the table of firings."""
 SEARCH_INDEX = "index"
 
 
@@ -112,15 +112,16 @@ class TraceContent:
         self.trace, self._diagnosis = trace, diagnosis
         self._language = current_language()
         self._no_finding = diagnosis.nothing if no_finding is None else no_finding
-        reasons = list_reasons(diagnosis.silent_hooks)
-        small = SceneViews(trace, reasons)
+        self._reasons = list_reasons(diagnosis.silent_hooks)
+        small = SceneViews(trace, self._reasons)
         is_long = len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace)
         self.is_large = grouped or is_long or not small.are_small
         """Whether it has too many steps, passes or boxes to be sent and shown at once."""
-        self._pictures: Pictures = GroupedViews(trace, reasons) if self.is_large else small
+        self._pictures: Pictures = GroupedViews(trace, self._reasons) if self.is_large else small
         self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
         self._code = CodeTexts()
-        self._step_texts = StepTexts(Explainer(trace), self._code.add(diagnosis.lines))
+        self._effects = HookEffects(trace)
+        self._step_texts = StepTexts(Explainer(trace), self._effects, self._code.add(diagnosis.lines))
 
     @classmethod
     @gc_paused()
@@ -250,6 +251,7 @@ class TraceContent:
         """Make the content with the chunks ``names``."""
         firings, pool = self.trace.firings, QuestionPool()
         outline = self._outline(firings, pool)
+        hooks = describe_hooks(self._effects, firings, self.trace, self._reasons)
         run: RunContent = {
             "label": "",
             "baseline": None,
@@ -257,7 +259,10 @@ class TraceContent:
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
-            "firings": firing_rows(firings[:MAX_FIRINGS]),
+            "firings": hooks["firings"],
+            "changing": hooks["changing"],
+            "silent": hooks["silent"],
+            "summary": hooks["summary"],
             "picture": len(self._pictures.svgs) - 1,
         }
         passes = self.trace.lookup.passes
@@ -271,12 +276,13 @@ class TraceContent:
             "internal": self._pictures.hide_nodes,
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
+            "title": describe_program(self.trace),
             "hooks": [hook_text(self.trace, row) for row in self._hooks],
             "questions": pool.questions,
             "sources": self._code.texts(),
             "findings": [_finding_text(self.trace, finding) for finding in self._diagnosis.findings],
             "no_finding": self._no_finding,
-            "notes": [*self.trace.notes, *self._limit_notes(len(firings))],
+            "notes": [*self.trace.notes, *self._limit_notes(len(firings), len(hooks["firings"]))],
             "language": self._language,
             "initial_state": {"norms": self.is_large},
         }
@@ -293,11 +299,11 @@ class TraceContent:
         outline["overview"] = "".join(self._overview_names)
         return outline
 
-    def _limit_notes(self, firing_count: int) -> Iterator[str]:
+    def _limit_notes(self, firing_count: int, shown_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""
-        if firing_count > MAX_FIRINGS:
+        if firing_count > shown_count:
             yield _("{count} hooks fired; the table shows the first {shown}.").format(
-                count=f"{firing_count:,}", shown=f"{MAX_FIRINGS:,}"
+                count=f"{firing_count:,}", shown=f"{shown_count:,}"
             )
         if self._pictures.leave_nodes_out:
             yield _(
@@ -312,4 +318,9 @@ def _finding_text(trace: TraceData, finding: Finding) -> FindingText:
     severity = name_of_severity(finding.severity)
     head = join_list([describe_pass(trace, finding), where, severity, finding.when])
     text = _("{head}: {sentence}").format(head=head, sentence=finding.sentence)
-    return {"text": text, "more": join_sentences([finding.cause, finding.advice]), "step": finding.step or 0}
+    return {
+        "text": text,
+        "more": join_sentences([finding.cause, finding.advice]),
+        "name": name_of_finding(finding),
+        "step": finding.step or 0,
+    }

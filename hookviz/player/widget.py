@@ -53,6 +53,8 @@ class Player(anywidget.AnyWidget):
     """The step that is shown, counted from 0."""
     playing = traitlets.Bool(INITIAL["playing"]).tag(sync=True)
     """Whether the player goes on by itself."""
+    hooks_only = traitlets.Bool(INITIAL["hooks_only"]).tag(sync=True)
+    """Whether it goes from hook to hook when it plays."""
     speed = traitlets.Float(INITIAL["speed"]).tag(sync=True)
     """How fast it plays, in steps per 1.2 seconds."""
     predict = traitlets.Bool(INITIAL["predict"]).tag(sync=True)

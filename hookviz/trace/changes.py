@@ -34,7 +34,7 @@ def describe_change(before: Value, after: Value) -> str:
         return _describe_statistics(before, after)
     if before == after:
         return _("All numbers are the same as before.")
-    old, new = _list_finite(before), _list_finite(after)
+    old, new = list_finite(before), list_finite(after)
     if old is None or new is None:
         return ""
     factor = _find_exact_factor(old, new)
@@ -43,7 +43,7 @@ def describe_change(before: Value, after: Value) -> str:
     return _describe_rows(before.tolist(), after.tolist()) if len(before.shape) > 1 else ""
 
 
-def _list_finite(value: Value) -> list[float] | None:
+def list_finite(value: Value) -> list[float] | None:
     """List the numbers of a value; None if one of them is complex, infinite or NaN."""
     numbers = [number.real for number in flatten_numbers(value.tolist()) if not isinstance(number, complex)]
     is_whole = len(numbers) == math.prod(value.shape)
@@ -56,7 +56,7 @@ def find_factor(before: Value, after: Value) -> float | None:
         return None
     if before.tolist() is None or after.tolist() is None:
         return _find_factor_of_statistics(before, after)
-    old, new = _list_finite(before), _list_finite(after)
+    old, new = list_finite(before), list_finite(after)
     return None if old is None or new is None else _find_exact_factor(old, new)
 
 

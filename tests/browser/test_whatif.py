@@ -134,7 +134,7 @@ def test_two_passes_are_shown_side_by_side_and_step_together(open_file: Any) -> 
     sides = page.locator(".hv-side")
     assert page.locator(".hv-live figcaption").all_inner_texts() == ["This trace", "The other trace"]
     page.keyboard.press("]")
-    assert page.locator(".hv-sentence").inner_text() == "c_hook on c replaced the gradient: 4 → 6."
+    assert page.locator(".hv-sentence").inner_text() == "c_hook changed the gradient from 4 to 6"
     changed_texts = [[text for text in side.locator(".hv-changed").all_text_contents() if text] for side in sides.all()]
     assert changed_texts == [["gradient 4"], ["gradient 6"]]
     assert page.locator(".hv-ring").count() == 1

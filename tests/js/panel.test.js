@@ -1,8 +1,9 @@
-// The panel: source lines, cards and sizes.
+// The panel: source lines, and the numbers behind the cards.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { hiddenNumbers } from "../../hookviz/player/browser/panel/cards.js";
 import * as panel from "../../hookviz/player/browser/panel/panel.js";
 
 test("source lines have the numbers of the file, and one is marked", () => {
@@ -12,10 +13,11 @@ test("source lines have the numbers of the file, and one is marked", () => {
   assert.equal(panel.sourceLines("x\n\n", 7, null).length, 1);
 });
 
-test("there is a card for each value", () => {
-  const labels = { before_label: "before", after_label: "after" };
-  const both = panel.readCards({ ...labels, before: "8", after: "10" });
-  assert.deepEqual(both, [{ label: "before", value: "8" }, { label: "after", value: "10" }]);
-  assert.deepEqual(panel.readCards({ ...labels, before: null, after: "1" }), [{ label: "after", value: "1" }]);
-  assert.deepEqual(panel.readCards({ ...labels, before: null, after: null }), []);
+const card = (role, ...values) => ({ role, label: role, amounts: values.map((value) => ({ name: "", value, size: 1, note: "" })) });
+
+test("the numbers behind the cards are offered where the cards do not show all of them", () => {
+  const scalars = { cards: [card("before", "8"), card("after", "10")], before: "8", after: "10", gradients: [] };
+  assert.deepEqual(hiddenNumbers(scalars), []);
+  const matrices = { cards: [card("before", "5.2"), card("after", "10.4")], before: "1, 2\n3, 4", after: "2, 4\n6, 8", gradients: [] };
+  assert.deepEqual(hiddenNumbers(matrices), [["before", "1, 2\n3, 4"], ["after", "2, 4\n6, 8"]]);
 });

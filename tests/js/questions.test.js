@@ -48,7 +48,7 @@ test("a passed question comes again when the player goes back before it, in the 
 test("while predicting, norms of later steps are hidden", () => {
   const run = { steps: [1, 2, 3].map((norm) => ({ norm })) };
   const driver = { position: () => ({ step: 1 }) };
-  const norms = (predict) => questions.hideLaterNorms({ model: { get: () => predict }, run, driver }).map(({ norm }) => norm);
+  const norms = (predict) => questions.hideLater({ model: { get: () => predict }, run, driver }).map(({ norm }) => norm);
   assert.deepEqual(norms(true), [1, 2, null]);
   assert.deepEqual(norms(false), [1, 2, 3]);
 });

@@ -57,10 +57,13 @@ test("a step of a linked control is clamped", () => {
 });
 
 test("playing goes step by step and stops at the end", () => {
-  assert.deepEqual(stepping.positionAfterPause(0, 16), { step: 1, playing: true });
-  assert.deepEqual(stepping.positionAfterPause(14, 16), { step: 15, playing: false });
-  assert.deepEqual(stepping.positionAfterPause(15, 16), { step: 15, playing: false });
-  assert.deepEqual(stepping.positionAfterPause(0, 1), { step: 0, playing: false });
+  const played = Array.from({ length: 16 }, (_, i) => ({ glyph: i === 4 ? "hook" : "node" }));
+  assert.deepEqual(stepping.positionAfterPause(played, 0, false), { step: 1, playing: true });
+  assert.deepEqual(stepping.positionAfterPause(played, 14, false), { step: 15, playing: false });
+  assert.deepEqual(stepping.positionAfterPause(played, 15, false), { step: 15, playing: false });
+  assert.deepEqual(stepping.positionAfterPause(played.slice(0, 1), 0, false), { step: 0, playing: false });
+  // From hook to hook, and at last to the end.
+  assert.deepEqual([0, 4].map((step) => stepping.positionAfterPause(played, step, true).step), [4, 15]);
 });
 
 test("playing from the end starts at the beginning", () => {

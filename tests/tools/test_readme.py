@@ -136,12 +136,12 @@ def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
         in ON_ONE_LINE["guide"]
     )
     assert quiz(ten_lines).check(1, 6).right
-    assert "smaller than 130 KB, and with both languages smaller than 150 KB" in ON_ONE_LINE["sharing"]
+    assert "smaller than 105 KB, and with both languages smaller than 120 KB" in ON_ONE_LINE["sharing"]
     both = make_editions(lambda: TraceContent.of(ten_lines._data).full_content(), ["en", "zh"])
-    assert len(page(ten_lines._data).encode()) < 130_000 < len(render_page(both).encode()) < 150_000
-    bytes_of_assets = len(pack(read_bundle("page.js"))) + len(read_bundle("player.css").encode())
-    assert "its script and style are about 100 KB of it" in ON_ONE_LINE["promises"]
-    assert 95_000 < bytes_of_assets < 105_000
+    assert len(page(ten_lines._data).encode()) < 105_000 < len(render_page(both).encode()) < 120_000
+    bytes_of_assets = sum(len(pack(read_bundle(name))) for name in ("page.js", "player.css"))
+    assert "its script and style are about 75 KB of it" in ON_ONE_LINE["promises"]
+    assert 70_000 < bytes_of_assets < 80_000
 
 
 def test_numbers_on_the_pages_match_the_constants_of_the_code() -> None:

@@ -305,7 +305,7 @@ def test_a_multi_grad_hook_shows_every_gradient_it_receives() -> None:
     assert second.sentence.endswith("a=5, tensor 2=None, tensor 3=None, tensor 4=None.")
     assert first.effect == "kept"
     frame = shown_steps(trace.content())[first.index]
-    assert frame["gradients"] == [["of a", "36"], ["of c", "12"], ["of tensor 3", "None"], ["of b", "24"]]
+    assert frame["gradients"] == [["a", "36"], ["c", "12"], ["tensor 3", "None"], ["b", "24"]]
 
 
 def test_in_place_edits_of_a_multi_grad_hook_are_recorded() -> None:

@@ -364,7 +364,7 @@ def test_a_page_embeds_all_chunks_and_a_cell_output_the_first_ones(large: TraceC
 
 
 def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.player.trace_content.MAX_FIRINGS", 10)
+    monkeypatch.setattr("hookviz.player.hook_texts.MAX_FIRINGS", 10)
     x = leaf(1.0)
     with hv.record() as trace:
         for _ in range(11):

@@ -152,7 +152,8 @@ def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:
 
 def test_a_compute_frame_lists_the_sent_gradients(player: Player) -> None:
     frame = shown_steps(player.content)[3]
-    assert (frame["before"], frame["before_label"], frame["after"]) == ("2", "takes", None)
+    assert (frame["before"], frame["after"]) == ("2", None)
+    assert [card["label"] for card in frame["cards"]] == ["takes", "sends"]
     assert frame["gradients"] == [["to c", "8"], ["to d", "12"]]
 
 

@@ -66,9 +66,10 @@ def lines_by_step(trace: hv.Trace) -> dict[str, set[str]]:
     content = trace.content()
     found: dict[str, set[str]] = {}
     for step, words in zip(trace.steps, all_words(content), strict=True):
-        index, line, note = words.get("code", (0, None, None))
+        index, running, note, made = words.get("code", (0, None, None, None))
+        line = running if made is None or step.hook is not None else made
         shown = ""
-        if line is not None:
+        if line is not None and note:
             source = content["sources"][index]
             shown = f"{source['text'].splitlines()[line - source['first_line']].strip()} | {note}"
         found.setdefault(f"{step.kind} {step.on}", set()).add(shown)
@@ -275,4 +276,5 @@ def test_runs_share_their_texts(tmp_path: Path) -> None:
 
     assert [source["text"] for source in content["sources"]] == [text]
     words = [step for name, chunk in content["chunks"].items() if name.startswith("steps") for step in chunk["steps"]]
-    assert {step["code"][1] for step in words if "code" in step} >= {3, 4, 5}
+    assert {step["code"][1] for step in words if "code" in step} == {4, 5}  # the lines that run
+    assert {step["code"][3] for step in words if "code" in step} == {3, None}  # the line that made the tensor

@@ -56,6 +56,23 @@ class StepLines:
         row = self._passes.get(step.pass_id)
         return None if row is None else CodeLine(row.source, None, "")
 
+    def running_line(self, step: Step) -> tuple[int, int] | None:
+        """Return (source, line) of the line that runs in ``step``; of a node's step, that which started the pass."""
+        row = step.row
+        if row.hook is not None or row.kind in _CALL_KINDS:
+            found = self._find_line(step)
+            return None if found is None or found.line is None else (found.source, found.line)
+        start = self._passes.get(row.pass_id)
+        return None if start is None else (start.source, start.line)
+
+    def making_line(self, step: Step) -> tuple[int, int] | None:
+        """Return (source, line) of the line that made the tensor or node that ``step`` is about."""
+        row = step.row
+        if row.node is None or row.kind in _PASS_KINDS:
+            return None
+        found = self._node_line(row.pass_id, row.node, row.output)
+        return None if found is None or found.line is None else (found.source, found.line)
+
     def _find_line(self, step: Step) -> CodeLine | None:
         row = step.row
         if row.hook is not None:

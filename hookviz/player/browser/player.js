@@ -3,8 +3,9 @@
 import { Breakpoints } from "./timeline/breakpoints.js";
 import { baselineIndex } from "./compare/comparison.js";
 import { loadContent } from "./common/content.js";
+import { Contents } from "./panel/contents.js";
 import { makeControls } from "./panel/controls.js";
-import { findElement, focusedElement, makeElement, onAbort, reportFailure } from "./common/dom.js";
+import { focusedElement, makeElement, onAbort, reportFailure } from "./common/dom.js";
 import { MOVEMENTS, makeDriver } from "./common/driver.js";
 import { makeFindings, makeNotes } from "./panel/findings.js";
 import { makeFiringsTable } from "./panel/firings_table.js";
@@ -24,17 +25,11 @@ import { makeShareMenu } from "./host/share_menu.js";
 import { followLinks } from "./host/step_links.js";
 import { makeSwitches } from "./compare/switches.js";
 import { followTheme } from "./host/theme.js";
-import { makeLegend, makeTimeline } from "./timeline/timeline.js";
+import { makeTimeline } from "./timeline/timeline.js";
 import { makeViewMenu } from "./panel/view_menu.js";
 
 /** @import { Actions, Context, Model, LoadedContent } from "./common/types" */
 
-/** Up to this width, in pixels, the style sheet puts all parts below each other. */
-const PHONE_WIDTH = 700;
-/** A window in which the style sheet puts what explains the timeline below the buttons. */
-const LOW_WINDOW = "(max-height: 480px)";
-/** The space below the buttons, in pixels. */
-const BAR_PADDING = 10;
 /** Traits whose change rebuilds the player. */
 const RELOADING_TRAITS = ["content", "shown", "split"];
 /** The messages for movements that have no target. @type {{ [action: string]: string }} */
@@ -144,7 +139,8 @@ function buildPlayer(root, model, loaded, signal) {
   const firings = makeFiringsTable(context);
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
   const [switches, room] = [makeSwitches(context, panel), new Room(context, panel, predict)];
-  const [menu, findings, help] = [makeViewMenu(context, panel), makeFindings(context, panel), makeHelpDialog(context)];
+  const menu = makeViewMenu(context, panel, [timeline.tools ?? []].flat());
+  const [findings, help, contents] = [makeFindings(context, panel), makeHelpDialog(context), new Contents(context, panel)];
   const actions = {
     ...movementActions(context, pictures.openBox),
     help: help.toggle,
@@ -153,14 +149,20 @@ function buildPlayer(root, model, loaded, signal) {
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(say(key)));
   const share = makeShareMenu(context, panel);
-  const controls = makeControls(context, act, [makeLegend(context), predict.score], [predict.button, menu.pane, share.pane]);
+  const controls = makeControls(context, act, [predict.button, menu.pane, share.pane]);
   driver.rules.push(predict, breakpoints);
   help.fill(actions);
-  root.append(layOut(pictures, panel, firings, [switches, timeline, controls], signal), findings.pane);
+  const foot = makeElement("div", "hv-foot");
+  foot.append(switches.pane, timeline.pane, controls.pane);
+  contents.pane.append(timeline.legend, predict.score);
+  const frame = makeElement("div", "hv-frame");
+  frame.append(contents.pane, pictures.pane, panel.column, foot, firings.pane, panel.liveRegion);
+  measureAround(frame, contents, foot, signal);
+  root.append(frame, findings.pane);
   predict.score.append(room.button);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
-  paintOnChange(context, { withWords: [panel, firings, breakpoints], always: [pictures, timeline], predict, panel, controls });
+  paintOnChange(context, { pictures, panel, firings, timeline, contents, predict, breakpoints, controls });
   switches.showFlipMessage();
   followLinks(context, panel);
 }
@@ -203,17 +205,19 @@ function makeActor({ driver }, actions, showMessage) {
  * Paints the step whenever the model moves. If its words have to be fetched first, the picture and the timeline are
  * painted at once, and the rest when the words are there.
  * @param {Context} context
- * @param {{ withWords: Painted[], always: Painted[], predict: Predict, panel: Panel, controls: ReturnType<typeof makeControls> }} parts
+ * @param {{ pictures: Painted, panel: Panel, firings: Painted, timeline: Painted, contents: Painted, predict: Predict,
+ *   breakpoints: Painted, controls: ReturnType<typeof makeControls> }} parts
  */
-function paintOnChange({ driver, run, say, signal }, { withWords, always, predict, panel, controls }) {
+function paintOnChange({ driver, run, say, signal }, parts) {
+  const { pictures, panel, firings, timeline, contents, predict, breakpoints, controls } = parts;
   const paintControls = () => controls.paint(driver.position());
   const paintStep = () => {
     const { step } = driver.position();
     if (predict.holdAtQuestion(step)) return;
     const hasWords = run.steps[step].words !== null;
-    const [pictures, timeline] = always;
-    const parts = hasWords ? [pictures, withWords[0], withWords[1], timeline, predict, withWords[2]] : always;
-    for (const part of parts) part.paint(step);
+    const withoutWords = [pictures, timeline, contents];
+    const painted = hasWords ? [pictures, panel, firings, timeline, contents, predict, breakpoints] : withoutWords;
+    for (const part of painted) part.paint(step);
     paintControls();
     if (hasWords) return;
     run.fetchWords(step).then((hasCome) => {
@@ -223,36 +227,24 @@ function paintOnChange({ driver, run, say, signal }, { withWords, always, predic
     });
   };
   driver.onChange("change:step", paintStep);
-  driver.onChange("change:playing", paintControls);
+  driver.onChange("change:playing change:hooks_only", paintControls);
   paintStep();
 }
 
 /**
- * @param {{ pane: HTMLElement }} pictures
- * @param {Panel} panel
- * @param {{ pane: HTMLElement }} firings
- * @param {{ pane: HTMLElement }[]} below
+ * Measures what is above and below the picture, which gets the height that they leave.
+ * @param {HTMLElement} frame
+ * @param {Contents} contents
+ * @param {HTMLElement} foot
  * @param {AbortSignal} signal
  */
-function layOut(pictures, panel, firings, below, signal) {
-  const [frame, bar] = [makeElement("div", "hv-frame"), makeElement("div", "hv-foot")];
-  bar.append(...below.map((part) => part.pane));
-  frame.append(pictures.pane, panel.column, bar, firings.pane, panel.liveRegion);
-  // The height of the picture depends on the height of the bar, which varies with its switches and shapes.
-  const measured = new ResizeObserver(() => frame.style.setProperty("--hv-foot", `${essentialHeight(bar)}px`));
-  measured.observe(bar);
+function measureAround(frame, { pane, summary, list }, foot, signal) {
+  const measured = new ResizeObserver(() => {
+    // On a phone the parts of the contents are apart, and their legend is below the buttons.
+    const above = pane.offsetHeight || summary.offsetHeight + list.offsetHeight;
+    frame.style.setProperty("--hv-contents", `${above}px`);
+    frame.style.setProperty("--hv-foot", `${foot.offsetHeight}px`);
+  });
+  for (const part of [pane, summary, list, foot]) measured.observe(part);
   onAbort(signal, () => measured.disconnect());
-  return frame;
-}
-
-/**
- * Returns the height of the bar; without the legends if they are below the buttons, as on a phone and in a low window,
- * which may scroll to them.
- * @param {HTMLElement} bar
- */
-function essentialHeight(bar) {
-  const parts = [.../** @type {NodeListOf<HTMLElement>} */ (bar.querySelectorAll(".hv-controls > :not(.hv-legend)"))];
-  const bottom = Math.max(...parts.map((part) => part.offsetTop + part.offsetHeight));
-  const isSmall = bar.offsetWidth <= PHONE_WIDTH || matchMedia(LOW_WINDOW).matches;
-  return isSmall && findElement(bar, ".hv-legend").offsetTop >= bottom ? bottom + BAR_PADDING : bar.offsetHeight;
 }

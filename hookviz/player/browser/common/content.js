@@ -30,7 +30,7 @@ export async function loadContent(model, signal) {
  */
 async function loadRun(run, content, fetchChunk) {
   const outline = typeof run.outline === "string" ? /** @type {Outline} */ (await unpack(run.outline)) : run.outline;
-  const steps = readSteps(outline, content.questions ?? []);
+  const steps = readSteps(outline, content.questions ?? [], new Set(run.changing));
   const { chunk_size: chunkSize } = content;
   /** @param {number} step */
   const chunkOf = (step) => Math.floor((run.word_indices?.[step] ?? step) / chunkSize);
@@ -51,26 +51,38 @@ async function loadRun(run, content, fetchChunk) {
     const sent = content.chunks[`steps${number}`];
     if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
-  const { label, notes, firings } = run;
+  const { label, notes, firings, silent, summary } = run;
   const { views, pass_numbers: passNumbers, losses, overview } = outline;
-  return { label, notes, firings, steps, views, passNumbers, losses, overview, fetchWords };
+  return { label, notes, firings, silent, summary, steps, views, passNumbers, losses, overview, fetchWords };
 }
 
 /**
  * @param {Outline} outline
  * @param {Content["questions"]} questions
+ * @param {Set<number>} changing the steps in which a hook changed something
  * @returns {Step[]}
  */
-function readSteps(outline, questions) {
+function readSteps(outline, questions, changing) {
   return outline.kind.map((kind, i) => ({
     kind,
     glyph: outline.glyph[i],
+    sign: outline.glyph[i] === "hook" ? signOf(kind, changing.has(i)) : null,
     picture: outline.picture[i],
     norm: outline.norm[i],
     hook: outline.hook[i] < 0 ? null : outline.hook[i],
     questions: (outline.questions[i] ?? []).map((key) => ({ ...questions[key], key })),
     words: null,
   }));
+}
+
+/**
+ * Returns what a hook did; one that is switched off did not fire.
+ * @param {string} kind
+ * @param {boolean} isChanging
+ */
+function signOf(kind, isChanging) {
+  if (kind === "absent") return "silent";
+  return isChanging ? "changed" : "looked";
 }
 
 /**

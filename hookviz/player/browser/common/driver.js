@@ -6,7 +6,7 @@ import { positionAfterPause, clampStep, pauseMilliseconds, playStart, targetStep
 /** @import { Changes, Driver, Model, Position, Rule, Step } from "./types" */
 
 /** The names of the movements. */
-export const MOVEMENTS = ["first", "previous", "next", "last", "previousHook", "nextHook", "play"];
+export const MOVEMENTS = ["first", "previous", "next", "last", "previousHook", "nextHook", "play", "playHooks"];
 
 /**
  * @param {Model} model
@@ -21,6 +21,7 @@ export function makeDriver(model, steps, isSideBySide, signal) {
     step: clampStep(model.get("step"), count),
     count,
     playing: model.get("playing"),
+    hooksOnly: model.get("hooks_only"),
     speed: model.get("speed"),
   });
   /** @type {Rule[]} */
@@ -35,9 +36,11 @@ export function makeDriver(model, steps, isSideBySide, signal) {
   };
   /** @param {number} step */
   const goTo = (step) => setTraits({ step });
-  const play = () => {
-    const { step, playing } = position();
-    setTraits(playing ? { playing: false } : { step: playStart(step, count), playing: true });
+  /** @param {boolean} isHooksOnly */
+  const play = (isHooksOnly) => {
+    const { step, playing, hooksOnly } = position();
+    const isPlayingSo = playing && hooksOnly === isHooksOnly;
+    setTraits(isPlayingSo ? { playing: false } : { step: playStart(step, count), playing: true, hooks_only: isHooksOnly });
   };
   /** @type {Driver["onChange"]} */
   const onChange = (events, act) => {
@@ -46,26 +49,30 @@ export function makeDriver(model, steps, isSideBySide, signal) {
       onAbort(signal, () => model.off(event, act));
     }
   };
-  schedulePlayback(position, setTraits, onChange, signal);
+  schedulePlayback(steps, position, setTraits, onChange, signal);
   /** @param {string} action */
-  const move = (action) => (action === "play" ? play() : goTo(targetStep(action, steps, position().step, isSideBySide)));
+  const move = (action) => {
+    if (action.startsWith("play")) play(action === "playHooks");
+    else goTo(targetStep(action, steps, position().step, isSideBySide));
+  };
   return { position, goTo, setTraits, move, onChange, rules };
 }
 
 /**
  * Plays the model. Each view has a timer that restarts at every change, so the first timer that ends restarts the others.
+ * @param {Step[]} steps
  * @param {() => Position} position
  * @param {(changes: Changes) => void} setTraits
  * @param {Driver["onChange"]} onChange
  * @param {AbortSignal} signal
  */
-function schedulePlayback(position, setTraits, onChange, signal) {
+function schedulePlayback(steps, position, setTraits, onChange, signal) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const arm = () => {
     clearTimeout(timer);
-    const { step, count, playing, speed } = position();
-    if (playing) timer = setTimeout(() => setTraits(positionAfterPause(step, count)), pauseMilliseconds(speed));
+    const { step, playing, hooksOnly, speed } = position();
+    if (playing) timer = setTimeout(() => setTraits(positionAfterPause(steps, step, hooksOnly)), pauseMilliseconds(speed));
   };
   onChange("change:step change:playing change:speed", arm);
   onAbort(signal, () => clearTimeout(timer));

@@ -40,23 +40,46 @@ export interface SourceText {
   first_line: number;
 }
 
+/** A tensor on a card. */
+export interface Amount {
+  /** Its name, or where a gradient comes from or goes to; empty for the only one. */
+  name: string;
+  /** Its only number, a short list of numbers, or its norm. */
+  value: string;
+  /** The norm, for the bar; None for no bar. */
+  size: number | null;
+  /** What the value is the norm of. */
+  note: string;
+}
+
+/** A card of a step: what it begins with, what it ends with, or what else a hook was given. */
+export interface Card {
+  role: "before" | "after" | "extra";
+  label: string;
+  amounts: Amount[];
+}
+
 /** The texts that the panel shows at a step. */
 export interface StepWords {
   title: string;
   sentence: string;
   /** Whether the step belongs to the forward pass. */
   forward: boolean;
+  cards: Card[];
   before: string | null;
+  /** All numbers or statistics of the cards. */
   after: string | null;
-  before_label: string;
-  after_label: string;
   /** (source or target, gradient) for each gradient that arrives or is sent. */
   gradients: [string, string][];
   /** (parameter, what an optimizer did to it); the last one may be (empty, how many others there are). */
   moves?: [string, string][];
+  /** What the hook did, with a verb; missing for a step without a hook. */
+  headline?: string;
+  /** What else is known of what the hook did. */
+  facts?: string;
   reasons?: Reason[];
   /** The line of the user's code that the step belongs to. */
-  code?: [number, number | null, string];
+  code?: [number, number | null, string, number | null];
   /** The dict in which the hook is registered, and when the hook runs. */
   registration: string;
   /** The hook that gets this gradient next. */
@@ -174,6 +197,19 @@ export interface FiringRow {
   effect: string;
   /** What the hook did: ``kept``, ``edited`` or ``replaced``, as in ``Step.effect``. */
   effect_kind: string;
+  /** The name of the hook without its place. */
+  name: string;
+  /** Whether something has other numbers after the hook. */
+  changed: boolean;
+  /** What the hook did in a few letters, such as ``× 5``. */
+  short: string;
+}
+
+/** A hook that did not fire, and why. */
+export interface SilentHook {
+  name: string;
+  on: string;
+  reason: string;
 }
 
 /** One recorded run: an overview of its steps, its table of firings and its pictures. */
@@ -189,6 +225,11 @@ export interface RunContent {
   /** For each step the index of its words among the words of all runs; None if each step has its own. */
   word_indices: number[] | null;
   firings: FiringRow[];
+  /** The steps in which a hook changed something. */
+  changing: number[];
+  silent: SilentHook[];
+  /** How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks. */
+  summary: string[];
   /** The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows. */
   picture: number;
   /** The title of its last pass; missing if it has only one. */
@@ -225,6 +266,8 @@ export interface FindingText {
   text: string;
   /** Why it is so, and what to do. */
   more: string;
+  /** What it is about in a few words, such as ``vanishing``. */
+  name: string;
   step: number;
 }
 
@@ -251,6 +294,8 @@ export interface Content {
   layers: string;
   /** What the player shows, as a phrase: the name of the player for screen readers. */
   about: string;
+  /** The statement that started the pass, or the name of the script: the title of a page. */
+  title: string;
   hooks: HookText[];
   questions: Question[];
   /** The user's code, which ``StepWords.code`` refers to. */
@@ -277,6 +322,8 @@ export interface Content {
 export interface PlayerState {
   step: number;
   playing: boolean;
+  /** Whether playing goes from hook to hook. */
+  hooks_only: boolean;
   speed: number;
   predict: boolean;
   /** Index of a question → 1 if the first answer was right, 0 if not, -1 if it was passed before predicting began. */
@@ -302,6 +349,7 @@ export interface PlayerState {
 export interface PageState {
   step: number;
   playing: boolean;
+  hooks_only: boolean;
   speed: number;
   predict: boolean;
   answered: { [key: string]: number };

@@ -93,13 +93,17 @@ export function targetStep(action, steps, step, sideBySide = false) {
 }
 
 /**
- * Returns the position after the pause of a step.
+ * Returns the position after the pause of a step. From hook to hook, the last step comes after the last hook.
+ * @param {Step[]} steps
  * @param {number} step
- * @param {number} count
+ * @param {boolean} hooksOnly
  */
-export function positionAfterPause(step, count) {
-  const next = clampStep(step + 1, count);
-  return { step: next, playing: next < count - 1 };
+export function positionAfterPause(steps, step, hooksOnly) {
+  const last = steps.length - 1;
+  const hook = nearestHookStep(steps, step, 1);
+  const target = hook === step ? last : hook;
+  const next = clampStep(hooksOnly ? target : step + 1, steps.length);
+  return { step: next, playing: next < last };
 }
 
 /**
@@ -116,14 +120,14 @@ export const playStart = (step, count) => (step >= count - 1 ? 0 : step);
 export const pauseMilliseconds = (speed) => 1200 / (speed > 0 ? speed : 1);
 
 /**
- * Returns the kind of a step in the legend; a seed counts as a node.
- * @param {{ glyph: string }} step
+ * Returns the kind of a step in the legend: of a hook, what it did; a seed counts as a node.
+ * @param {{ glyph: string, sign?: string | null }} step
  */
-export const legendKind = ({ glyph }) => glyph.replace("seed", "node");
+export const legendKind = ({ glyph, sign }) => sign ?? glyph.replace("seed", "node");
 
 /**
  * Returns the kinds that occur, in the order of their first step.
- * @param {{ glyph: string }[]} steps
+ * @param {{ glyph: string, sign?: string | null }[]} steps
  */
 export const legendKinds = (steps) => [...new Set(steps.map(legendKind))];
 

@@ -1,7 +1,9 @@
 // The types that modules of the player share. The types of messages from Python are in payload.d.ts.
 
 import type { Say } from "./labels.js";
-import type { Content, FiringRow, LanguageRequest, Norm, PageState, Chunk, ChunkRequest, Question, StepWords, View } from "./payload";
+import type {
+  Content, FiringRow, LanguageRequest, Norm, PageState, Chunk, ChunkRequest, Question, SilentHook, StepWords, View,
+} from "./payload";
 
 /** The model of an anywidget, or of a player in a page: a value for each trait. */
 export interface Model {
@@ -19,10 +21,15 @@ export type Changes = Partial<PageState>;
 /** A question with its index, under which its answer is kept. */
 export type KeyedQuestion = Question & { key: number };
 
+/** What a hook did: it looked, it changed something, it did not fire; `open`: that is not to be seen yet. */
+export type Sign = "looked" | "changed" | "silent" | "open";
+
 /** One step of a run: its overview, and its words once they are fetched. */
 export interface Step {
   kind: string;
   glyph: string;
+  /** What the hook of the step did; null for a step without one. */
+  sign: Sign | null;
   /** The index of its picture in `views`. */
   picture: number;
   norm: Norm;
@@ -38,6 +45,10 @@ export interface LoadedRun {
   label: string;
   notes: string[];
   firings: FiringRow[];
+  /** The hooks that did not fire. */
+  silent: SilentHook[];
+  /** What all hooks did, in a few phrases. */
+  summary: string[];
   steps: Step[];
   /** The name of the top-level picture of each pass. */
   views: string[];
@@ -65,6 +76,8 @@ export interface Position {
   step: number;
   count: number;
   playing: boolean;
+  /** Whether playing goes from hook to hook. */
+  hooksOnly: boolean;
   speed: number;
 }
 

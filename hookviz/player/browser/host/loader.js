@@ -1,4 +1,4 @@
-// Starts the script of a page or of a notebook's output, where it is packed to half of its size.
+// Starts the script of a page or of a notebook's output, where it is packed to half of its size; a page's styles are, too.
 
 import { unpack } from "../common/compression.js";
 import { makeElement } from "../common/dom.js";
@@ -9,7 +9,11 @@ async function start(packed) {
   // The loader of another output must not start this script again.
   packed.classList.remove("hv-script");
   try {
-    document.body.append(makeScript(await unpack(packed.textContent ?? "")));
+    for (const style of document.querySelectorAll(".hv-style")) {
+      style.classList.remove("hv-style");
+      document.head.append(makeExact("style", await unpack(style.textContent ?? "")));
+    }
+    document.body.append(makeExact("script", await unpack(packed.textContent ?? "")));
   } catch (error) {
     const still = packed.parentElement?.querySelector(".hv-still");
     const data = /** @type {HTMLElement | null | undefined} */ (packed.parentElement?.querySelector(".hv-state"));
@@ -17,12 +21,15 @@ async function start(packed) {
   }
 }
 
-/** @param {string} text */
-function makeScript(text) {
-  const script = makeElement("script");
+/**
+ * @param {"script" | "style"} tag
+ * @param {string} text
+ */
+function makeExact(tag, text) {
+  const element = makeElement(tag);
   // Not through makeElement, which replaces control characters: the policy of the page allows this very text.
-  script.textContent = text;
-  return script;
+  element.textContent = text;
+  return element;
 }
 
 document.querySelectorAll(".hv-script").forEach(start);

@@ -1,4 +1,4 @@
-// The code pane: the user's own lines, with an arrow on the one that runs.
+// The code pane: the user's own lines, with an arrow on the one that runs and a bar at the one that made the tensor.
 
 import { escapeBidi, makeElement, makeShape, onAbort } from "../common/dom.js";
 
@@ -19,7 +19,10 @@ export class CodePane {
     this.note = makeElement("p", "hv-code-note");
     this.pane = makeElement("div", "hv-program");
     const head = makeElement("p", "hv-code-title");
-    head.append(makeElement("strong", "", label), this.title);
+    const [runs, made] = ["code_runs", "code_made"].map((key) => makeElement("span", "hv-code-key", say(key)));
+    runs.prepend(makeShape(ARROW, "hv-code-arrow"));
+    made.prepend(makeElement("i"));
+    head.append(makeElement("strong", "", label), this.title, runs, made);
     this.pane.append(head, this.list, this.note);
     this.pane.hidden = true;
     // The same height in every step: that of the longest text, as far as the panel has room.
@@ -33,25 +36,34 @@ export class CodePane {
 
   /** The text that is shown. */
   #shown = -1;
+  #isHook = false;
 
   /**
-   * Moves the arrow to the line of a step. A step without a line takes it away; the code stays where it is.
+   * Moves the marks to the lines of a step. A step without a line takes them away; the code stays where it is.
    * @param {StepWords["code"]} code
+   * @param {boolean} isHook whether a hook runs
    */
-  paint(code) {
-    const [index, line, note] = code ?? [this.#shown, null, ""];
+  paint(code, isHook) {
+    this.#isHook = isHook;
+    const [index, running, note, made] = code ?? [this.#shown, null, "", null];
     if (!(index in this.sources)) return;
     this.#show(index);
-    this.pane.classList.toggle("hv-idle", line === null);
+    this.pane.classList.toggle("hv-idle", running === null && made === null);
     this.note.textContent = escapeBidi(note);
     const { first_line: first } = this.sources[index];
-    [...this.list.children].forEach((item, i) => markLine(item, first + i === line));
+    [...this.list.children].forEach((item, i) => {
+      markLine(item, first + i === running);
+      item.classList.toggle("hv-made", first + i === made);
+    });
     this.#reveal();
   }
 
   #reveal() {
-    const current = this.list.querySelector("[aria-current]");
-    if (current) reveal(this.list, /** @type {HTMLElement} */ (current));
+    // The last one that is revealed is in sight in any case: the line of a hook, else that which made the tensor.
+    const [made, running] = [".hv-made", "[aria-current]"].map((mark) => this.list.querySelector(mark));
+    for (const line of this.#isHook ? [made, running] : [running, made]) {
+      if (line) reveal(this.list, /** @type {HTMLElement} */ (line));
+    }
   }
 
   /** @param {number} index */

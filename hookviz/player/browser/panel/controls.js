@@ -1,83 +1,104 @@
-// The buttons below the timeline.
+// The buttons below the timeline: from hook to hook, from step to step, and what opens menus.
 
 import { makeElement, makeShape, makeTextButton, setAttributes } from "../common/dom.js";
 
 /** @import { Say } from "../common/labels.js" */
 /** @import { Context, Position } from "../common/types" */
 
-/** @type {{ [action: string]: string }} */
-const ICONS = {
-  first: "M-6,-6V6M6,-6L-3,0L6,6z",
-  previous: "M4,-6L-5,0L4,6z",
-  play: "M-4,-6L5,0L-4,6z",
-  pause: "M-4,-6V6M4,-6V6",
-  next: "M-7,0H3M-1,-6L7,0L-1,6z",
-  last: "M-6,-6L3,0L-6,6zM6,-6V6",
+const BACK = "M4,-6L-5,0L4,6z";
+const AHEAD = "M-4,-6V6L5,0z";
+const PAUSE = "M-4,-6V6M4,-6V6";
+/** A triangle, and the diamond of a hook. */
+const HOOKS = "M-8,-5V5L-1,0zM4,-4L8,0L4,4L0,0z";
+/** Action → its icon, its key, and whether its label is written on the button. @type {{ [action: string]: [string, string, boolean] }} */
+const BUTTONS = {
+  previousHook: [BACK, "[", false],
+  nextHook: [AHEAD, "]", true],
+  playHooks: [HOOKS, "H", true],
+  first: ["M-6,-6V6M6,-6L-3,0L6,6z", "Home", false],
+  previous: [BACK, "←", false],
+  next: [AHEAD, "→", true],
+  last: ["M-6,-6L3,0L-6,6zM6,-6V6", "End", false],
+  play: [AHEAD, "Space", false],
 };
+/** The names by which scripts that measure find the buttons. @type {{ [action: string]: string }} */
+const MARKS = { nextHook: "next-hook", next: "next-step" };
 
 /**
  * Makes the buttons. A press carries out the same action as the key.
  * @param {Context} context
  * @param {(action: string) => void} act
- * @param {HTMLElement[]} between
- * @param {HTMLElement[]} after
+ * @param {HTMLElement[]} others
  */
-export function makeControls({ say, signal }, act, between, after) {
+export function makeControls({ say, run, signal }, act, others) {
   const pane = makeElement("div", "hv-controls");
-  const buttons = makeElement("div", "hv-buttons");
-  /** @param {string} action */
-  const press = (action) => makeIconButton(action, say, () => act(action), signal);
-  const [first, previous, play, next, last] = ["first", "previous", "play", "next", "last"].map(press);
+  const hasHooks = run.steps.some(({ sign }) => sign);
+  /** @type {{ [action: string]: HTMLButtonElement }} */
+  const buttons = {};
+  /** @param {string[]} actions */
+  const makeGroup = (actions) => {
+    const group = makeElement("div", "hv-buttons");
+    for (const action of actions) {
+      const [icon, key, isWritten] = BUTTONS[action];
+      const button = makeTextButton("", () => act(action), signal);
+      button.classList.add(`hv-button-${action}`);
+      if (action in MARKS) button.dataset.hv = MARKS[action];
+      if (isWritten || (action === "play" && !hasHooks)) button.append(makeElement("span", "hv-button-text"));
+      button.append(makeShape(icon, "hv-icon"));
+      if (isWritten) button.append(makeElement("kbd", "", key));
+      nameButton(button, action, key, say);
+      buttons[action] = button;
+      group.append(button);
+    }
+    return group;
+  };
+  if (hasHooks) pane.append(makeGroup(["previousHook", "nextHook", "playHooks"]));
+  pane.append(makeGroup(["first", "previous", "next", "last", "play"]));
+  buttons[hasHooks ? "nextHook" : "next"].classList.add("hv-primary");
   const help = makeTextButton("?", () => act("help"), signal);
-  setAttributes(help, { "aria-label": say("help") });
+  setAttributes(help, { "aria-label": say("help"), title: `${say("help")} (?)` });
   help.classList.add("hv-help-button");
-  play.classList.add("hv-play");
-  next.classList.add("hv-step-button");
-  next.append(makeElement("span", "", say("next")));
-  // The button that a beginner needs is the first one.
-  buttons.append(next, first, previous, play, last);
-  pane.append(buttons, ...between, ...after, help);
+  pane.append(...others, help);
   /** @param {Position} position */
-  const paint = ({ step, count, playing }) => {
+  const paint = ({ step, count, playing, hooksOnly }) => {
     // Not the disabled attribute: a disabled button loses the focus.
-    for (const button of [first, previous]) setAttributes(button, { "aria-disabled": step <= 0 });
-    for (const button of [next, last]) setAttributes(button, { "aria-disabled": step >= count - 1 });
-    paintPlay(play, playing ? "pause" : "play", say);
+    for (const action of ["first", "previous"]) setAttributes(buttons[action], { "aria-disabled": step <= 0 });
+    for (const action of ["next", "last"]) setAttributes(buttons[action], { "aria-disabled": step >= count - 1 });
+    paintPlay(buttons.play, "play", playing && !hooksOnly, say);
+    if (!hasHooks) return;
+    paintPlay(buttons.playHooks, "playHooks", playing && hooksOnly, say);
+    const [first, last] = [run.steps.findIndex(({ sign }) => sign), run.steps.findLastIndex(({ sign }) => sign)];
+    setAttributes(buttons.previousHook, { "aria-disabled": step <= first });
+    setAttributes(buttons.nextHook, { "aria-disabled": step >= last });
   };
   return { pane, paint };
 }
 
 /**
- * @param {string} action
- * @param {Say} say
- * @param {() => void} act
- * @param {AbortSignal} signal
- */
-function makeIconButton(action, say, act, signal) {
-  const button = makeTextButton("", act, signal);
-  showIcon(button, action, say);
-  return button;
-}
-
-/**
+ * Writes the label of an action on its button, or as its name, and its key as hover text.
  * @param {HTMLButtonElement} button
  * @param {string} action
+ * @param {string} key
  * @param {Say} say
  */
-function showIcon(button, action, say) {
+function nameButton(button, action, key, say) {
   const label = say(`${action}`);
-  setAttributes(button, { "aria-label": label, title: label });
-  button.replaceChildren(makeShape(ICONS[action], "hv-icon"));
+  const text = button.querySelector(".hv-button-text");
+  if (text) text.textContent = label;
+  setAttributes(button, { "aria-label": label, title: `${label} (${key})` });
 }
 
 /**
+ * Makes a button that plays one that pauses, and back.
  * @param {HTMLButtonElement} button
  * @param {string} action
+ * @param {boolean} isPlaying
  * @param {Say} say
  */
-function paintPlay(button, action, say) {
-  if (button.dataset.action === action) return;
-  button.dataset.action = action;
-  showIcon(button, action, say);
-  button.append(makeElement("span", "", say(`${action}`)));
+function paintPlay(button, action, isPlaying, say) {
+  const shown = isPlaying ? "pause" : action;
+  if (button.dataset.action === shown) return;
+  button.dataset.action = shown;
+  nameButton(button, shown, BUTTONS[action][1], say);
+  button.querySelector("path")?.setAttribute("d", isPlaying ? PAUSE : BUTTONS[action][0]);
 }

@@ -3,10 +3,11 @@
 import { compareFirings } from "../compare/comparison.js";
 import { closestTarget, escapeBidi, findElement, listen, makeElement, setAttributes } from "../common/dom.js";
 import { makeRegion } from "./panel.js";
+import { makeSign } from "./signs.js";
 
 /** @import { Row } from "../compare/comparison.js" */
 /** @import { Say } from "../common/labels.js" */
-/** @import { Context } from "../common/types" */
+/** @import { Context, Sign } from "../common/types" */
 
 /** @param {Context} context */
 export function makeFiringsTable({ say, run, baseline, driver, signal }) {
@@ -27,10 +28,12 @@ export function makeFiringsTable({ say, run, baseline, driver, signal }) {
   }, signal);
   /** @param {number} step */
   const paint = (step) => rows.forEach((row, i) => {
-    const { isMissing, effect } = firings[i];
+    const { isMissing, effect, changed } = firings[i];
     const ahead = firings[i].step - step;
     const shown = isMissing ? say("missing") : effect;
-    if (paintRow(pane, row, ahead, ahead > 0 ? say("to_come") : shown)) fillChange(row, firings[i], ahead);
+    const sign = isMissing ? "silent" : changed ? "changed" : "looked";
+    const isPainted = paintRow(pane, row, ahead, ahead > 0 ? say("to_come") : shown, ahead > 0 ? "open" : sign);
+    if (isPainted) fillChange(row, firings[i], ahead);
   });
   return { pane, paint };
 }
@@ -86,12 +89,13 @@ function fillChange(row, { change, was, isMissing }, ahead) {
  * @param {HTMLTableRowElement} row
  * @param {number} ahead steps until the firing
  * @param {string} effect
+ * @param {Sign} sign
  */
-function paintRow(pane, row, ahead, effect) {
+function paintRow(pane, row, ahead, effect, sign) {
   const state = ahead > 0 ? "hv-todo" : ahead ? "hv-done" : "hv-now";
   if (row.className === state) return false;
   row.className = state;
-  if (row.lastElementChild) row.lastElementChild.textContent = effect;
+  row.lastElementChild?.replaceChildren(makeSign(sign), effect);
   setAttributes(findElement(row, "button"), { "aria-current": ahead ? "false" : "step" });
   if (!ahead && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
   return true;

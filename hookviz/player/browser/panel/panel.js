@@ -1,5 +1,7 @@
 // The panel: the words of a step.
 
+import { hiddenNumbers, keepShapesTogether, makeCards, makeNumbers } from "./cards.js";
+import { makeClosing } from "./closing.js";
 import { CodePane, splitLines } from "./code_pane.js";
 import { escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
 import { describeFlip } from "../compare/flip_result.js";
@@ -12,9 +14,6 @@ import { sayPosition } from "../common/pass_titles.js";
 /** @import { HookText, StepWords } from "../common/payload" */
 /** @import { Context } from "../common/types" */
 
-/** @typedef {{ label: string, value: string }} Card a value of a step with its label */
-
-const ARROW = "M-7,0H5M0,-5L5,0L0,5";
 const TICK = "M-6,0L-2,5L6,-5";
 
 /** Makes the sign of a right answer: its shape and the words next to it say the same as its colour. */
@@ -32,6 +31,7 @@ export class Panel {
   constructor(context) {
     this.context = context;
     this.pane = makeRegion("hv-panel", context.say("panel"));
+    this.pane.dataset.hv = "panel";
     /** The text for screen readers. */
     this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
     /** A note about the keyboard, after Escape. */
@@ -53,6 +53,9 @@ export class Panel {
     this.column.append(this.pane, this.code.pane);
   }
 
+  /** Whether the numbers behind the cards are shown; they stay shown from step to step. */
+  #showsNumbers = false;
+
   /** What the switches that are off change in the end; empty if none is off, and while one predicts it. */
   get flipResult() {
     const { content, run, baseline, say, model } = this.context;
@@ -68,7 +71,7 @@ export class Panel {
     const words = this.context.run.steps[step].words;
     if (!words) return;
     this.pane.classList.toggle("hv-forward", words.forward);
-    this.announce(`${words.title}. ${words.sentence} ${this.#baselineSentence(step)}`);
+    this.announce(`${words.title}. ${spokenWords(words)} ${this.#baselineSentence(step)}`);
     // What stays is not moved: it would lose the focus and its scroll position.
     /** @type {Element[]} */
     const kept = [this.keysNote, this.told, this.flip, this.more];
@@ -79,7 +82,7 @@ export class Panel {
     this.pane.prepend(head);
     this.flip.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);
-    this.code.paint(words.code);
+    this.code.paint(words.code, words.headline !== undefined);
     this.pane.scrollTop = 0;
   }
 
@@ -123,22 +126,33 @@ export class Panel {
   #makeWords(step, words) {
     const { say, run, baseline, content } = this.context;
     const { hook } = run.steps[step];
-    const { sentence } = words;
     const before = baseline?.steps[step].words;
     const head = makeHead(sayPosition(this.context, step), words.title);
     const isStart = step === 0 && run.steps.length > 1 && !baseline;
+    const isEnd = step === run.steps.length - 1;
     const lines = [
-      makeElement("p", `hv-sentence ${sentenceSize(sentence)}`, keepShapesTogether(sentence)),
+      makeSentence(words, hook === null ? "" : content.hooks[hook].name),
+      makeElement("p", "hv-start", isStart ? say(run.firings.length ? "start_hooks" : "start") : ""),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
-      makeCards(readCards(words), before ? readCards(before) : []),
-      makeGradientList(words),
+      makeCards(words.cards, before?.cards ?? [], run.steps[step].sign),
+      ...this.#makeNumbers(words),
       makeMoves(words.moves),
+      makeElement("p", "hv-facts", words.facts),
+      ...(isEnd ? [makeClosing(run, say)] : []),
       makeReasons(run.steps[step], words, say),
       ...(hook === null ? [] : makeHookName(content.hooks[hook])),
       makeElement("p", "hv-next", words.next_hook),
-      makeElement("p", "hv-start", isStart ? say("start") : ""),
     ];
     return { head, lines };
+  }
+
+  /** @param {StepWords} words */
+  #makeNumbers(words) {
+    const numbers = hiddenNumbers(words);
+    if (!numbers.length) return [];
+    const details = makeNumbers(numbers, this.context.say, this.#showsNumbers);
+    details.addEventListener("toggle", () => { if (details.isConnected) this.#showsNumbers = details.open; });
+    return [details];
   }
 
   /** @param {StepWords} words */
@@ -168,57 +182,27 @@ function makeHead(count, text) {
 }
 
 /**
- * Returns a card for each value of a step.
+ * Makes the sentence of a step; of a hook, its headline, which begins with the name of the hook.
  * @param {StepWords} words
- * @returns {Card[]}
+ * @param {string} hook
  */
-export function readCards(words) {
-  const { before, after, before_label: beforeLabel, after_label: afterLabel } = words;
-  return [
-    ...(before === null ? [] : [{ label: beforeLabel, value: before }]),
-    ...(after === null ? [] : [{ label: afterLabel, value: after }]),
-  ];
+function makeSentence({ sentence, headline }, hook) {
+  const text = headline ?? sentence;
+  const element = makeElement("p", `hv-sentence ${sentenceSize(text)}`);
+  const isNamed = headline !== undefined && text.startsWith(hook);
+  if (isNamed) element.append(makeElement("b", "hv-actor", hook));
+  element.append(escapeBidi(keepShapesTogether(isNamed ? text.slice(hook.length) : text)));
+  return element;
 }
 
 /**
- * Makes a row of one or two cards with an arrow between; wide cards wrap.
- * @param {Card[]} cards
- * @param {Card[]} before the cards of the baseline
+ * Returns what a screen reader says of a step: of a hook, its headline and the cards.
+ * @param {StepWords} words
  */
-function makeCards(cards, before) {
-  const row = makeElement("div", "hv-values");
-  cards.forEach(({ label, value }, i) => {
-    const group = makeElement("div", "hv-value-group");
-    const card = makeElement("div", "hv-card");
-    const was = oldTextIfChanged(before.find((other) => other.label === label)?.value ?? "", value);
-    card.append(makeElement("div", "hv-label", label));
-    if (was) card.append(makeElement("s", "hv-was", was));
-    card.append(makeValue("div", value));
-    if (i) group.append(makeShape(ARROW, "hv-arrow"));
-    group.append(card);
-    row.append(group);
-  });
-  return row;
-}
-
-/**
- * Makes a value: a number is large, one line may wrap, and a matrix may scroll, so it can be focused.
- * @param {"div" | "dd"} tag
- * @param {string} value
- */
-function makeValue(tag, value) {
-  const size = valueSize(value);
-  const flat = value.includes("\n") ? "" : " hv-flat";
-  return makeElement(tag, `hv-value hv-${size}${flat}`, value, size === "many" ? { tabindex: 0 } : {});
-}
-
-/**
- * Returns the size class of a value: one number, some text, or a matrix.
- * @param {string} value
- */
-export function valueSize(value) {
-  if (value.includes("\n") || value.length > 14) return "many";
-  return value.length > 9 ? "some" : "one";
+function spokenWords({ sentence, headline, cards }) {
+  if (headline === undefined) return sentence;
+  const values = cards.map(({ label, amounts }) => `${label} ${amounts.map(({ value, note }) => `${value} ${note}`).join(", ")}`);
+  return `${headline}. ${values.join("; ")}`;
 }
 
 /**
@@ -228,29 +212,6 @@ export function valueSize(value) {
 export function sentenceSize(sentence) {
   if (sentence.length > 120) return "hv-longer";
   return sentence.length > 64 ? "hv-long" : "";
-}
-
-/**
- * Returns the text with spaces that do not break inside shapes such as (8, 16): in a Chinese sentence, which has few
- * other spaces, a line would often end there.
- * @param {string} text
- */
-function keepShapesTogether(text) {
-  return text.replaceAll(/\((\d+, )*\d+\)/g, (shape) => shape.replaceAll(" ", "\u00A0"));
-}
-
-/**
- * Makes the list of gradients with their sources or targets.
- * @param {StepWords} words
- */
-function makeGradientList({ gradients }) {
-  const list = makeElement("dl", "hv-parts");
-  for (const [where, value] of gradients) {
-    const part = makeElement("div", "hv-part");
-    part.append(makeElement("dt", "", where), makeValue("dd", value));
-    list.append(part);
-  }
-  return list;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { addKeyHint, closestTarget, focusedElement, listen, makeElement, makeTextButton, newId, setAttributes } from "../common/dom.js";
 import { isComposing } from "../common/key_bindings.js";
-import { hideLaterNorms } from "../predict/questions.js";
+import { hideLater } from "../predict/questions.js";
 import { readIndex, search } from "./search.js";
 
 /** @import { Say } from "../common/labels.js" */
@@ -81,7 +81,7 @@ export class SearchField {
   #update() {
     if (!this.#entries) return;
     const { say } = this.context;
-    const result = search(this.#entries, hideLaterNorms(this.context), this.field.value);
+    const result = search(this.#entries, hideLater(this.context), this.field.value);
     this.#hits = result.hits;
     this.list.replaceChildren(...result.hits.map((hit, i) => makeHitItem(hit, `${this.#id}-${i}`, say)));
     const key = this.field.value.trim() ? hitCountKey(result) : "search_hint";

@@ -16,8 +16,9 @@ const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["norms", "C"], ["large", "L
 /**
  * @param {Context} context
  * @param {Panel} panel
+ * @param {HTMLElement[]} tools of the timeline
  */
-export function makeViewMenu(context, panel) {
+export function makeViewMenu(context, panel, tools) {
   const { model, say, root, driver, signal } = context;
   const pane = makeElement("details", "hv-view hv-drawer");
   const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": say("view") });
@@ -43,7 +44,7 @@ export function makeViewMenu(context, panel) {
     if (reason) setAttributes(buttons[i], { "aria-disabled": true, title: reason });
   });
   pane.append(makeElement("summary", "hv-button", say("view"), { "data-key": "view" }), menu);
-  menu.append(...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
+  menu.append(...tools, ...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
   closeOnLeaving(pane, root, signal);
   const paint = () => {
     root.classList.toggle("hv-large", Boolean(model.get("large")));

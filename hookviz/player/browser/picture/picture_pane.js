@@ -13,6 +13,7 @@ import { rollPicture } from "./motion_roll.js";
 import { normScale } from "../common/norm_scale.js";
 import { Picture } from "./picture.js";
 import { makePictureTools } from "./picture_tools.js";
+import { makePinSigns } from "./pin_signs.js";
 import { makeSilentPins } from "./silent_pins.js";
 import { isWithin } from "../common/stepping.js";
 import { isFullScreen } from "../host/full_screen.js";
@@ -44,6 +45,7 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
  * @property {(step: number, known: number) => void} paintStacks
+ * @property {(step: number) => void} paintSigns
  * @property {(isOn: boolean) => void} showReasons shows or hides why hooks did not fire
  */
 
@@ -253,6 +255,7 @@ export class PicturePane {
     this.current.color(known, Boolean(this.context.model.get("norms")));
     this.current.paintStacks(this.step, known);
     this.current.showReasons(!hidesReasons(this.context, this.step));
+    this.current.paintSigns(known);
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.focus(this.step));
   }
@@ -355,7 +358,8 @@ export class PicturePane {
     const color = makeNormColors(picture, run.steps, this.scale);
     const paintStacks = makeStacks(picture, { open: (bar) => this.#openBar(bar), say, signal });
     const showReasons = makeSilentPins(picture, say, this.options.showMessage, signal);
-    const shown = { name, view, picture, bands, color, paintStacks, showReasons };
+    const paintSigns = makePinSigns(picture, run.steps);
+    const shown = { name, view, picture, bands, color, paintStacks, paintSigns, showReasons };
     this.#cache.set(key, shown);
     return shown;
   }

@@ -60,14 +60,14 @@ export function reopenPassed(steps, answered, step, run) {
 }
 
 /**
- * Returns the steps of the run; while the user predicts, without the norms of later steps.
+ * Returns the steps of the run; while the user predicts, without the norms of later steps and what later hooks do.
  * @param {Pick<Context, "model" | "run" | "driver">} context
  * @returns {Step[]}
  */
-export function hideLaterNorms({ model, run, driver }) {
+export function hideLater({ model, run, driver }) {
   if (!model.get("predict")) return run.steps;
   const { step } = driver.position();
-  return run.steps.map((one, i) => (i > step ? { ...one, norm: null } : one));
+  return run.steps.map((one, i) => (i > step ? { ...one, norm: null, sign: one.sign && "open" } : one));
 }
 
 // Parsing and judging numbers: the same rules as in answers.py. Both files are tested with verdicts.json.

@@ -121,15 +121,15 @@ function addRowSign(row, label) {
 }
 
 /**
- * Draws the sign across the left edge of the pin. A hidden picture has no sizes: its pins get signs when it is shown.
+ * Draws the sign across the right edge of the pin. A hidden picture has no sizes: its pins get signs when it is shown.
  * @param {Element} pin
  */
 function addPinSign(pin) {
   const box = /** @type {SVGGraphicsElement | null} */ (pin.querySelector(".hv-pin-box"));
   if (!box) return;
-  const { x, y, height } = box.getBBox();
+  const { x, y, width, height } = box.getBBox();
   if (!height) return;
   const sign = /** @type {Element} */ (box.cloneNode());
-  setAttributes(sign, { d: OCTAGON, class: "hv-sign", transform: `translate(${x} ${y + height / 2})` });
+  setAttributes(sign, { d: OCTAGON, class: "hv-sign", transform: `translate(${x + width} ${y + height / 2})` });
   pin.append(sign);
 }

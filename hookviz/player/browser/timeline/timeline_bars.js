@@ -4,9 +4,11 @@ import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "../
 import { colourAt, positionOnScale, normScale, formatNorm } from "../common/norm_scale.js";
 import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
 import { legendKinds } from "../common/stepping.js";
-import { hideLaterNorms } from "../predict/questions.js";
+import { hideLater } from "../predict/questions.js";
 import { dragOn, makeSlider, sliderValue } from "./timeline_slider.js";
-import { drawBands, drawColumns, drawKinds, drawPasses, openCanvas } from "./timeline_canvas.js";
+import { drawBands, drawColumns, drawKinds, drawPasses, drawSigns, openCanvas } from "./timeline_canvas.js";
+import { makeSign } from "../panel/signs.js";
+import { makeSignEntries } from "./timeline_legend.js";
 import { GROUPS, makeColumns, moveRangeTo, indexAmong, passMarks, stepsInGroup, zoomRange } from "./timeline_window.js";
 
 /** @import { Say } from "../common/labels.js" */
@@ -20,7 +22,8 @@ import { GROUPS, makeColumns, moveRangeTo, indexAmong, passMarks, stepsInGroup, 
  */
 export function makeBars(context) {
   const bars = new Bars(context);
-  return { pane: bars.container, paint: (step) => bars.paint(step), show: (bands) => bars.show(bands), actions: bars.actions };
+  const { container: pane, legend, tools, actions } = bars;
+  return { pane, legend, tools, paint: (step) => bars.paint(step), show: (bands) => bars.show(bands), actions };
 }
 
 /** The space around the title of a pass, in pixels. */
@@ -34,6 +37,7 @@ class Bars {
     this.pane = makeSlider(context, "hv-long");
     this.select = makeGroupSelect(context.say);
     this.scale = normScale(run.steps);
+    this.legend = makeScaleLegend(this.scale, context);
     this.step = driver.position().step;
     this.chosen = stepsInGroup(run.steps);
     /** @type {Range} */
@@ -54,7 +58,8 @@ class Bars {
   /** Marks the visible range among all steps. */
   rangeMarker = makeElement("div", "hv-window");
   emptyNote = makeElement("p", "hv-none");
-  footer = makeElement("div", "hv-below");
+  /** What chooses the steps: it is part of the menu of the view. */
+  tools = makeElement("div", "hv-zoom");
   group = "all";
   /** @type {Band[]} */
   #bands = [];
@@ -80,10 +85,8 @@ class Bars {
       setAttributes(button, { "aria-label": say(`${name}`), title: say(`${name}`) });
       return button;
     });
-    const tools = makeElement("div", "hv-zoom");
-    tools.append(this.select, makeElement("kbd", "", "G"), ...buttons);
-    this.footer.append(makeScaleLegend(this.scale, say), tools);
-    this.container.append(this.pane, this.footer);
+    this.tools.append(this.select, makeElement("kbd", "", "G"), ...buttons);
+    this.container.append(this.pane);
   }
 
   /** @param {number} step */
@@ -121,7 +124,7 @@ class Bars {
   /** @param {string} group */
   #choose(group) {
     this.group = this.select.value = group;
-    this.chosen = stepsInGroup(hideLaterNorms(this.context), group);
+    this.chosen = stepsInGroup(hideLater(this.context), group);
     this.range = [0, this.chosen.length];
     this.#draw();
   }
@@ -153,13 +156,14 @@ class Bars {
     const width = this.track.clientWidth;
     if (!width) return;
     const chosen = this.chosen.slice(...this.range);
-    const columns = makeColumns(hideLaterNorms(this.context), chosen, Math.min(width, chosen.length));
-    const kinds = this.group === "kinds" ? legendKinds(run.steps) : [];
+    const columns = makeColumns(hideLater(this.context), chosen, Math.min(width, chosen.length));
+    const kinds = this.group === "kinds" ? legendKinds(hideLater(this.context)) : [];
     const rows = kinds.length || Number(this.group === "modules");
     const hasPasses = run.views.length > 1;
     const canvas = openCanvas(this.canvas, root, width, rows + Number(hasPasses));
     if (hasPasses) this.#drawPasses(canvas, rows, chosen);
     drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));
+    drawSigns(canvas, columns);
     drawKinds(canvas, columns, kinds, say);
     if (this.group === "modules") drawBands(canvas, this.#bands, chosen);
     this.emptyNote.textContent = chosen.length ? "" : say(`none_${this.group}`);
@@ -190,6 +194,8 @@ class Bars {
      * @param {number} whole
      */
     const percent = (part, whole) => `${(part / Math.max(1, whole)) * 100}%`;
+    const { sign } = this.context.run.steps[this.step];
+    this.needle.replaceChildren(...(sign ? [makeSign(sign)] : []));
     this.needle.style.left = percent(this.#indexOfStep() - from + 0.5, to - from);
     const { length } = this.chosen;
     Object.assign(this.rangeMarker.style, { left: percent(from, length), width: percent(to - from, length) });
@@ -197,7 +203,7 @@ class Bars {
   }
 
   #paintColors() {
-    this.footer.classList.toggle("hv-plain", !this.context.model.get("norms"));
+    this.legend.classList.toggle("hv-plain", !this.context.model.get("norms"));
     this.#draw();
   }
 }
@@ -224,25 +230,28 @@ function makeGroupSelect(say) {
 }
 
 /**
- * Makes the legend: the scale of colours with numbers, and the marks.
+ * Makes the legend: the scale of colours with numbers, and the marks that occur.
  * @param {Scale | null} scale
- * @param {Say} say
+ * @param {Context} context
  */
-function makeScaleLegend(scale, say) {
-  const pane = makeElement("p", "hv-scale");
+function makeScaleLegend(scale, { run, say }) {
+  const pane = makeElement("ul", "hv-legend hv-scale");
   const ramp = makeElement("span", "hv-ramp", "", { role: "img", "aria-label": say("to") });
   if (scale) {
     const [first, last] = [positionOnScale(scale.low, scale), positionOnScale(scale.high, scale)];
     const colours = [0, 1, 2, 3, 4].map((i) => colourAt(first + ((last - first) * i) / 4, "tone"));
     ramp.style.background = `linear-gradient(90deg, ${colours.join()})`;
-    const ends = makeElement("span");
-    ends.append(makeElement("b", "", formatNorm(scale.low)), ramp, makeElement("b", "", formatNorm(scale.high)));
-    pane.append(makeElement("span", "", say("scale")), ends);
+    const ends = makeElement("li", "", "", { title: say("scale") });
+    ends.append(say("scale_norm"), makeElement("b", "", formatNorm(scale.low)), ramp, makeElement("b", "", formatNorm(scale.high)));
+    pane.append(ends);
   }
-  for (const name of ["zero", "bad", "hooks"]) {
-    const sample = makeElement("span");
+  const samples = { zero: run.steps.some(({ norm }) => norm === 0), bad: run.steps.some(({ norm }) => typeof norm === "string") };
+  for (const [name, occurs] of Object.entries(samples)) {
+    if (!occurs) continue;
+    const sample = makeElement("li");
     sample.append(makeElement("i", `hv-sample-${name}`), say(`scale_${name}`));
     pane.append(sample);
   }
+  pane.append(...makeSignEntries(run, say));
   return pane;
 }

@@ -1,17 +1,20 @@
 // Draws a long timeline: bars for norms, and below them rows for kinds of steps or for the boxes of the picture.
 
 import { colourAt, positionOnScale } from "../common/norm_scale.js";
+import { SIGNS } from "../panel/signs.js";
 import { indexAmong } from "./timeline_window.js";
 
 /** @import { Say } from "../common/labels.js" */
 /** @import { Column, PassMark } from "./timeline_window.js" */
 /** @import { Band, Scale } from "../common/types" */
 
-const [BARS_HEIGHT, BARS_FLOOR] = [44, 34];
+const [BARS_HEIGHT, BARS_FLOOR] = [50, 34];
+/** Where the signs of the hooks are, the radius of their circles, and the least distance of two circles, in pixels. */
+const [SIGNS_AT, SIGN_RADIUS, SIGN_SPACE] = [42.5, 4, 5];
 /** The height of a row, as a multiple of its letters. */
 const LANE_RATIO = 1.35;
 const COLOUR_NAMES = [
-  "purple", "hook", "red", "quiet", "sunk", "ink", "paper", "line", "strong-line", "small-tone", "middle-tone", "large-tone",
+  "purple", "hook", "side", "red", "quiet", "sunk", "ink", "paper", "line", "strong-line", "small-tone", "middle-tone", "large-tone",
 ];
 
 /** @typedef {{ pen: CanvasRenderingContext2D, width: number, height: number, lane: number, colours: { [name: string]: string } }} Canvas */
@@ -60,13 +63,54 @@ export function drawColumns({ pen, width, colours }, columns, scale, isColored) 
     };
     if (scale && column.high >= column.low) drawNorms(pen, fill, column, scale, isColored ? colours : null, colours.purple);
     if (column.zero) fill(colours.quiet, BARS_FLOOR - 1, BARS_FLOOR + 1);
-    if (column.kinds.has("hook")) fill(colours.hook, BARS_FLOOR + 3, BARS_HEIGHT);
     if (column.bad) {
       pen.clearRect(i * step, 0, barWidth(step), BARS_HEIGHT);
       // Dashed, so that it differs from other bars by more than its colour.
       for (let top = 0; top < BARS_HEIGHT; top += 6) fill(colours.red, top, Math.min(top + 4, BARS_HEIGHT));
     }
   });
+}
+
+/**
+ * Draws the signs of the hooks below the bars: hollow circles, and over them filled diamonds.
+ * @param {Canvas} canvas
+ * @param {Column[]} columns
+ */
+export function drawSigns({ pen, width, colours }, columns) {
+  const step = width / columns.length;
+  /** @param {string} kind */
+  const placesOf = (kind) => columns.flatMap(({ kinds }, i) => (kinds.has(kind) ? [(i + 0.5) * step] : []));
+  Object.assign(pen, { fillStyle: colours.side, strokeStyle: colours.hook, lineWidth: 2 });
+  let last = -Infinity;
+  for (const [kind, corners] of /** @type {[string, number][]} */ ([["looked", 32], ["open", 6]])) {
+    for (const x of placesOf(kind)) {
+      if (x - last < SIGN_SPACE && kind === "looked") continue;
+      last = x;
+      drawPolygon(pen, x, SIGN_RADIUS, corners);
+      pen.fill();
+      pen.stroke();
+    }
+  }
+  pen.fillStyle = colours.hook;
+  for (const x of placesOf("changed")) {
+    drawPolygon(pen, x, SIGN_RADIUS + 2.5, 4);
+    pen.fill();
+  }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} pen
+ * @param {number} x
+ * @param {number} radius
+ * @param {number} corners
+ */
+function drawPolygon(pen, x, radius, corners) {
+  pen.beginPath();
+  for (let corner = 0; corner < corners; corner += 1) {
+    const angle = (2 * Math.PI * corner) / corners;
+    pen.lineTo(x + radius * Math.cos(angle), SIGNS_AT + radius * Math.sin(angle));
+  }
+  pen.closePath();
 }
 
 /**
@@ -112,7 +156,7 @@ export function drawKinds({ pen, width, lane, colours }, columns, kinds, say) {
     const top = BARS_HEIGHT + k * lane;
     pen.fillStyle = colours.sunk;
     pen.fillRect(0, top + 1, width, lane - 1);
-    pen.fillStyle = kind === "hook" ? colours.hook : kind === "exception" ? colours.red : colours["strong-line"];
+    pen.fillStyle = kindColour(kind, colours);
     columns.forEach(({ kinds: there }, i) => there.has(kind) && pen.fillRect(i * step, top + 4, barWidth(step), lane - 8));
     const name = say(`legend_${kind}`);
     pen.fillStyle = colours.paper;
@@ -120,6 +164,15 @@ export function drawKinds({ pen, width, lane, colours }, columns, kinds, say) {
     pen.fillStyle = colours.ink;
     pen.fillText(name, 4, top + lane / 2);
   });
+}
+
+/**
+ * @param {string} kind
+ * @param {{ [name: string]: string }} colours
+ */
+function kindColour(kind, colours) {
+  if (kind in SIGNS) return colours.hook;
+  return kind === "exception" ? colours.red : colours["strong-line"];
 }
 
 /**

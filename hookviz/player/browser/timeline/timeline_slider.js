@@ -2,12 +2,15 @@
 
 import { listen, makeElement, makeShape } from "../common/dom.js";
 import { sayPosition } from "../common/pass_titles.js";
+import { SIGNS } from "../panel/signs.js";
 
 /** @import { Actions, Band, Context } from "../common/types" */
 
 /**
  * @typedef {object} Timeline
  * @property {HTMLElement} pane
+ * @property {HTMLElement} legend
+ * @property {HTMLElement | null} tools what chooses the steps of a long timeline
  * @property {(step: number) => void} paint
  * @property {(bands: Band[]) => void} show shows the steps of the boxes of a picture
  * @property {Actions} actions
@@ -20,10 +23,10 @@ export const GLYPHS = {
   seed: ROUND,
   module: "M-6.5,-3.5h13v7h-13z",
   optimizer: "M-6,-4H6L0,6z",
-  hook: "M0,-6.5L6.5,0L0,6.5L-6.5,0z",
+  ...SIGNS,
   retain: "M-4.5,-4.5h9v9h-9z",
   grad: "M0,-6V2.5M-4,-1L0,3L4,-1M-6,6.5H6",
-  exception: "M-5,-5L5,5M5,-5L-5,5",
+  exception: "M0,-7V1.5M0,5.5V6",
   note: "M0,-5.5L6,5H-6z",
 };
 

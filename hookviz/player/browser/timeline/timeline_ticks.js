@@ -3,7 +3,10 @@
 import { findElement, makeElement, setAttributes } from "../common/dom.js";
 import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
 import { stateAt } from "../common/stepping.js";
+import { hideLater } from "../predict/questions.js";
+import { makeLegend } from "./timeline_legend.js";
 import { passMarks } from "./timeline_window.js";
+import { SIGNS } from "../panel/signs.js";
 import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
 
 /** @import { Context } from "../common/types" */
@@ -17,7 +20,7 @@ const RING = "M-10,0a10,10 0 1 0 20,0a10,10 0 1 0 -20,0z";
 export function makeTicks(context) {
   const { run: { steps }, content, driver, signal } = context;
   const track = makeElement("div", "hv-track");
-  const ticks = steps.map(({ glyph }) => makeGlyph(glyph, "hv-tick"));
+  const ticks = steps.map(({ glyph, sign }) => makeGlyph(sign ?? glyph, "hv-tick"));
   ticks.forEach((tick, i) => tick.classList.toggle("hv-absent", steps[i].kind === "absent"));
   if (ticks[content.first_difference]) addRing(ticks[content.first_difference]);
   const pane = makeSlider(context);
@@ -26,7 +29,9 @@ export function makeTicks(context) {
   track.append(...makePassMarks(context));
   pane.append(track);
   dragOn(pane, track, (position) => driver.goTo(Math.min(steps.length - 1, Math.floor(position * steps.length))), signal);
-  return { pane, paint: makeTickPainter(context, pane, track, ticks), show: () => {}, actions: {} };
+  const paint = makeTickPainter(context, pane, track, ticks);
+  driver.onChange("change:predict", () => paint(driver.position().step));
+  return { pane, legend: makeLegend(context), tools: null, paint, show: () => {}, actions: {} };
 }
 
 /** The least width of a step in the style sheet, and of a letter in the title of a pass, in pixels. */
@@ -71,11 +76,15 @@ function makeTickPainter(context, pane, track, ticks) {
   /** @type {string[]} */
   const states = [];
   return (/** @type {number} */ step) => {
+    const shown = hideLater(context);
     ticks.forEach((tick, i) => {
-      const state = `hv-${stateAt([i], step)}`;
+      const { sign } = shown[i];
+      const state = `hv-${stateAt([i], step)}${sign ? ` hv-glyph-${sign}` : ""}`;
       if (states[i] === state) return;
-      if (states[i]) tick.classList.remove(states[i]);
-      tick.classList.add(state);
+      if (states[i]) tick.classList.remove(...states[i].split(" "));
+      tick.classList.add(...state.split(" "));
+      if (sign && sign !== tick.getAttribute("data-sign")) setAttributes(findElement(tick, "path:last-of-type"), { d: SIGNS[sign] });
+      if (sign) tick.setAttribute("data-sign", sign);
       states[i] = state;
     });
     track.style.setProperty("--hv-at", String(step));

@@ -4,7 +4,7 @@ import { legendKind } from "../common/stepping.js";
 
 /** @import { Norm } from "../common/payload" */
 
-/** @typedef {{ glyph: string, norm: Norm }} StepSummary a step without its words */
+/** @typedef {{ glyph: string, norm: Norm, sign?: string | null }} StepSummary a step without its words */
 /** @typedef {[from: number, to: number]} Range indices among the chosen steps, `to` not included */
 
 /** The choices of the menu: all steps, all with rows of modules or kinds below, or only some steps. */
@@ -115,7 +115,7 @@ function roundUp(number) {
   return [1, 2, 5, 10].map((digit) => digit * power).find((round) => round >= number) ?? 1;
 }
 
-/** @typedef {{ low: number, high: number, kinds: Set<string>, bad: boolean, zero: boolean }} Column */
+/** @typedef {{ low: number, high: number, kinds: Set<string>, bad: boolean, zero: boolean }} Column the kinds are those of the legend */
 
 /**
  * Returns the columns of a timeline: a summary of the steps that share a column of pixels.

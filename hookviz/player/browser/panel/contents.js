@@ -1,0 +1,180 @@
+// The contents on top of the player: what all hooks did, and a chip for each hook and each finding, which leads to its step.
+
+import { closestTarget, listen, makeElement, makeShape, setAttributes } from "../common/dom.js";
+import { nextStepAmong } from "../common/stepping.js";
+import { joinFirings } from "./chip_groups.js";
+import { makeSign } from "./signs.js";
+
+/** @import { ChipGroup } from "./chip_groups.js" */
+/** @import { Panel } from "./panel.js" */
+/** @import { Context, Sign } from "../common/types" */
+
+/**
+ * @typedef {object} Chip
+ * @property {HTMLElement} button
+ * @property {number[]} steps the steps that it leads to; none for a hook that did not fire
+ * @property {(step: number) => string} note what it says at a step
+ * @property {() => void} act
+ */
+
+const WARNING = "M0,-6L6.5,5.5H-6.5zM0,-1.5V1.5M0,3.4V3.9";
+
+export class Contents {
+  /**
+   * @param {Context} context
+   * @param {Panel} panel
+   */
+  constructor(context, panel) {
+    const { say, signal, driver } = context;
+    this.context = context;
+    this.panel = panel;
+    this.pane.append(this.summary, this.list);
+    setAttributes(this.list, { "aria-label": say("contents") });
+    listen(this.list, "click", (event) => {
+      const button = closestTarget(event, "button");
+      this.#chips.find((chip) => chip.button === button)?.act();
+    }, signal);
+    driver.onChange("change:predict", () => this.#build());
+    this.#build();
+  }
+
+  pane = makeElement("div", "hv-contents");
+  summary = makeElement("p", "hv-summary");
+  list = makeElement("ol", "hv-chips");
+  /** @type {Chip[]} */
+  #chips = [];
+
+  #build() {
+    const { model, run, content, driver } = this.context;
+    const isPredicting = Boolean(model.get("predict"));
+    const { step } = driver.position();
+    const groups = joinFirings(run.firings, isPredicting ? step + 1 : Infinity);
+    const findings = isPredicting ? [] : content.findings;
+    this.#chips = [...groups.map((group) => this.#makeHookChip(group)), ...findings.map((finding) => this.#makeFindingChip(finding))];
+    this.#chips.sort((one, other) => one.steps[0] - other.steps[0]);
+    this.#chips.push(...run.silent.map((hook) => this.#makeSilentChip(hook)));
+    this.list.replaceChildren(...this.#chips.map(({ button }) => {
+      const item = makeElement("li");
+      item.append(button);
+      return item;
+    }));
+    this.list.hidden = !this.#chips.length;
+    this.#writeSummary(isPredicting);
+    this.#paintChips(step);
+  }
+
+  /** @param {boolean} isPredicting */
+  #writeSummary(isPredicting) {
+    const { run, content, say } = this.context;
+    const { length } = content.findings;
+    const found = length ? [say(length > 1 ? "found_some" : "found_one", { count: length })] : [];
+    const [first = "", ...rest] = isPredicting ? [say("contents_later")] : [...run.summary, ...found];
+    const about = makeElement("span", "hv-about", content.title);
+    this.summary.hidden = !this.#chips.length;
+    this.summary.replaceChildren(makeElement("strong", "", first), rest.map((text) => ` · ${text}`).join(""), about);
+  }
+
+  /** @param {number} step */
+  paint(step) {
+    // While predicting, what a hook did shows when its step is reached.
+    if (this.context.model.get("predict")) this.#build();
+    else this.#paintChips(step);
+  }
+
+  /** @param {number} step */
+  #paintChips(step) {
+    for (const chip of this.#chips) paintChip(chip, step);
+    const reached = this.#chips.filter(({ steps }) => steps.length && steps[0] <= step);
+    const stop = (reached.at(-1) ?? this.#chips[0])?.button;
+    // One tab stop: the keys [ and ] go from hook to hook.
+    for (const { button } of this.#chips) {
+      const order = button === stop ? 0 : -1;
+      if (button.tabIndex !== order) button.tabIndex = order;
+    }
+    if (stop) this.#reveal(stop);
+  }
+
+  /**
+   * Scrolls the line of chips, and nothing else, so that a chip is in its middle.
+   * @param {HTMLElement} button
+   */
+  #reveal(button) {
+    const { list } = this;
+    if (list.scrollWidth <= list.clientWidth) return;
+    const [inner, outer] = [button, list].map((element) => element.getBoundingClientRect());
+    list.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  }
+
+  /**
+   * @param {ChipGroup} group
+   * @returns {Chip}
+   */
+  #makeHookChip({ name, on, sign, short, steps }) {
+    const { say, driver } = this.context;
+    const count = steps.length > 1 ? ` × ${steps.length}` : "";
+    /** @param {number} step */
+    const note = (step) => {
+      if (steps[0] > step) return say("to_come");
+      const index = steps.indexOf(step);
+      return index >= 0 && steps.length > 1 ? `${short} · ${say("chip_of", { number: index + 1, count: steps.length })}` : short;
+    };
+    const act = () => driver.goTo(nextStepAmong(steps, driver.position().step));
+    return { button: makeChip(sign, `${name}${count}`, on), steps, note, act };
+  }
+
+  /**
+   * @param {import("../common/payload").FindingText} finding
+   * @returns {Chip}
+   */
+  #makeFindingChip({ text, more, name, step }) {
+    const button = makeChip("open", name, "");
+    button.classList.add("hv-chip-finding");
+    button.title = text;
+    button.querySelector("svg")?.replaceWith(makeShape(WARNING, "hv-hook-sign hv-warning"));
+    const act = () => {
+      this.context.driver.goTo(step);
+      this.panel.showMessage(`${text} ${more}`);
+    };
+    return { button, steps: [step], note: () => "", act };
+  }
+
+  /**
+   * @param {import("../common/payload").SilentHook} hook
+   * @returns {Chip}
+   */
+  #makeSilentChip({ name, on, reason }) {
+    const button = makeChip("silent", name, on);
+    button.title = reason;
+    return { button, steps: [], note: () => this.context.say("legend_silent"), act: () => this.panel.showMessage(reason) };
+  }
+}
+
+/**
+ * @param {Chip} chip
+ * @param {number} step
+ */
+function paintChip({ button, steps, note: noteAt }, step) {
+  const isNow = steps.includes(step);
+  const isToCome = !steps.length || steps[0] > step;
+  const state = isNow ? "hv-now" : isToCome ? "hv-todo" : "hv-done";
+  const [note] = button.getElementsByClassName("hv-chip-note");
+  const text = noteAt(step);
+  if (note.textContent !== text) note.textContent = text;
+  if (button.dataset.state === state) return;
+  button.classList.remove(`${button.dataset.state}`);
+  button.classList.add(state);
+  button.dataset.state = state;
+  setAttributes(button, { "aria-current": isNow ? "step" : "false" });
+}
+
+/**
+ * @param {Sign} sign
+ * @param {string} name
+ * @param {string} on
+ */
+function makeChip(sign, name, on) {
+  const button = makeElement("button", `hv-chip hv-chip-${sign}`, "", { type: "button" });
+  button.append(makeSign(sign), makeElement("b", "", name), makeElement("span", "hv-chip-on", on));
+  button.append(makeElement("span", "hv-chip-note"));
+  return button;
+}
