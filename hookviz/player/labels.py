@@ -8,6 +8,7 @@ _LABELS: dict[str, str] = {
     "pass": N_("Pass {number}"),
     "pass_loss": N_("Pass {number} · loss {loss}"),
     "pass_number": N_("Pass {number} · {loss}"),
+    "number_loss": N_("{number} · {loss}"),
     "pass_of": N_("pass {number} of {count}"),
     "choose_pass": N_("Go to a pass"),
     "whole_pass": N_("Whole pass"),
