@@ -50,7 +50,8 @@ class BoxContents:
         self.scene, self.style, self.tensors = scene, style, tensors
         is_large = bool(scene.group_boxes) or has_many_passes(scene.trace)
         self._rounding = WIDTH_STEP if is_large and style.for_player else 1
-        self._is_brief = bool(scene.group_boxes) or (bool(scene.calls) and scene.box_count > MAX_WORDY)
+        is_wordy = tensors or not (scene.group_boxes or (scene.calls and scene.box_count > MAX_WORDY))
+        self._is_brief = not is_wordy
         """Whether boxes say less, so that more of a large network fits a screen: the panel says the rest."""
 
     def node(self, box: Box) -> Part:
