@@ -73,6 +73,7 @@ export class Panel {
     // What stays is not moved: it would lose the focus and its scroll position.
     /** @type {Element[]} */
     const kept = [this.keysNote, this.told, this.flip, this.more];
+    const hadFocus = Boolean(focusedElement(this.context.root)?.closest(".hv-numbers"));
     for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     if (this.told.textContent) this.told.textContent = "";
     this.told.classList.remove("hv-right");
@@ -81,6 +82,7 @@ export class Panel {
     this.flip.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);
     this.code.paint(words.code, words.headline !== undefined);
+    if (hadFocus) (/** @type {HTMLElement | null} */ (this.pane.querySelector(".hv-numbers summary")) ?? this.context.root).focus({ preventScroll: true });
     this.pane.scrollTop = 0;
   }
 
