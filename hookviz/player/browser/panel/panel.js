@@ -82,7 +82,8 @@ export class Panel {
     this.flip.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);
     this.code.paint(words.code, words.headline !== undefined);
-    if (hadFocus) (/** @type {HTMLElement | null} */ (this.pane.querySelector(".hv-numbers summary")) ?? this.context.root).focus({ preventScroll: true });
+    const numbers = /** @type {HTMLElement | null} */ (this.pane.querySelector(".hv-numbers summary"));
+    if (hadFocus) (numbers ?? this.context.root).focus({ preventScroll: true });
     this.pane.scrollTop = 0;
   }
 
