@@ -130,7 +130,7 @@ export class Contents {
     const button = makeChip("open", name, "");
     button.classList.add("hv-chip-finding");
     button.title = text;
-    button.querySelector("svg")?.replaceWith(makeShape(WARNING, "hv-hook-sign hv-warning"));
+    button.querySelector("svg")?.replaceWith(makeShape(WARNING, "hv-hook-sign hv-sign-warning"));
     const act = () => {
       this.context.driver.goTo(step);
       this.panel.showMessage(`${text} ${more}`);
