@@ -71,6 +71,8 @@ export class Contents {
     const [first = "", ...rest] = isPredicting ? [say("contents_later")] : [...run.summary, ...found];
     const about = makeElement("span", "hv-about", content.title);
     this.summary.hidden = !this.#chips.length;
+    // On a phone the line ends where the screen ends.
+    this.summary.title = [first, ...rest].join(" · ");
     this.summary.replaceChildren(makeElement("strong", "", first), rest.map((text) => ` · ${text}`).join(""), about);
   }
 

@@ -81,7 +81,7 @@ export class Panel {
     this.pane.prepend(head);
     this.flip.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);
-    this.code.paint(words.code, words.headline !== undefined);
+    this.code.paint(words.code, this.context.run.steps[step].sign !== null);
     const numbers = /** @type {HTMLElement | null} */ (this.pane.querySelector(".hv-numbers summary"));
     if (hadFocus) (numbers ?? this.context.root).focus({ preventScroll: true });
     this.pane.scrollTop = 0;
