@@ -189,7 +189,7 @@ function makeHead(count, text) {
 function makeSentence({ sentence, headline }, hook) {
   const text = headline ?? sentence;
   const element = makeElement("p", `hv-sentence ${sentenceSize(text)}`);
-  const isNamed = headline !== undefined && text.startsWith(hook);
+  const isNamed = hook !== "" && headline !== undefined && text.startsWith(hook);
   if (isNamed) element.append(makeElement("b", "hv-actor", hook));
   element.append(escapeBidi(keepShapesTogether(isNamed ? text.slice(hook.length) : text)));
   return element;
