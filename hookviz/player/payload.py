@@ -108,7 +108,7 @@ class StepWords(TypedDict):
     gradients: list[tuple[str, str]]
     """(source or target, gradient) for each gradient that arrives or is sent."""
     headline: NotRequired[str]
-    """What the hook did, with a verb, or a short form of a long sentence; missing where the sentence is the headline."""
+    """What the hook did, with a verb; or a short form of a long sentence. Missing if the sentence is the headline."""
     facts: NotRequired[str]
     """What else is known of what the hook did."""
     reasons: NotRequired[list[Reason]]

@@ -71,7 +71,7 @@ export interface StepWords {
   after: string | null;
   /** (source or target, gradient) for each gradient that arrives or is sent. */
   gradients: [string, string][];
-  /** What the hook did, with a verb, or a short form of a long sentence; missing where the sentence is the headline. */
+  /** What the hook did, with a verb; or a short form of a long sentence. Missing if the sentence is the headline. */
   headline?: string;
   /** What else is known of what the hook did. */
   facts?: string;
