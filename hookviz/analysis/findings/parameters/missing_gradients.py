@@ -153,30 +153,42 @@ def _get_step(place: Place) -> int:
     return -1 if place.step is None else place.step
 
 
-def join_names(names: tuple[str, ...], *, are_modules: bool = False) -> str:
-    """Join the names of parameters or modules; of many, name the modules that hold them, and how many each holds.
+def join_names(names: tuple[str, ...], many: str = N_("{count} parameters of {on}"), one: str = "{on}") -> str:
+    """Join the names of parameters; of many, name the modules that hold them, and how many each holds.
+
+    ``many`` and ``one`` are the texts that say so of something else than parameters: of several, and of a single one.
 
     >>> join_names(("net.stem.weight", *(f"net.blocks.{i}.weight" for i in range(4))))
     'net.stem.weight, 4 parameters of net.blocks'
     """
     if len(names) <= MAX_NAMED:
-        return join_list(names)
+        return join_list([one.format(on=name) for name in names])
     paths = [name.split(".") for name in names]
     for depth in range(max(map(len, paths)), 0, -1):
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
-            return join_list([_describe_holder(names, *group, are_modules) for group in groups.items()])
-    return join_first(names, MAX_NAMED)
+            return join_list([_describe_holder(names, *group, many, one) for group in groups.items()])
+    return join_first([one.format(on=name) for name in names], MAX_NAMED)
 
 
 def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
-    """Join the names of what equal hooks are on."""
-    return join_names(tuple(names), are_modules=hooks[0].kind in MODULE_HOOK_KINDS)
+    """Join the names of what equal hooks are on: modules, what modules returned, or other tensors."""
+    owners = tuple(dict.fromkeys(names))
+    if hooks[0].kind in MODULE_HOOK_KINDS:
+        return join_names(owners, N_("{count} modules in {on}"))
+    output = _("the output of {on}")
+    before, _on, after = output.partition("{on}")
+    returning = tuple(name.removeprefix(before).removesuffix(after) for name in owners)
+    if all(output.format(on=module) == name for module, name in zip(returning, owners, strict=True)):
+        return join_names(returning, N_("{count} outputs of modules in {on}"), output)
+    if any(" " in name for name in owners):  # what these words begin with is no module
+        return join_first(owners, MAX_NAMED)
+    return join_names(owners, N_("{count} tensors in {on}"))
 
 
-def _describe_holder(names: tuple[str, ...], prefix: str, count: int, are_modules: bool) -> str:
-    """Describe the parameters or modules whose names begin with ``prefix``; a single one by its name."""
+def _describe_holder(names: tuple[str, ...], prefix: str, count: int, many: str, one: str) -> str:
+    """Describe what has names that begin with ``prefix``; a single one by its name."""
     if count == 1:
-        return next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
-    text = _("{count} modules in {on}") if are_modules else _("{count} parameters of {on}")
-    return text.format(count=f"{count:,}", on=prefix)
+        single = next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
+        return one.format(on=single)
+    return _(many).format(count=f"{count:,}", on=prefix)
