@@ -226,6 +226,22 @@ def test_sample_of_a_distribution_is_where_the_graph_is_cut() -> None:
     assert row.line == inspect.getsourcelines(Policy.forward)[1] + 1 and "rsample()" in row.advice
 
 
+def test_sample_of_a_distribution_of_choices_has_no_rsample() -> None:
+    class Chooser(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scores = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.distributions.Categorical(logits=self.scores(x)).sample().float()
+
+    chooser, critic = Chooser(), nn.Linear(1, 1)
+    with hv.record(chooser, critic) as trace:
+        critic(chooser(torch.ones(1, 2))[None]).sum().backward()
+    [row] = missing_gradients(trace)
+    assert ".sample(" in row.sentence and "rsample()" not in row.advice
+
+
 class Gan:
     """Trains a discriminator, then a generator, each with its own optimizer."""
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
+from hookviz.analysis.findings.parameters.cutting_code import has_only_reparameterised, leaves_torch
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
@@ -45,6 +45,8 @@ class MissingGradient:
     """Whether the code around that line also calls what was not followed, and may cut there."""
     follows_ops: bool = False
     """Whether the recording followed each op, to find those that cut."""
+    can_reparameterise: bool = False
+    """Whether all distributions that the program makes have an ``rsample()``."""
 
     @property
     def is_proven(self) -> bool:
@@ -58,7 +60,7 @@ class MissingGradient:
     @property
     def advice(self) -> str:
         """What to do."""
-        if ".sample(" in self.sentence:
+        if ".sample(" in self.sentence and self.can_reparameterise:
             return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
         if self.place == "either" or (self.place == "op" and self.line is None):
             return _("Look which of these is not there to stop gradients, and remove that one.")
@@ -106,7 +108,18 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
     """
     rows = _find_rows(trace) if trace.missing_rows else []
     found = [*rows, *_find_rows_behind_none(NoneGradients(trace))]
-    return [replace(row, follows_ops=True) for row in found] if follows_ops(trace) else found
+    return [_complete(trace, row) for row in found]
+
+
+def make_missing_gradient(trace: TraceData, parameters: tuple[str, ...], place: Place) -> MissingGradient:
+    """Make the row of parameters that are cut off at a place."""
+    return _complete(trace, MissingGradient(parameters, *place))
+
+
+def _complete(trace: TraceData, row: MissingGradient) -> MissingGradient:
+    """Add to a row what the whole trace shows."""
+    can_reparameterise = has_only_reparameterised(source.text for source in trace.sources)
+    return replace(row, follows_ops=follows_ops(trace), can_reparameterise=can_reparameterise)
 
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
