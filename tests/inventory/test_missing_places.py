@@ -226,6 +226,39 @@ def test_sample_of_a_distribution_is_where_the_graph_is_cut() -> None:
     assert row.line == inspect.getsourcelines(Policy.forward)[1] + 1 and "rsample()" in row.advice
 
 
+@torch.no_grad()
+def standardise(_module: nn.Module, args: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+    return ((args[0] - args[0].mean()) / args[0].std(),)
+
+
+@pytest.mark.parametrize("has_hook", [True, False])
+def test_a_pre_hook_that_replaced_the_inputs_may_have_cut_the_graph(has_hook: bool) -> None:
+    class Cut(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x.detach())
+
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2) if has_hook else Cut(2, 2))
+    if has_hook:
+        net[1].register_forward_pre_hook(standardise)
+    with hv.record(net) as trace:
+        net(torch.rand(3, 2)).square().sum().backward()
+    [row] = missing_gradients(trace)
+    assert ("standardise on net.1 replaced it (step " in row.sentence) == has_hook
+    assert ("In the forward of net.1 the graph is cut" in row.sentence) != has_hook
+    if has_hook:
+        assert row.line == standardise.__wrapped__.__code__.co_firstlineno  # type: ignore[attr-defined]
+
+
+def test_a_pre_hook_in_front_of_a_call_without_a_graph_may_have_cut_it() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sigmoid())
+    net[1].register_forward_pre_hook(standardise)
+    weight = torch.ones(2, requires_grad=True)
+    with hv.record(net) as trace:
+        (net(torch.rand(3, 2)) * weight).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "inside" and "cut in standardise on net.1, which replaced the inputs of" in row.sentence
+
+
 def test_sample_of_a_distribution_of_choices_has_no_rsample() -> None:
     class Chooser(nn.Module):
         def __init__(self) -> None:

@@ -248,12 +248,17 @@ class CallCode:
         calls = {outer for call in path for outer in iter_enclosing_calls(self.trace, call)}
         rows = [self.trace.rows[step] for step in self.trace.lookup.steps_of_kinds("forward_hook")]
         near = [row for row in rows if row.call in calls]
-        found: dict[FileCode, None] = {}
-        for index in dict.fromkeys(row.hook for row in near if row.hook is not None):
-            hook = self.trace.hook_rows[index]
-            for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None):
-                found.setdefault((hook.file, one))
-        return list(found)
+        hooks = dict.fromkeys(row.hook for row in near if row.hook is not None)
+        return list(dict.fromkeys(code for hook in hooks for code in self._read_hook(hook)))
+
+    def read_hook(self, step: int) -> list[FileCode]:
+        """Read the code of the hook of a step."""
+        hook = self.trace.rows[step].hook
+        return [] if hook is None else self._read_hook(hook)
+
+    def _read_hook(self, index: int) -> list[FileCode]:
+        hook = self.trace.hook_rows[index]
+        return [(hook.file, one) for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None)]
 
 
 def _is_of(calls: Sequence[CallRow], call: int | None, module: int) -> bool:

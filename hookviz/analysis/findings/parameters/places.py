@@ -236,14 +236,7 @@ class PlaceFinder:
         if replaced is not None:
             return self._after_hook(replaced)
         if self.trace.calls[last].gives_grad is False:
-            return Place(
-                "inside",
-                _(
-                    "The graph is cut in the forward of {on}: what it returned does not require grad (detach, "
-                    "no_grad, .data, numpy, or an op without a gradient)."
-                ).format(**names),
-                self._flow.end.get(last),
-            )
+            return self._inside(last, names)
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
             name = self.trace.call if is_same else self._name
@@ -261,11 +254,41 @@ class PlaceFinder:
 
     def _inside_of(self, call: int, names: dict[str, str]) -> Place:
         """The place in the forward of a call that was given a graph, and of which the pass used something else."""
-        sentence = _(
+        text = _(
             "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
             "input is not used for {root}."
-        ).format(**names)
-        return _make_place("taken", sentence, self._flow.begin.get(call), self._code.read_inside(call))
+        )
+        reading, step = self._code.read_inside(call), self._flow.begin.get(call)
+        replacing = self._flow.find_replaced_inputs(call)
+        if replacing is None:
+            return _make_place("taken", text.format(**names), step, reading)
+        text = _(
+            "{user} got what {on} returned, with its graph, and {hook} replaced it (step {step}). In that hook or in "
+            "the forward of {user} the graph is cut, or what the hook returned is not used for {root}."
+        )
+        sentence = text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names)
+        code = dict.fromkeys([*self._code.read_hook(replacing), *reading.code])
+        return _make_place("taken", sentence, step, reading._replace(code=list(code)))
+
+    def _inside(self, call: int, names: dict[str, str]) -> Place:
+        """The place in a call that was given a graph, and returned something without one."""
+        replacing, step = self._flow.find_replaced_inputs(call), self._flow.end.get(call)
+        if replacing is None:
+            text = _(
+                "The graph is cut in the forward of {on}: what it returned does not require grad (detach, no_grad, "
+                ".data, numpy, or an op without a gradient)."
+            )
+            return Place("inside", text.format(**names), step)
+        text = _(
+            "The graph is cut in {hook}, which replaced the inputs of {on} (step {step}), or in the forward of {on}: "
+            "what it returned does not require grad."
+        )
+        return Place("inside", text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names), step)
+
+    def _name_hook(self, step: int) -> str:
+        hook = self.trace.steps[step].hook
+        assert hook is not None
+        return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
 
     def _after_hook(self, step: int) -> Place:
         index = self.trace.rows[step].hook
