@@ -125,7 +125,7 @@ def _complete(trace: TraceData, row: MissingGradient) -> MissingGradient:
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
     finder = PlaceFinder(trace)
     by_path: dict[object, list[MissingRow]] = {}
-    for row in trace.missing_rows:
+    for row in _list_missing(trace):
         by_path.setdefault(row.cuts or (row.owner, row.module, row.frozen), []).append(row)
     by_cause: dict[object, list[str]] = {}
     places: dict[object, Place] = {}
@@ -137,6 +137,13 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
             by_cause.setdefault(cause, []).append(row.name)
             places[cause] = max(own, places.get(cause, own), key=_get_step)
     return [MissingGradient(tuple(names), *places[cause]) for cause, names in by_cause.items()]
+
+
+def _list_missing(trace: TraceData) -> list[MissingRow]:
+    """List the rows of parameters, but for those whose place another tensor took that did get a gradient."""
+    names = trace.lookup.leaf_names
+    reached = {names[row.node] for row in trace.rows if row.kind == "accumulate" and row.node in names}
+    return [row for row in trace.missing_rows if row.name not in reached]
 
 
 def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
