@@ -275,6 +275,24 @@ def test_sample_of_a_distribution_of_choices_has_no_rsample() -> None:
     assert ".sample(" in row.sentence and "rsample()" not in row.advice
 
 
+def test_a_graph_that_was_switched_off_for_good_leads_to_the_line_that_did_it() -> None:
+    net, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    with hv.record(net, critic) as trace:
+        torch.set_grad_enabled(False)
+        made = net(torch.ones(2))
+        torch.set_grad_enabled(True)
+        critic(made).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "no_grad" and "net ran in torch.no_grad()" not in row.sentence
+    assert "set_grad_enabled(False) at " in row.sentence and not row.is_proven and row.line is not None
+    with hv.record(net, critic) as trace:
+        with torch.no_grad():
+            made = net(torch.ones(2))
+        critic(made).sum().backward()
+    [row] = missing_gradients(trace)
+    assert "net ran in torch.no_grad()" in row.sentence and row.is_proven
+
+
 class Gan:
     """Trains a discriminator, then a generator, each with its own optimizer."""
 

@@ -14,7 +14,12 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     list_other_calls,
     uses_attribute,
 )
-from hookviz.analysis.findings.parameters.mode_code import Switch, find_switch, list_yields
+from hookviz.analysis.findings.parameters.mode_code import (
+    Switch,
+    find_switch,
+    list_permanent_switches,
+    list_yields,
+)
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import describe_place, split_place
@@ -77,6 +82,15 @@ class CallCode:
             for switch in list_yields(source.text, source.line, mode)
         }
         return yields.pop() if len(yields) == 1 else None
+
+    def list_permanent_switches(self) -> list[tuple[str | None, int]]:
+        """List file and line of the code that switches the graph off until some code switches it on again."""
+        found = (
+            (source.file, line)
+            for source in self.trace.sources
+            for line in list_permanent_switches(source.text, source.line)
+        )
+        return list(dict.fromkeys(found))
 
     def read_after(
         self, path: tuple[int, int], until: LineRow | None, root: str, others: Iterable[int] = ()

@@ -215,8 +215,10 @@ class PlaceFinder:
         sentence = _(_MODES[mode]).format(on=self._name(outermost))
         line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
         if line is None:
-            return Place(mode, sentence, step)
+            return self._switched_off(outermost, (), step) if mode == "no_grad" else Place(mode, sentence, step)
         called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
+        if found is None and mode == "no_grad":
+            return self._switched_off(outermost, called, step)
         if found is None:
             place = Place(mode, join_sentences([sentence, *called]), step)
             return place._replace(file=self._code.file_of(line), line=line.line) if mode == "checkpoint" else place
@@ -227,6 +229,18 @@ class PlaceFinder:
         more = more or _("That mode is switched on at {where}.").format(where=where)
         is_likely = bool(switch.function)
         return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
+
+    def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
+        """The place of a call for which code elsewhere had switched the graph off."""
+        sentence = _(
+            "{on} ran while PyTorch recorded no graph, as in torch.no_grad() or after set_grad_enabled(False)."
+        )
+        sentences, switches = [sentence.format(on=self._name(call)), *called], self._code.list_permanent_switches()
+        if len(switches) != 1:
+            return Place("no_grad", join_sentences(sentences), step)
+        text = _("set_grad_enabled(False) at {where} holds until other code switches the graph on again.")
+        sentences.append(text.format(where=describe_place(*switches[0])))
+        return Place("no_grad", join_sentences(sentences), step, *switches[0], is_likely=True)
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
