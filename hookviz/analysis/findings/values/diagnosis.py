@@ -169,7 +169,7 @@ def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:
     for node in nodes:
         lines = [line for _file, line in list_op_lines(trace, node)]
         if 1 < len(lines) <= MAX_LINES:
-            text = _("One of these lines made {op}: {lines}.")
+            text = _("One of these lines may have made {op}: {lines}.")
             yield text.format(op=trace.name(node), lines=join_list(list(map(str, lines))))
 
 
