@@ -110,7 +110,7 @@ class StepWords(TypedDict):
     moves: NotRequired[list[tuple[str, str]]]
     """(parameter, what an optimizer did to it); the last one may be (empty, how many others there are)."""
     headline: NotRequired[str]
-    """What the hook did, with a verb; missing for a step without a hook."""
+    """What the hook did, with a verb; or a short form of a long sentence. Missing if the sentence is the headline."""
     facts: NotRequired[str]
     """What else is known of what the hook did."""
     reasons: NotRequired[list[Reason]]

@@ -50,6 +50,9 @@ _GLYPHS: dict[str, Glyph] = {
 }
 _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 
+MAX_SENTENCE = 100
+"""A longer sentence about a node that computes says how many gradients it sends: the cards list them."""
+
 _WITHOUT_GRADIENT_BEFORE = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
 """Kinds of step whose input is not the gradient or value of the step before: an optimizer's hook gets none, and a
 pre-hook without ``with_kwargs`` gets only some inputs."""
@@ -87,6 +90,10 @@ class StepTexts:
             effect = self._effects.describe(step)
             words["headline"] = effect.headline
             words["facts"] = join_sentences([effect.fact, *list_remarks(step)])
+        elif step.kind == "compute" and len(words["sentence"]) > MAX_SENTENCE:  # the cards say the rest
+            words["headline"] = _("{on} takes its gradient and sends {count}").format(
+                on=step.on, count=len(words["gradients"])
+            )
         reasons = self._reasons(step)
         if reasons:
             words["reasons"] = reasons

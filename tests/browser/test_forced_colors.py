@@ -17,7 +17,7 @@ STATE_STYLES = {
     "a switch": (".hv-switch[aria-checked='true']", ".hv-switch[aria-checked='false']", "borderTopWidth"),
     "a button of the menu": ("[aria-pressed='true']:has(kbd)", ".hv-menu [aria-pressed='false']", "borderTopWidth"),
     "the row of the step": ("tr.hv-now", "tr.hv-done", "outlineStyle"),
-    "its button": ("[aria-current='step']", ".hv-row-step[aria-current='false']", "borderTopStyle"),
+    "its button": (".hv-row-step[aria-current='step']", ".hv-row-step[aria-current='false']", "borderTopStyle"),
     "the running line": (
         ".hv-code [aria-current] > .hv-code-arrow",
         ".hv-code li:not([aria-current]) > .hv-code-arrow",

@@ -134,7 +134,7 @@ def test_keys_that_are_typed_into_another_element_do_not_reach_the_player(open_f
     (folder / "fields.html").write_text(f"{before}</h1>{fields}{after}", encoding="utf-8")
     page = open_file("fields")
     expect(page.locator(".hv-player")).to_be_focused()
-    for field in ("input", "textarea", "[contenteditable]", "main > button"):
+    for field in ("input", "textarea", "[contenteditable]", "header > button"):
         page.locator(field).first.focus()
         expect(page.locator(".hv-keys")).to_have_count(1)
         press(page, "ArrowRight", "]", "p")

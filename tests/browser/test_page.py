@@ -61,7 +61,7 @@ def test_arrow_keys_step_through_the_page_without_horizontal_overflow(open_file:
     expect(page.locator(".hv-panel")).to_contain_text("b.grad is written: 20.")
     page.keyboard.press("Home")
     page.keyboard.press("]")
-    expect(page.locator(".hv-panel")).to_contain_text("replaced the gradient: 1 → 2.")
+    expect(page.locator(".hv-panel")).to_contain_text("changed the gradient from 1 to 2")
     assert page.errors == []  # type: ignore[attr-defined]
 
 

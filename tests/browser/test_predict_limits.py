@@ -74,7 +74,7 @@ WAYS: dict[str, Callable[[Page], None]] = {
     "a pin": lambda page: page.locator(".hv-player .hv-pin", has_text="c_hook").click(),
     "a row of the table": lambda page: page.locator(".hv-firings tbody tr").last.dispatch_event("click"),
     "a link to a step": lambda page: page.locator("a[href='#step-16']").first.click(),
-    "play": lambda page: page.get_by_role("button", name="Play").click(),
+    "play": lambda page: page.get_by_role("button", name="Play", exact=True).click(),
     "a hit of the search": search_for_c_hook,
 }
 

@@ -221,7 +221,7 @@ def test_marimo_plays_a_trace_and_a_what_if(chrome: Browser, tmp_path: Path) -> 
             page.locator(".hv-player").nth(1).wait_for()
             for player in page.locator(".hv-player").all():
                 player.press("]")
-                expect(player.locator(".hv-panel")).to_contain_text("λ grad * 2 on x replaced the gradient: 6 → 12.")
+                expect(player.locator(".hv-panel")).to_contain_text("λ grad * 2 changed the gradient from 6 to 12")
             assert page.errors == []  # type: ignore[attr-defined]
         finally:
             page.close()

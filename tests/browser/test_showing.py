@@ -52,7 +52,7 @@ def test_playing_stops_at_a_breakpoint_and_continues_from_it(page: Page, player:
     is_at(player, 6)
     expect(player.locator(".hv-told")).to_have_text("Playing will stop wherever λ grad + 100 runs.")
     press(page, "[", " ")
-    expect(player.locator(".hv-play")).to_have_text("Play")
+    expect(player.locator(".hv-button-play")).to_have_attribute("aria-label", "Play")
     is_at(player, 6)
     press(page, " ")
     is_at(player, 7)

@@ -73,7 +73,7 @@ export interface StepWords {
   gradients: [string, string][];
   /** (parameter, what an optimizer did to it); the last one may be (empty, how many others there are). */
   moves?: [string, string][];
-  /** What the hook did, with a verb; missing for a step without a hook. */
+  /** What the hook did, with a verb; or a short form of a long sentence. Missing if the sentence is the headline. */
   headline?: string;
   /** What else is known of what the hook did. */
   facts?: string;

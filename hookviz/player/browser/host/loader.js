@@ -11,7 +11,8 @@ async function start(packed) {
   try {
     for (const style of document.querySelectorAll(".hv-style")) {
       style.classList.remove("hv-style");
-      document.head.append(makeExact("style", await unpack(style.textContent ?? "")));
+      // First: the page's own styles override those of the player.
+      document.head.prepend(makeExact("style", await unpack(style.textContent ?? "")));
     }
     document.body.append(makeExact("script", await unpack(packed.textContent ?? "")));
   } catch (error) {

@@ -69,7 +69,7 @@ export function keepShapesTogether(text) {
  * @param {boolean} isOneOfMany
  */
 function makeValue(value, isOneOfMany) {
-  const element = makeElement("div", `hv-value hv-${isOneOfMany ? "small" : valueSize(value)}`);
+  const element = makeElement("div", `hv-value hv-size-${isOneOfMany ? "small" : valueSize(value)}`);
   value.split(/(?<=, )/).forEach((part) => element.append(makeElement("span", "", part)));
   return element;
 }

@@ -72,7 +72,7 @@ export class CodePane {
     this.#shown = index;
     this.pane.hidden = false;
     const source = this.sources[index];
-    this.title.textContent = escapeBidi(source.title);
+    this.title.textContent = this.title.title = escapeBidi(source.title);
     this.list.replaceChildren(...makeLines(source));
     this.list.scrollTop = 0;
   }

@@ -71,6 +71,8 @@ export class Contents {
     const [first = "", ...rest] = isPredicting ? [say("contents_later")] : [...run.summary, ...found];
     const about = makeElement("span", "hv-about", content.title);
     this.summary.hidden = !this.#chips.length;
+    // On a phone the line ends where the screen ends.
+    this.summary.title = [first, ...rest].join(" · ");
     this.summary.replaceChildren(makeElement("strong", "", first), rest.map((text) => ` · ${text}`).join(""), about);
   }
 
@@ -130,7 +132,7 @@ export class Contents {
     const button = makeChip("open", name, "");
     button.classList.add("hv-chip-finding");
     button.title = text;
-    button.querySelector("svg")?.replaceWith(makeShape(WARNING, "hv-hook-sign hv-warning"));
+    button.querySelector("svg")?.replaceWith(makeShape(WARNING, "hv-hook-sign hv-sign-warning"));
     const act = () => {
       this.context.driver.goTo(step);
       this.panel.showMessage(`${text} ${more}`);

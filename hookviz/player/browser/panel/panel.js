@@ -75,6 +75,7 @@ export class Panel {
     // What stays is not moved: it would lose the focus and its scroll position.
     /** @type {Element[]} */
     const kept = [this.keysNote, this.told, this.flip, this.more];
+    const hadFocus = Boolean(focusedElement(this.context.root)?.closest(".hv-numbers"));
     for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     if (this.told.textContent) this.told.textContent = "";
     this.told.classList.remove("hv-right");
@@ -82,7 +83,9 @@ export class Panel {
     this.pane.prepend(head);
     this.flip.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);
-    this.code.paint(words.code, words.headline !== undefined);
+    this.code.paint(words.code, this.context.run.steps[step].sign !== null);
+    const numbers = /** @type {HTMLElement | null} */ (this.pane.querySelector(".hv-numbers summary"));
+    if (hadFocus) (numbers ?? this.context.root).focus({ preventScroll: true });
     this.pane.scrollTop = 0;
   }
 
@@ -189,7 +192,7 @@ function makeHead(count, text) {
 function makeSentence({ sentence, headline }, hook) {
   const text = headline ?? sentence;
   const element = makeElement("p", `hv-sentence ${sentenceSize(text)}`);
-  const isNamed = headline !== undefined && text.startsWith(hook);
+  const isNamed = hook !== "" && headline !== undefined && text.startsWith(hook);
   if (isNamed) element.append(makeElement("b", "hv-actor", hook));
   element.append(escapeBidi(keepShapesTogether(isNamed ? text.slice(hook.length) : text)));
   return element;

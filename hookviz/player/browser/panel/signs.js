@@ -13,4 +13,4 @@ export const SIGNS = {
 };
 
 /** @param {Sign} sign */
-export const makeSign = (sign) => makeShape(SIGNS[sign], `hv-hook-sign hv-${sign}`);
+export const makeSign = (sign) => makeShape(SIGNS[sign], `hv-hook-sign hv-sign-${sign}`);

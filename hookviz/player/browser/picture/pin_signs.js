@@ -40,7 +40,7 @@ function showSign(pin, sign) {
     return;
   }
   pin.setAttribute("data-sign", sign);
-  const path = makeSvgElement("path", `hv-pin-sign hv-${sign}`);
+  const path = makeSvgElement("path", `hv-pin-sign hv-sign-${sign}`);
   setAttributes(path, { d: SIGNS[sign], transform: `translate(${x - 2} ${y + height / 2})` });
   pin.append(path);
 }
