@@ -469,6 +469,7 @@ opt.zero_grad()"""
 scores = out @ torch.eye(out.shape[1])
 loss = F.nll_loss(scores, torch.zeros(len(out), dtype=torch.long)){MARK}
 opt.zero_grad()""",
+        follows=("zero",),  # the loss takes a number of the first step of a sequence: nothing comes to weight_hh
         layers=(0,),
         healthy={
             "clear": """out = {net}(x).flatten(1)

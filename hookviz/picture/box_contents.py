@@ -10,6 +10,7 @@ from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
 from hookviz.picture.module_boxes import CallBox
+from hookviz.picture.optimizer_boxes import OptimizerBox
 from hookviz.picture.primitives import Box, Parameter, Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import (
@@ -29,6 +30,8 @@ MAX_SHARED_LINE = 210
 """Points: a gradient shares a line with the name if that line is no wider than this, or than the widest pin."""
 MAX_PIN_LINE = 230
 """Points: in a large network a longer pin has two lines."""
+MAX_WORDY = 16
+"""In a network of more boxes, boxes say less."""
 WIDTH_STEP = 35
 """Points: in a picture of a large trace the width of a number is a multiple of this, so that layers look alike."""
 
@@ -46,7 +49,7 @@ class BoxContents:
         self.scene, self.style, self.tensors = scene, style, tensors
         is_large = bool(scene.group_boxes) or has_many_passes(scene.trace)
         self._rounding = WIDTH_STEP if is_large and style.for_player else 1
-        self._is_brief = bool(scene.group_boxes)
+        self._is_brief = bool(scene.group_boxes) or (bool(scene.calls) and scene.box_count > MAX_WORDY)
         """Whether boxes say less, so that more of a large network fits a screen: the panel says the rest."""
 
     def node(self, box: Box) -> Part:
@@ -211,6 +214,12 @@ class BoxContents:
         longest = "" if self._is_brief else box.longest_input
         words = self._written(ids.input_id(box.id), "hv-activation", longest, INK, bold=True)
         return _plate(ids.input_plate_id(box.id), [*lines, *([Line([words])] if words else [])])
+
+    def optimizer(self, box: OptimizerBox) -> Part:
+        """Make the box of an optimizer: its name, its class, and its hooks."""
+        name = Line([Words(f"{box.name} ", "hv-name", size=LARGE, bold=True), Words(box.kind, "hv-kind", color=GREY)])
+        outline = Outline("hv-box", BOX_FILL, self.style.outline_color(box.id), 2, radius=10)
+        return Framed(Column([name, *map(self.pin, box.pins)]), box.id, "hv-node", outline, padding=(9, 6))
 
     def arrow_value(self, arrow_id: str, longest: str) -> Words | None:
         """Make the value on an arrow; None if no step writes one."""

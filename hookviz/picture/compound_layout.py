@@ -22,6 +22,7 @@ from hookviz.picture.layered_layout import (
     place_boxes,
     shift,
 )
+from hookviz.picture.parallel_edges import join_parallel, part_parallel
 from hookviz.picture.row_wrapping import wrap_rows
 
 PADDING = 14.0
@@ -253,9 +254,12 @@ class CompoundLayout:
                 sizes.append(_GATE if plate is None else Size(plate.width, plate.height))
         segments, edges = self._list_edges(frame, ids)
         gates = [ids.index(gate) if gate in ids else None for gate in (_ENTRY, _EXIT)]
-        placement = place_boxes(Boxes(tuple(sizes), tuple(edges), self._direction, *gates))
         if self._direction == "left":
-            placement = wrap_rows(placement, sizes, edges)
+            joined, numbers = join_parallel(edges)
+            placement = place_boxes(Boxes(tuple(sizes), tuple(joined), self._direction, *gates))
+            placement = part_parallel(wrap_rows(placement, sizes, joined), edges, numbers)
+        else:
+            placement = place_boxes(Boxes(tuple(sizes), tuple(edges), self._direction, *gates))
         return self._surround(frame, dict(zip(ids, sizes, strict=True)), segments, placement)
 
     def _list_edges(self, frame: Frame, ids: Sequence[str]) -> tuple[list[_Segment], list[Edge]]:

@@ -12,6 +12,7 @@ from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.layered_layout import Curve, Direction, Point, Size
 from hookviz.picture.letters import LINE_HEIGHTS, SMALL
 from hookviz.picture.module_boxes import CallBox
+from hookviz.picture.optimizer_boxes import OptimizerBox
 from hookviz.picture.primitives import Arrow
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import FONT, GREY, INK, Style
@@ -45,7 +46,8 @@ class Drawing:
         outermost = [box for box in self.scene.calls.values() if box.parent not in self.scene.calls]
         members: list[Tile | Frame] = [self._make_tile(box_id) for box_id in self.scene.boxes_outside_calls]
         members += map(self._make_frame, outermost)
-        return Frame("", members, call_order=[box.id for box in outermost])
+        optimizers = [box.id for box in self.scene.optimizer_boxes.values()]  # they work after all calls
+        return Frame("", members, call_order=[*optimizers, *(box.id for box in outermost)])
 
     def _make_frame(self, box: CallBox) -> Frame:
         members: list[Tile | Frame] = [*map(self._make_tile, box.box_ids)]
@@ -62,13 +64,19 @@ class Drawing:
         )
 
     def _make_tile(self, box_id: str) -> Tile:
-        group = self._groups.get(box_id)
-        part = self.contents.node(self.scene.boxes[int(box_id[1:])]) if group is None else self.contents.group(group)
-        return Tile(box_id, part)
+        if box_id in self._groups:
+            return Tile(box_id, self.contents.group(self._groups[box_id]))
+        if box_id in self._optimizers:
+            return Tile(box_id, self.contents.optimizer(self._optimizers[box_id]))
+        return Tile(box_id, self.contents.node(self.scene.boxes[int(box_id[1:])]))
 
     @cached_property
     def _groups(self) -> dict[str, GroupBox]:
         return {group.id: group for group in self.scene.group_boxes}
+
+    @cached_property
+    def _optimizers(self) -> dict[str, OptimizerBox]:
+        return {box.id: box for box in self.scene.optimizer_boxes.values()}
 
     def write(self) -> FilledTemplate:
         """Return the picture as SVG."""

@@ -1,9 +1,9 @@
 """The ids of the elements of a picture: functions that make an id, and functions that read one.
 
-A box is ``n12`` (a node), ``m3`` (a module call) or ``g5`` (a group). The id of an element on a box is the box's id, a
-hyphen, a letter for the kind of element, and a number if a box can have several: ``n12-p0`` is the pin of hook 0, and
-``n12-p0-v`` the text that says what that hook did. An arrow is ``e12-0-15`` (from input 0 of node 12 to node 15) or
-``en12-m3``.
+A box is ``n12`` (a node), ``m3`` (a module call), ``o0`` (an optimizer) or ``g5`` (a group). The id of an element on a
+box is the box's id, a hyphen, a letter for the kind of element, and a number if a box can have several: ``n12-p0`` is
+the pin of hook 0, and ``n12-p0-v`` the text that says what that hook did. An arrow is ``e12-0-15`` (from input 0 of
+node 12 to node 15) or ``en12-m3``.
 """
 
 
@@ -20,6 +20,11 @@ def call_id(number: int) -> str:
 def group_id(number: int) -> str:
     """Return the id of the box of a group."""
     return f"g{number}"
+
+
+def optimizer_id(number: int) -> str:
+    """Return the id of an optimizer's box."""
+    return f"o{number}"
 
 
 def edge_id(start: int, slot: int, end: int) -> str:

@@ -127,6 +127,11 @@ def _label(scene: Scene, style: Style, box_id: str) -> str:
     group = next((group for group in scene.group_boxes if group.id == box_id), None)
     if group is not None:
         return graphviz.escape(f"{group.name}\n{group.description}")
+    optimizer = next((box for box in scene.optimizer_boxes.values() if box.id == box_id), None)
+    if optimizer is not None:
+        return graphviz.escape(
+            "\n".join([f"{optimizer.name} {optimizer.kind}", *(pin.label for pin in optimizer.pins)])
+        )
     box = scene.boxes[int(box_id[1:])]
     pins = [f"{pin.label} {style.texts.get(ids.value_id(pin.id), '')}" for pin in box.pins]
     lines = [

@@ -1,15 +1,19 @@
 """The names of groups: the path of a call, what the members of a group have in common, and how many nodes it has."""
 
+from itertools import takewhile
+
 from hookviz.picture.grouping import Group, Member, kind_label
-from hookviz.picture.grouping.stacking import split_at_number
-from hookviz.picture.primitives import MAX_NAME, fit_on_line, strip_module
+from hookviz.picture.primitives import MAX_NAME, fit_name, fit_on_line, strip_module
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
+
+MAX_KINDS = 36
+"""Characters of a list of kinds: a longer one makes its box so wide that little beside it fits a screen."""
 
 
 def name_group(trace: TraceData, group: Group, module: str = "", max_chars: int = MAX_NAME) -> str:
     """Return the name of a group; names of modules are relative to ``module``, and each is cut to ``max_chars``."""
-    if group.call is not None:
+    if group.named_call is not None:
         return _name_call(trace, group, module, max_chars)
     if group.kind == "stack":
         return f"{_name_equal_calls(trace, group, module, max_chars)} × {len(group.stacked_calls):,}"
@@ -33,28 +37,43 @@ def describe_group(trace: TraceData, group: Group) -> str:
         return order.format(nodes=nodes)
     members = group.unsplit_members if group.call is None else [group]
     described = ", ".join(sorted({kind_label(trace, member) for member in members}))
-    return described if group.call is not None or group.kind == "stack" else f"{described} · {nodes}"
+    if group.call is not None or group.kind == "stack":
+        return described
+    return f"{fit_on_line(described, MAX_KINDS)} · {nodes}"
 
 
 def _name_call(trace: TraceData, member: Member, module: str, max_chars: int) -> str:
     """Return the relative name of a call, or an empty text for a node, since the ops of most nodes are alike."""
-    call = None if isinstance(member, int) else member.call
-    return "" if call is None else fit_on_line(strip_module(trace.call(call), module), max_chars)
+    call = None if isinstance(member, int) else member.named_call
+    return "" if call is None else fit_name(strip_module(trace.call(call), module), max_chars)
 
 
 def _name_equal_calls(trace: TraceData, stack: Group, module: str, max_chars: int) -> str:
     """Return what the paths of equal calls have in common, with their first and their last number."""
-    calls = [group.call for group in stack.stacked_calls if group.call is not None]
+    calls = [call for group in stack.stacked_calls if (call := group.named_call) is not None]
     paths = {trace.call_path(call) for call in calls}
-    before, _number, after = split_at_number(strip_module(min(paths), module))
     if len(paths) > 1:
-        numbers = sorted(number for path in paths if (number := split_at_number(path)[1]) is not None)
-        return " ".join(filter(None, (fit_on_line(before, max_chars), f"{numbers[0]} – {numbers[-1]}", after)))
-    name = fit_on_line(strip_module(min(paths), module), max_chars)
+        return _name_range([strip_module(path, module) for path in paths], max_chars)
+    name = fit_name(strip_module(min(paths), module), max_chars)
     if stack.parent is None or stack.parent.kind != "stack":
         return name
     counts = sorted(trace.calls[call].nth or trace.calls[call].number for call in calls)
     return _("{module} (calls {first} – {last})").format(module=name, first=counts[0], last=counts[-1])
+
+
+def _name_range(names: list[str], max_chars: int) -> str:
+    """Return the name of calls whose names differ in a number only.
+
+    >>> _name_range(["layers.9", "layers.10"], 28), _name_range(["block_0", "block_1"], 28)
+    ('layers 9 – 10', 'block 0 – 1')
+    """
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+    before = "".join(character for character, _same in equal).rstrip("0123456789")
+    rests = [name.removeprefix(before) for name in names]
+    afters = [rest.lstrip("0123456789") for rest in rests]
+    numbers = sorted(int(rest.removesuffix(after)) for rest, after in zip(rests, afters, strict=True))
+    shown = (fit_name(before.rstrip("._"), max_chars), f"{numbers[0]} – {numbers[-1]}", afters[0].lstrip("."))
+    return " ".join(filter(None, shown))
 
 
 def _count_nodes(count: int) -> str:

@@ -6,6 +6,7 @@ from hookviz.picture.grouped_graph import GroupBoxes, connect_view
 from hookviz.picture.grouping import View
 from hookviz.picture.grouping.activity import PassActivity
 from hookviz.picture.module_boxes import make_call_boxes
+from hookviz.picture.optimizer_boxes import make_optimizer_boxes
 from hookviz.picture.scene import Scene, make_node_box, number_equal_boxes
 from hookviz.picture.tensor_flow import connect_groups
 
@@ -28,8 +29,10 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
         calls_of_nodes,
         has_relative_names=True,
     )
-    box_count = len(boxes) + len(calls) + len(view.closed_groups)
+    optimizers = make_optimizer_boxes(trace, steps)
+    box_count = len(optimizers) + len(boxes) + len(calls) + len(view.closed_groups)
     scene = Scene(trace, pass_id, boxes, arrows.single, calls, tree.graph, box_count)
+    scene.optimizer_boxes = optimizers
     scene.group_boxes = [group_boxes.find(group) for group in view.closed_groups]
     scene.bundles = [*arrows.bundles.values()]
     scene.bundle_steps = {

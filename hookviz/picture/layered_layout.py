@@ -31,6 +31,8 @@ STEEP = 8.0
 """An arrow whose end is this many points higher or lower than its start crosses the value that stands at its middle."""
 VALUE_GAP = 13.0
 """Points between the end of such an arrow and its value: the length of the arrow's head, and some room."""
+LEFT_OF_VALUE = 4.0
+"""Points between a value and an arrow beside it that goes down."""
 MAX_SPANNED_LAYERS = 1_000
 """Layers between the ends of all edges: with more of them, Graphviz takes seconds to minutes, and does not lay out."""
 
@@ -259,7 +261,10 @@ def _write_source(boxes: Boxes) -> str:
         if edge.is_drawn and direction == "left":
             tail, head = _port(sizes[edge.start], edge.start_offset), _port(sizes[edge.end], edge.end_offset)
             style = f' tailport="{tail}w" headport="{head}e"'
-        parts.append(f"{edge.start} -> {edge.end} [comment={index}{style}{_write_label(edge.label)}]")
+        # Gradients that go down pass their values at the left: an arrow that is not quite upright needs room.
+        aside = 2 * LEFT_OF_VALUE if direction == "down" and edge.label.width else 0
+        room = edge.label._replace(width=edge.label.width + aside)
+        parts.append(f"{edge.start} -> {edge.end} [comment={index}{style}{_write_label(room)}]")
     return "\n".join([*parts, "}"])
 
 

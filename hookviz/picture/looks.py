@@ -10,8 +10,9 @@ def key_of_shape(scene: Scene) -> Hashable:
     """Return the boxes, pins and arrows of a scene: two scenes with equal keys have the same ids."""
     boxes = sorted((box.id, box.op, *_list_parts(box)) for box in scene.boxes.values())
     calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in scene.calls.values())
+    optimizers = sorted((box.id, *(pin.id for pin in box.pins)) for box in scene.optimizer_boxes.values())
     arrows = [*scene.arrows.values(), *scene.forward_arrows]
-    return scene.pass_id, tuple(boxes), tuple(calls), tuple(sorted(arrow.id for arrow in arrows))
+    return scene.pass_id, tuple(boxes), tuple(calls), tuple(optimizers), tuple(sorted(arrow.id for arrow in arrows))
 
 
 def key_of_look(scene: Scene) -> Hashable:

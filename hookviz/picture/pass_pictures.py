@@ -26,7 +26,10 @@ class PassPictures:
         calls = (
             self.activity.calls[group.call].steps for group in view.opened_calls if group.call in self.activity.calls
         )
-        steps = sorted(chain.from_iterable([*nodes, *calls]))
+        tree = self.views.tree
+        own = () if view.group.id else tree.trace.lookup.steps(tree.pass_id)
+        optimizers = [step for step in own if tree.trace.rows[step].optimizer is not None]
+        steps = sorted({*chain.from_iterable([*nodes, *calls]), *optimizers})
         return build_group_scene(view, self.activity, self.group_boxes, steps)
 
     def scene_at(self, step: int | None) -> Scene:

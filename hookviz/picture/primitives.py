@@ -140,6 +140,19 @@ def fit_on_line(text: str, max_chars: int) -> str:
     return truncate(" ".join(text.split()), max_chars)
 
 
+def fit_name(name: str, max_chars: int) -> str:
+    """Return a name of at most ``max_chars`` characters; it is cut before its end, since long names differ there.
+
+    >>> fit_name("feature_extraction_block_number_11", 20)
+    'feature_ext…umber_11'
+    """
+    name = " ".join(name.split())
+    if len(name) <= max_chars:
+        return name
+    end = max_chars * 2 // 5
+    return f"{name[: max_chars - 1 - end]}…{name[-end:]}"
+
+
 def strip_module(name: str, module: str) -> str:
     """Return the name of a module or parameter relative to ``module``, if it is inside that module.
 
@@ -160,7 +173,7 @@ def strip_module(name: str, module: str) -> str:
 
 def relative_name(name: str, module: str) -> str:
     """Return the name of a module or parameter relative to ``module``, in at most ``MAX_NAME`` characters."""
-    return fit_on_line(strip_module(name, module), MAX_NAME)
+    return fit_name(strip_module(name, module), MAX_NAME)
 
 
 def join_variants(old: str, new: str) -> str:

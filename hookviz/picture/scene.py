@@ -8,6 +8,7 @@ from functools import cached_property
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.module_boxes import CallBox, make_call_boxes, mark_call
+from hookviz.picture.optimizer_boxes import OptimizerBox, make_optimizer_boxes, mark_optimizer
 from hookviz.picture.primitives import (
     DIGITS,
     MAX_LABEL,
@@ -49,7 +50,7 @@ NODE_PIN_KINDS = (*_ON_BOXES[:_FIRST_OF_NODE], "retain_grad", *_ON_BOXES[_FIRST_
 """The kinds of hooks that have a pin on the box of a node, in the order in which they fire."""
 
 
-TextOwner = Pin | Box | Parameter | Arrow | CallBox
+TextOwner = Pin | Box | Parameter | Arrow | CallBox | OptimizerBox
 """An element on which steps write."""
 
 
@@ -71,6 +72,8 @@ class Scene:
     """How many boxes the picture would have without ``MAX_BOXES``."""
     marks: dict[int, Mark] = field(default_factory=dict)
     """Step's index → its mark."""
+    optimizer_boxes: dict[int, OptimizerBox] = field(default_factory=dict)
+    """Number of an optimizer with hooks → its box."""
     group_boxes: list[GroupBox] = field(default_factory=list)
     """The boxes that can be opened."""
     bundles: list[Arrow] = field(default_factory=list)
@@ -116,6 +119,8 @@ class Scene:
         call_boxes = make_call_boxes(trace, pass_id, calls, drawn_calls)
         scene = cls(trace, pass_id, boxes, arrows, call_boxes, graph, graph.box_count)
         steps = trace.lookup.steps(pass_id)
+        scene.optimizer_boxes = make_optimizer_boxes(trace, steps)
+        scene.total_boxes += len(scene.optimizer_boxes)
         flow = connect_frames(trace, scene.calls, drawn_calls)
         if flow.arrows:
             scene.add_forward_arrows(flow, {trace.rows[step].call: step for step in reversed(steps)})
@@ -146,6 +151,9 @@ class Scene:
         return self
 
     def _mark_step(self, step: Step) -> Mark:
+        optimizer = None if step.row.optimizer is None else self.optimizer_boxes.get(step.row.optimizer)
+        if optimizer is not None:
+            return mark_optimizer(optimizer, step)
         call = None if step.row.call is None else self.calls.get(step.row.call)
         if call is not None:
             return mark_call(call, step, self.list_elements(step.node), self.list_arrows_along)
@@ -202,14 +210,15 @@ class Scene:
     @property
     def box_count(self) -> int:
         """How many boxes are drawn."""
-        return len(self.boxes) + len(self.calls) + len(self.group_boxes)
+        return len(self.boxes) + len(self.calls) + len(self.group_boxes) + len(self.optimizer_boxes)
 
     @property
     def boxes_outside_calls(self) -> list[str]:
         """The ids of the boxes that are not inside a module call."""
         in_calls = {box_id for box in self.calls.values() for box_id in box.box_ids}
-        all_ids = [*(box.id for box in self.boxes.values()), *(group.id for group in self.group_boxes)]
-        return [box_id for box_id in all_ids if box_id not in in_calls]
+        others: list[Box | GroupBox | OptimizerBox] = [*self.boxes.values(), *self.group_boxes]
+        others += self.optimizer_boxes.values()
+        return [box.id for box in others if box.id not in in_calls]
 
     @property
     def all_arrows(self) -> list[Arrow]:
@@ -221,10 +230,11 @@ class Scene:
         for holder in self._list_pin_holders():
             yield from holder.pins
 
-    def _list_pin_holders(self) -> "Iterator[Box | Parameter | CallBox]":
+    def _list_pin_holders(self) -> "Iterator[Box | Parameter | CallBox | OptimizerBox]":
         yield from self.boxes.values()
         yield from self.parameters.values()
         yield from self.calls.values()
+        yield from self.optimizer_boxes.values()
 
     def _list_text_owners(self) -> Iterator[TextOwner]:
         yield from self.arrows.values()

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  contains, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal, surroundings, visiblePart,
-  wholeScale, zoomAround,
+  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, listInside, opensWhole, readableScale, reveal,
+  surroundings, visiblePart, wholeScale, zoomAround,
 } from "../../hookviz/player/browser/picture/camera.js";
 
 const picture = { width: 500, height: 400, smallest: 10 };
@@ -69,9 +69,20 @@ test("around a part are the smallest frame that holds it, and the nearest box th
   assert.deepEqual(surroundings(hook, { frames: [], boxes: [node] }), [null]);
 });
 
+test("the parts in a frame are ordered by their distance from one of them", () => {
+  const [one, two, three, outside] = [10, 100, 200, 900].map((x) => ({ x, y: 10, width: 50, height: 50 }));
+  assert.deepEqual(listInside([one, outside, two, three], { x: 0, y: 0, width: 400, height: 100 }, three), [three, two, one]);
+});
+
 test("as many parts are joined as the pane has room for; of one around them that is too high, the width", () => {
   const [hook, near, far] = [50, 120, 400].map((x) => ({ x, y: 50, width: 40, height: 20 }));
   assert.deepEqual(joinFitting([hook, near, far], 1, small), { x: 50, y: 50, width: 110, height: 20 });
   assert.deepEqual(joinFitting([hook, { x: 0, y: 0, width: 200, height: 300 }], 1, small), { x: 0, y: 50, width: 200, height: 20 });
   assert.equal(joinFitting([], 1, small), null);
+});
+
+test("a picture shrinks until a hook and what is beside it fit, unless letters would be too small then", () => {
+  const [near, far] = [250, 900].map((width) => ({ x: 0, y: 0, width, height: 40 }));
+  assert.equal(fitParts(1, 0.7, [near, far], small), 0.8);
+  assert.equal(fitParts(1, 0.7, [far], small), 1);
 });

@@ -287,3 +287,14 @@ def test_a_step_says_what_became_of_the_gradients_since_the_pass() -> None:
         assert re.search(r"was multiplied by 0\.0\d+\.$", sentence)
     noisy = train_with(add_noise)
     assert all("Since the pass, gradients were changed: net.0.bias from (30,) norm " in one for one in noisy)
+
+
+def test_the_picture_has_an_optimizer_with_hooks_and_says_what_they_did() -> None:
+    net = torch.nn.Linear(1, 1)
+    opt = SGD(net.parameters(), lr=0.1)
+    opt.register_step_pre_hook(clip)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 1)).sum().backward()
+        opt.step()
+    svg = trace.figure().svg()
+    assert ">step pre-hook ① clip<" in svg and ">edited in place<" in svg and ">SGD<" in svg

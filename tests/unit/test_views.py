@@ -45,7 +45,24 @@ class Deep(nn.Module):
         return self.inner(x).cos().exp()
 
 
+class ByHand(nn.Module):
+    """A recurrent network that calls one module in a loop, with the rest of the cell around it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gates = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = c = torch.zeros(1, 2)
+        for step in x:
+            forget, new = self.gates(torch.cat([step, h], 1)).chunk(2, 1)
+            c = forget.sigmoid() * c + new.tanh()
+            h = c.tanh()
+        return h
+
+
 MODELS = {
+    "by hand": lambda: record_backward(ByHand(), torch.ones(20, 1, 2)),
     "deep": lambda: record_backward(Deep(10), torch.ones(4)),
     "layers": lambda: record_backward(
         nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(50))), torch.ones(4)
@@ -171,6 +188,7 @@ STACKED: dict[str, tuple[Callable[[], nn.Module], torch.Tensor, list[str]]] = {
     "a layer with a hook": (lambda: with_hook(encoder(5), 2), SEQUENCE, ["layers 0 – 4 × 5"]),
     "a loop": (lambda: Looped(has_head=False), torch.ones(30, 1, 2), ["cell × 30"]),
     "a loop of two": (lambda: Looped(has_head=True), torch.ones(30, 1, 2), ["head × 30", "cell × 30"]),
+    "a loop by hand": (ByHand, torch.ones(20, 1, 2), ["gates × 20"]),
     "a shared layer": (lambda: nn.Sequential(*[nn.Linear(2, 2)] * 60), torch.ones(1, 2), ["model.0 × 60"]),
     "unequal layers": (lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), torch.ones(2), []),
 }
@@ -221,3 +239,25 @@ def test_every_hook_of_a_pass_is_drawn_in_the_view_that_its_stacks_lead_to() -> 
 
 def is_within(spans: list[tuple[int, int]], step: int) -> bool:
     return any(first <= step <= last for first, last in spans)
+
+
+def test_a_layer_with_a_hook_inside_of_it_leaves_the_others_a_stack_also_if_torch_then_needs_more_nodes() -> None:
+    layer = nn.TransformerDecoderLayer(8, 2, 8, batch_first=True)
+    model = nn.TransformerDecoder(layer, 6)
+    model.layers[5].multihead_attn.register_full_backward_hook(lambda *args: None)
+    with hv.record(model) as trace:
+        model(torch.ones(1, 2, 8), torch.ones(1, 2, 8)).sum().backward()
+    scene = PassPictures(trace._data, 0).scene_at(None)
+    assert [box.name for box in scene.group_boxes] == ["layers.5", "layers 0 – 4 × 5"]
+
+
+def test_blocks_whose_names_end_in_numbers_are_a_stack_from_five_on() -> None:
+    def list_names(count: int) -> list[str]:
+        blocks = {f"block{index}": nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)) for index in range(count)}
+        model = nn.Sequential()
+        for name, block in blocks.items():
+            model.add_module(name, block)
+        return list_box_names(model, torch.ones(2, 2))
+
+    assert list_names(12) == ["block 0 – 11 × 12"]
+    assert not [name for name in list_names(4) if "×" in name]

@@ -11,6 +11,8 @@ from hookviz.picture.grouping.tree import BoxTree, Group, Member
 
 MAX_STACK_SIZE = 64
 """A stack of more calls is made of smaller ones: each call has its own view with the stacks before and after it."""
+MIN_NAMED_ALIKE = 5
+"""Fewer calls whose names end in numbers, such as ``layer1`` to ``layer4``, are not a stack: each has its own part."""
 UNEQUAL_OPS = ("AccumulateGrad", "BackwardHookFunctionBackward")
 """The ops that equal calls may differ in: the first call that uses a parameter has its node, and hooks add nodes."""
 
@@ -34,15 +36,15 @@ def stack_equal_calls(tree: BoxTree) -> None:
     for group in list(tree.groups):
         if len(group.members) >= MIN_GROUP_SIZE:
             stacks = [*_Level(tree, group.members, shapes).find_stacks()]
-            group.members = replace_with_groups(group.members, stacks, "stack", partial(_make_stack, tree))
+            group.members = replace_with_groups(group.members, stacks, "stack", partial(make_stack, tree))
 
 
-def _make_stack(tree: BoxTree, kind: str, members: list[Member]) -> Group:
+def make_stack(tree: BoxTree, kind: str, members: list[Member]) -> Group:
     """Make a stack; if it is large, of smaller ones."""
     if len(members) > MAX_STACK_SIZE:
         size = part_size(len(members))
         chunks = [members[start : start + size] for start in range(0, len(members), size)]
-        members = [_make_stack(tree, kind, chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
+        members = [make_stack(tree, kind, chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
     return tree.make_group(kind, members)
 
 
@@ -75,24 +77,29 @@ class _Level:
     def find_stacks(self) -> Iterator[list[int]]:
         """Yield the indexes of the members of each stack: first calls of one module, then those of equal ones."""
         stacked: set[int] = set()
-        for key_of in (self._path, self._numbered_path):
-            for indices in self._group_calls(key_of, stacked):
+        for key_of, least in (
+            (self._path, MIN_GROUP_SIZE),
+            (self._numbered_path, MIN_GROUP_SIZE),
+            (self._numbered_name, MIN_NAMED_ALIKE),
+        ):
+            for indices in self._group_calls(key_of, stacked, least):
                 for stack in self._split_into_stacks(indices, only_whole=key_of == self._path):
                     stacked.update(stack)
                     yield stack
 
-    def _group_calls(self, key_of: Any, stacked: set[int]) -> list[list[int]]:
-        """Group the calls with equal keys and equal skeletons, and leave out those that are unlike the largest one."""
+    def _group_calls(self, key_of: Any, stacked: set[int], least: int) -> list[list[int]]:
+        """Group the calls with equal keys and equal skeletons, and leave out those that are unlike most of them."""
         groups: dict[Any, list[int]] = {}
         for index, member in enumerate(self._members):
             if member in self._shapes and index not in stacked:
                 groups.setdefault((key_of(member), self._shapes[member].skeleton), []).append(index)
-        return [self._leave_out_unlike(indices) for indices in groups.values() if len(indices) >= MIN_GROUP_SIZE]
+        return [self._leave_out_unlike(indices) for indices in groups.values() if len(indices) >= least]
 
     def _leave_out_unlike(self, indices: list[int]) -> list[int]:
         shapes = {index: self._shapes[self._members[index]] for index in indices}
-        largest = max(shapes.values(), key=lambda shape: shape.ops.total())
-        return [index for index in indices if shapes[index].is_like(largest)]
+        distinct = {frozenset(shape.ops.items()): shape for shape in shapes.values()}
+        alike = [[index for index in indices if shapes[index].is_like(largest)] for largest in distinct.values()]
+        return max(alike, key=len)
 
     def _split_into_stacks(self, indices: list[int], *, only_whole: bool) -> Iterator[list[int]]:
         """Yield all of ``indices`` if no arrow leads out of them and back, and else those that follow one another."""
@@ -130,18 +137,19 @@ class _Level:
 
     def _numbered_path(self, group: Group) -> tuple[str, str]:
         """Return the path without the number that equal siblings differ in, such as ``layers`` of ``layers.3``."""
-        before, _number, after = split_at_number(self._path(group))
-        return before, after
+        return _split_at_number(self._path(group))
+
+    def _numbered_name(self, group: Group) -> str:
+        """Return the path without the number at its end, such as ``net.block_`` of ``net.block_3``."""
+        return self._path(group).rstrip("0123456789")
 
 
-def split_at_number(path: str) -> tuple[str, int | None, str]:
-    """Split a path at its last number; without a number, it is all before it.
+def _split_at_number(path: str) -> tuple[str, str]:
+    """Return what is before and after the last number of a path; without a number, it is all before it.
 
-    >>> split_at_number("net.layers.3"), split_at_number("blocks.12.attention"), split_at_number("net.cell")
-    (('net.layers', 3, ''), ('blocks', 12, 'attention'), ('net.cell', None, ''))
+    >>> _split_at_number("net.layers.3"), _split_at_number("blocks.12.attention"), _split_at_number("net.cell")
+    (('net.layers', ''), ('blocks', 'attention'), ('net.cell', ''))
     """
     parts = path.split(".")
-    at = next((index for index in reversed(range(len(parts))) if parts[index].isdecimal()), None)
-    if at is None:
-        return path, None, ""
-    return ".".join(parts[:at]), int(parts[at]), ".".join(parts[at + 1 :])
+    at = next((index for index in reversed(range(len(parts))) if parts[index].isdecimal()), len(parts))
+    return ".".join(parts[:at]), ".".join(parts[at + 1 :])

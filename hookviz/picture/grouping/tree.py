@@ -21,7 +21,8 @@ class Group:
     """``m3`` for a call, ``g5`` for other groups; empty for the root."""
     kind: str
     """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), ``part`` (one of equal length),
-    ``stack`` (equal calls), or ``rest`` (the boxes of a level that are far from the opened one)."""
+    ``round`` (of a loop: nodes and the call after them), ``stack`` (equal calls, or rounds), or ``rest`` (the boxes of
+    a level that are far from the opened one)."""
     members: "list[Member]"
     """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
@@ -56,6 +57,12 @@ class Group:
         while group is not None:
             yield group
             group = group.parent
+
+    @property
+    def named_call(self) -> int | None:
+        """The call after which it is named: its own, or that of a round."""
+        last = self.members[-1] if self.kind == "round" else self
+        return last.call if isinstance(last, Group) else None
 
     @property
     def unsplit_members(self) -> "list[Member]":
@@ -203,6 +210,6 @@ def kind_label(trace: TraceData, member: Member) -> str:
     """Return the label that members of one kind share: a node's op, or a module's class."""
     if isinstance(member, int):
         return trace.ops[member]
-    if member.call is None:
+    if member.named_call is None:
         return kind_label(trace, member.members[0])
-    return trace.modules[trace.calls[member.call].module].kind
+    return trace.modules[trace.calls[member.named_call].module].kind

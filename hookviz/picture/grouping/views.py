@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hookviz.picture.grouping.around import Surroundings
 from hookviz.picture.grouping.collapsing import collapse
+from hookviz.picture.grouping.rounds import stack_rounds
 from hookviz.picture.grouping.stacking import stack_equal_calls
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.picture.visible_graph import VisibleGraph
@@ -116,6 +117,7 @@ class Views:
     def __init__(self, graph: VisibleGraph) -> None:
         self.tree, self._suffix = BoxTree(graph), INTERNAL if graph.is_internal else ""
         stack_equal_calls(self.tree)
+        stack_rounds(self.tree)
         collapse(self.tree)
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}

@@ -33,6 +33,8 @@ class _Pattern(NamedTuple):
     inner: tuple[str, ...]
     sentence: str
     certainty: Certainty = "proven"
+    is_inner_wrong: bool = True
+    """Whether the line to mend is that of the first op, not that of the second."""
 
 
 _PATTERNS = (
@@ -64,6 +66,7 @@ _PATTERNS = (
             "cross_entropy, or put log_softmax before it."
         ),
         "likely",
+        is_inner_wrong=False,
     ),
 )
 
@@ -100,7 +103,8 @@ def _describe_pattern(trace: TraceData, pattern: _Pattern, pairs: dict[int, int]
     sentence = _(pattern.sentence).format(on=trace.name(node), first=trace.name(inner))
     finding = Finding(first, pattern.kind, sentence, "warning", passes, describe_passes(passes, trace))
     finding = replace(finding, certainty=pattern.certainty)
-    place = find_op_line(trace, (inner, node)) or _find_call_line(trace, node)
+    chain = (inner, node) if pattern.is_inner_wrong else (node,)
+    place = find_op_line(trace, chain) or _find_call_line(trace, node)
     return [finding if place is None else replace(finding, file=place[0], line=place[1])]
 
 

@@ -10,6 +10,8 @@ export const WHOLE_SHARE = 0.7;
 /** The same in a narrow pane, as on a phone, which is held nearer to the eyes, and its width in pixels. */
 export const NARROW_SHARE = 0.6;
 export const NARROW = 600;
+/** The share of the readable size that letters keep where a picture shrinks so that what is beside a hook fits the pane. */
+export const BESIDE_SHARE = 0.75;
 /** The largest scale of a picture that opens whole, and the largest one that zooming reaches. */
 export const LARGEST_WHOLE = 1.6;
 const LARGEST = 4;
@@ -142,7 +144,7 @@ export function joinFitting(parts, scale, pane) {
  * @param {Rect} other
  * @returns {Rect}
  */
-function join(one, other) {
+export function join(one, other) {
   const [x, y] = [Math.min(one.x, other.x), Math.min(one.y, other.y)];
   const right = Math.max(one.x + one.width, other.x + other.width);
   const bottom = Math.max(one.y + one.height, other.y + other.height);
@@ -171,6 +173,15 @@ export function surroundings(part, { frames, boxes }) {
   return [around[0] ?? null, ...near.slice(0, 1)];
 }
 
+/**
+ * Returns the parts that lie in a frame, the nearest to one of them first.
+ * @param {Rect[]} parts
+ * @param {Rect} frame
+ * @param {Rect} aim
+ */
+export const listInside = (parts, frame, aim) =>
+  parts.filter((part) => contains(frame, part)).sort((one, other) => distance(one, aim) - distance(other, aim));
+
 /** @param {Rect} rect */
 const areaOf = ({ width, height }) => width * height;
 
@@ -192,6 +203,18 @@ function distance(one, other) {
  * @param {Size} pane
  */
 export const fitWidth = (scale, width, pane) => Math.min(scale, (pane.width - 2 * MARGIN) / Math.max(width, 1));
+
+/**
+ * Returns a scale at which each of some parts fits the pane that does at the least scale: the largest one up to a scale.
+ * @param {number} scale
+ * @param {number} least
+ * @param {Rect[]} parts in points
+ * @param {Size} pane
+ */
+export function fitParts(scale, least, parts, pane) {
+  const scales = parts.map(({ width, height }) => Math.min((pane.width - 2 * MARGIN) / width, (pane.height - 2 * MARGIN) / height));
+  return Math.min(scale, ...scales.filter((one) => one >= least));
+}
 
 /**
  * Returns the part of the picture that is visible, in points.

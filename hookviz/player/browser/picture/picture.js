@@ -1,7 +1,7 @@
 // A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
 import { strikeOldText } from "../compare/comparison.js";
-import { contains, surroundings } from "./camera.js";
+import { contains, join, listInside, surroundings } from "./camera.js";
 import { makeElement, setAttributes } from "../common/dom.js";
 import { isWithin, nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
 
@@ -151,8 +151,9 @@ export class Picture {
   }
 
   /**
-   * What is to be seen of a step, in points, the most important first: the hook that fires, the frame around it and
-   * its name, the box of the step, and the nearest box. If the step is not in what is open here, it is seen where the gradient enters that.
+   * What is to be seen of a step, in points, the most important first: the hook that fires, the box on which it stands, the name
+   * of the frame around it, the nearest box, that frame, and the box of the step. If the step is not in what is
+   * open here, it is seen where the gradient enters that.
    * @param {number} step
    */
   focus(step) {
@@ -161,8 +162,15 @@ export class Picture {
     const frame = isOpen && this.current ? this.rectOf(this.current) : null;
     const aim = first ? this.rectOf(first) : (this.#entryRect(step, frame) ?? frame);
     if (!aim) return [];
-    const [around, ...near] = surroundings(aim, this.#framesAndBoxes);
-    return [aim, around, around && this.#nameOfFrame(around), frame, ...near].filter((rect) => rect !== null && rect !== undefined);
+    const { frames, boxes } = this.#framesAndBoxes;
+    // The frame of a call with one box says nothing of what was opened.
+    const opened = isOpen ? frames : frames.filter((one) => listInside(boxes, one, aim).length > 1);
+    const [around, ...near] = surroundings(aim, { frames: opened, boxes });
+    const names = [around, frame].map((one) => one && this.#nameOfFrame(one));
+    // Of a box that was opened elsewhere, as much as there is room for is seen, not what is beside it.
+    const beside = isOpen || !around ? near : listInside(boxes, around, aim);
+    const box = frame && !this.current?.matches(".hv-module") && contains(frame, aim) ? frame : null;
+    return [aim, box, ...names, ...beside, around, frame].filter((rect) => rect !== null && rect !== undefined);
   }
 
   /**
@@ -179,6 +187,21 @@ export class Picture {
   get shown() {
     return this.hookNow ?? this.current;
   }
+
+  /** What is to be seen together with each hook, in points: the hook, the name of its frame, and the nearest box. */
+  get hookParts() {
+    this.#hookParts ??= [...this.svg.querySelectorAll(".hv-pin")].flatMap((pin) => {
+      const rect = this.rectOf(pin);
+      if (!rect) return [];
+      const [around, ...near] = surroundings(rect, this.#framesAndBoxes);
+      const parts = [around && this.#nameOfFrame(around), ...near].filter((part) => part !== null);
+      return [parts.reduce(join, rect)];
+    });
+    return this.#hookParts;
+  }
+
+  /** @type {Rect[] | undefined} */
+  #hookParts;
 
   /** The width of the widest hook, in points. */
   get widestPin() {
@@ -197,10 +220,12 @@ export class Picture {
    */
   #entryRect(step, part) {
     const { steps, spans, visible_steps: open } = this.view;
-    const entries = [...this.svg.querySelectorAll(".hv-node, .hv-fold")].flatMap((box) => {
+    // A frame in the part comes before what is in it: a call begins with its first module.
+    const entries = [...this.svg.querySelectorAll(".hv-node, .hv-fold, .hv-module")].flatMap((box) => {
       const id = box.getAttribute("data-id") ?? "";
       const rect = this.rectOf(box);
       const starts = (steps[id] ?? spans[id]?.map(([first]) => first) ?? []).filter((start) => isWithin(open, start));
+      if (box.matches(".hv-module") && (!part || rect === part)) return [];
       return rect && (!part || contains(part, rect)) ? [{ rect, next: starts.find((start) => start >= step), last: starts.at(-1) }] : [];
     });
     /** @param {(entry: typeof entries[number]) => number | undefined} startOf */

@@ -1,8 +1,8 @@
 // The pane of a picture: shows the picture whole or at a readable size, and lets the user pan and zoom it.
 
 import {
-  LARGEST_WHOLE, NARROW, NARROW_SHARE, WHOLE_SHARE, fitWidth, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole,
-  readableScale, reveal, wholeScale, zoomAround,
+  BESIDE_SHARE, LARGEST_WHOLE, NARROW, NARROW_SHARE, WHOLE_SHARE, fitParts, fitWidth, hiddenEdges, joinFitting, limitPosition,
+  limitScale, opensWhole, readableScale, reveal, wholeScale, zoomAround,
 } from "./camera.js";
 import { listen, onAbort, prefersReducedMotion } from "../common/dom.js";
 import { followDrags } from "./drag.js";
@@ -186,11 +186,13 @@ export class Viewport {
     else this.#aim(picture, this.#isWholeWanted ? wholeScale(picture.size, size, largest) : this.#readableScale, isSmooth);
   }
 
-  /** The scale of a picture that is shown at a readable size, at which each hook fits the pane. */
+  /** The scale of a picture that is shown at a readable size: each hook fits the pane, and what is beside it if it can. */
   get #readableScale() {
     const { picture, size } = this;
     if (!picture) return 1;
-    return fitWidth(readableScale(picture.size, size, this.readable, this.#largest), picture.widestPin, size);
+    const scale = fitWidth(readableScale(picture.size, size, this.readable, this.#largest), picture.widestPin, size);
+    const least = this.options.isEnlarged() ? 1 : BESIDE_SHARE;
+    return fitParts(scale, (least * this.readable) / picture.size.smallest, picture.hookParts, size);
   }
 
   /**
