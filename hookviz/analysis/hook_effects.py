@@ -73,8 +73,9 @@ class HookEffects:
         """Describe what became of the tensors that a hook changed."""
         changes = [_find_change(*pair) for pair in changed]
         change = changes[0] if len({one.short for one in changes}) == 1 else _Outcome(_OTHER, _("changed"), {})
-        some = _("{count} of {total} tensors").format(count=len(changed), total=total)
-        what = _name_object(step, len(changed)) if len(changed) == total else some
+        what = _name_object(step, len(changed))
+        if len(changed) < total:
+            what = _name_changed(step) or _("{count} of {total} tensors").format(count=len(changed), total=total)
         fact = _find_fact(*changed[0]) if len(changed) == 1 else ""
         if step.effect == "edited":
             return self._describe_edit(step, hook, what, change, fact)
@@ -121,6 +122,15 @@ def _name_object(step: Step, count: int) -> str:
     if step.kind == "post_accumulate_hook":
         return f"{step.on}.grad"
     return _(_OBJECTS.get(step.kind, _GRADIENTS)[count > 1])
+
+
+def _name_changed(step: Step) -> str:
+    """Name the only input or output of a module that a hook changed; empty if it has no name."""
+    names, before, after = step.row.labels[1], step.before, step.after
+    if not isinstance(before, tuple) or not isinstance(after, tuple) or not len(names) == len(before) == len(after):
+        return ""
+    changed = [name for name, *pair in zip(names, before, after, strict=True) if not _are_same(*pair)]
+    return changed[0] if len(changed) == 1 else ""
 
 
 def _describe_look(step: Step, hook: str, what: str) -> HookEffect:

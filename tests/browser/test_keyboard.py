@@ -192,7 +192,7 @@ def test_tab_and_shift_tab_leave_the_player(open_file: Opener) -> None:
     press(page, "Shift+Tab")
     assert "hv-player" not in focused_element(page)
     page.locator(".hv-player").focus()
-    for _ in range(40):
+    for _ in range(60):
         press(page, "Tab")
         if page.evaluate("!document.querySelector('.hv-player').contains(document.activeElement)"):
             return

@@ -42,7 +42,7 @@ def go(player: Locator, steps: int) -> None:
 
 def test_forward_pre_hook_shows_the_inputs_before_and_after(player: Locator) -> None:
     go(player, 1)
-    expect(player.locator(".hv-panel")).to_contain_text("on net replaced the inputs: a=1, b=2 → a=11, b=2.")
+    expect(player.locator(".hv-panel")).to_contain_text("changed a from 1 to 11")
     expect(player.locator(".hv-plate .hv-pin.hv-now")).to_contain_text("(1, 2) → (11, 2)")
 
 
