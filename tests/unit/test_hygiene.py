@@ -178,8 +178,9 @@ def test_an_empty_table_says_what_was_examined() -> None:
     net = small_net()
     trace = train(net, SGD(net.parameters(), lr=0.01))
     assert str(trace.findings) == (
-        "Nothing was found. Looked at: the gradients of each pass (3) for NaN, Inf, zeros, vanishing and exploding; "
-        "whether each hook (0) fired and each parameter that requires grad got a gradient, at least once; "
+        "Nothing was found. Looked at: the gradients of each pass (3) for NaN, Inf, vanishing and exploding, those "
+        "of its leaves for zeros; whether each hook (0) fired and each parameter of a called module that requires grad "
+        "got a gradient, at least once; "
         "each optimizer step (3)."
     )
     with hv.record(net) as trace:

@@ -104,9 +104,9 @@ def _describe_no_findings(trace: TraceData) -> str:
     fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
     hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired if index is not None}
     looked = _(
-        "Nothing was found. Looked at: the gradients of each pass ({passes}) for NaN, Inf, zeros, vanishing and "
-        "exploding; whether each hook ({hooks}) fired and each parameter that requires grad got a gradient, at least "
-        "once; each optimizer step ({steps})."
+        "Nothing was found. Looked at: the gradients of each pass ({passes}) for NaN, Inf, vanishing and exploding, "
+        "those of its leaves for zeros; whether each hook ({hooks}) fired and each parameter of a called module that "
+        "requires grad got a gradient, at least once; each optimizer step ({steps})."
     ).format(passes=f"{len(trace.roots):,}", hooks=f"{len(hooks):,}", steps=f"{len(trace.updates):,}")
     missed = _list_unexamined(trace)
     unlooked = [_("Not looked at: {parts}.").format(parts=join_list(missed))] if missed else []

@@ -30,6 +30,7 @@ from hookviz.analysis.findings.training.rebound_names import find_rebound
 from hookviz.analysis.findings.training.repeated_losses import find_repeated_losses
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
+from hookviz.analysis.findings.training.uncalled_optimizers import find_uncalled
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
 
@@ -164,6 +165,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_missing,
     find_plain_tensors,
     find_unreached,
+    find_uncalled,
     find_stopped,
     find_frozen,
     find_shared,

@@ -49,6 +49,12 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         yield _add_origin(facts, finding, outdated)
 
 
+def list_outdated(facts: TrainingFacts) -> set[int]:
+    """List the optimizers that hold what was there before the parameters of a model."""
+    found = (_find_outdated(facts, root, numbers) for root, numbers in _group_untrained(facts).items())
+    return {optimizer for outdated in found if outdated is not None for optimizer in outdated.optimizers}
+
+
 def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated) -> Finding:
     """Add where the optimizer was made, and where a part of its parameters was replaced, as far as that is known."""
     made = facts.find_making(outdated.optimizers[0])

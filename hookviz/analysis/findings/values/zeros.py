@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from hookviz.analysis.findings.values.cancellations import ADVICE as CANCELLED
+from hookviz.analysis.findings.values.cancellations import cancels, describe_cancellation
 from hookviz.analysis.findings.values.half_precision import ENLARGE, describe_underflow
 from hookviz.analysis.findings.values.nonfinite import describe_saved
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
@@ -42,6 +44,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
                 culprits |= {target: culprit for target in targets if target not in culprits}
         elif row.kind == "aliased" and row.cause is not None and _has_zero_norm(statistics, row.after):
             culprits.setdefault(row.own_node, row.cause)
+        elif row.kind == "arrive" and row.parts and cancels(statistics, row):
+            culprits[row.own_node] = index
         elif culprits and row.kind == "arrive" and not _has_zero_norm(statistics, row.after):
             culprits.pop(row.own_node, None)  # a gradient arrives on another path, too
         elif row.kind in ("accumulate", "returned"):
@@ -52,6 +56,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
         return None
     first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
     affected = list(dict.fromkeys(zero_leaves[first]))
+    if statistics.trace.rows[first].kind == "arrive":
+        return _make_cancelled(statistics, first, zero_leaves, leaves)
     sentence = _describe_zeros(statistics, first, affected)
     row = statistics.trace.rows[first]
     zeros = tuple(list_zero_parameters(statistics, row.own_node)) if row.kind == "compute" else ()
@@ -66,7 +72,24 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     everything = {leaf for affected in zero_leaves.values() for leaf in affected}
     stuck = frozenset(affected if nodes else everything if everything == leaves else ())
     finding = PassFinding(first, "zero", sentence, severity, zeros=zeros, nodes=nodes, advice=advice, leaves=stuck)
-    return finding._replace(effects=tuple((step, leaf) for step, behind in zero_leaves.items() for leaf in behind))
+    return finding._replace(effects=_list_effects(zero_leaves))
+
+
+def _make_cancelled(
+    statistics: PassStatistics, first: int, zero_leaves: dict[int, list[int]], leaves: set[int]
+) -> PassFinding:
+    """The finding of gradients that cancel: a warning if no leaf gets anything else."""
+    affected = list(dict.fromkeys(zero_leaves[first]))
+    cancelled = describe_cancellation(statistics, first)
+    behind = _describe_leaves([statistics.trace.name(leaf, 0) for leaf in affected])
+    severity = "warning" if len(affected) == len(leaves) > 1 else "remark"
+    sentence = join_sentences([cancelled.sentence, behind])
+    finding = PassFinding(first, "zero", sentence, severity, nodes=cancelled.nodes, advice=_(CANCELLED))
+    return finding._replace(leaves=frozenset(affected), effects=_list_effects(zero_leaves))
+
+
+def _list_effects(zero_leaves: dict[int, list[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((step, leaf) for step, behind in zero_leaves.items() for leaf in behind)
 
 
 def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> str:
