@@ -21,6 +21,7 @@ from hookviz.picture.primitives import (
     fit_on_line,
     format_tensor_value,
     format_values,
+    join_values,
     join_variants,
     relative_name,
 )
@@ -430,7 +431,7 @@ def _format_gradient(scene: Scene, step: Step) -> str:
         )
     latest = scene.latest_gradients.setdefault(step.row.own_node, dict.fromkeys(outputs, "–"))
     latest[step.row.own_output] = value
-    return f"({', '.join(latest.values())})"
+    return join_values([*latest.values()])
 
 
 def _mark_changed_arrow(scene: Scene, step: Step, mark: Mark) -> None:
