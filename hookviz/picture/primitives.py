@@ -1,5 +1,7 @@
 """The elements of a picture (boxes with pins, arrows, marks of steps) and the formats of the short texts on them."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,6 +15,8 @@ MAX_NAME, MAX_LABEL, MAX_VALUE = 28, 24, 16
 SPACE = "\N{NO-BREAK SPACE}"
 DIGITS = 4
 """Significant digits of a number in a picture; there is little room."""
+_NUMBER = re.compile(r"[\d.]+(e[+-]?\d+)?")
+"""A norm without a remark such as that some numbers are NaN."""
 
 
 @dataclass
@@ -118,9 +122,11 @@ class Mark:
     def write_change(self, text_id: str, before: Values, after: Values) -> None:
         """Write what a hook received and what it returned, in a few characters."""
         old, new = format_values(before), format_values(after)
+        if old == new and isinstance(before, tuple) and isinstance(after, tuple) and before != after:
+            old, new = (f"({', '.join(map(format_values, values))})" for values in (before, after))
         norm = _("norm {norm}").format(norm="")
-        if old.startswith(norm):
-            new = new.removeprefix(norm)
+        words = "" if old.startswith("(") else old[: old.rfind(norm) + len(norm)] if norm in old else ""
+        new = new.removeprefix(words)
         self.write(text_id, f"{old} → {new}", old, new)
 
 
@@ -132,8 +138,25 @@ def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:
         return values.text(max_chars, shape=False, digits=DIGITS)
     if len(values) > max_chars:
         return _("{count} gradients").format(count=f"{len(values):,}")
-    items = (format_values(value, max_chars // max(len(values), 1)) for value in values)
-    return f"({', '.join(items)})"
+    return join_values([format_values(value, max_chars // max(len(values), 1)) for value in values])
+
+
+def join_values(texts: Sequence[str]) -> str:
+    """Join the texts of several values. Of more than two norms, the least and the greatest say enough.
+
+    >>> join_values(["norm 0.5", "norm 2"]), join_values(["norm 0.5", "norm 2", "norm 0.25", "None"])
+    ('norm (0.5, 2)', '3 × norm 0.25 … 2')
+    >>> join_values(["2", "None"]), join_values(["norm 2", "–", "–"])
+    ('(2, None)', '(norm 2, –, –)')
+    """
+    norm = _("norm {norm}").format(norm="")
+    numbers = [text.removeprefix(norm) for text in texts if text.startswith(norm)]
+    if len(numbers) < 2 or not all(map(_NUMBER.fullmatch, numbers)):
+        return f"({', '.join(texts)})"
+    if len(numbers) == len(texts) == 2:
+        return f"{norm}({', '.join(numbers)})"
+    low, *_others, high = sorted((f"{float(number):.3g}" for number in numbers), key=float)
+    return f"{len(numbers)} × {norm}{low if low == high else f'{low} … {high}'}"
 
 
 def format_tensor_value(data: str) -> str:

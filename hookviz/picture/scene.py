@@ -21,6 +21,7 @@ from hookviz.picture.primitives import (
     fit_on_line,
     format_tensor_value,
     format_values,
+    join_values,
     join_variants,
     relative_name,
 )
@@ -159,6 +160,9 @@ class Scene:
         call = None if step.row.call is None else self.calls.get(step.row.call)
         if call is not None:
             return mark_call(call, step, self.list_elements(step.node), self.list_arrows_along)
+        if step.row.call in self.graph.idle_calls:
+            around = self.calls.get(self.graph.idle_calls[step.row.call])
+            return Mark([around.id] if around else [])
         holder = self.find_holder(step.node)
         return _mark_hidden(self, step) if holder is None else _mark_node(self, holder, step)
 
@@ -178,6 +182,8 @@ class Scene:
         """
         if node is None or self.find_holder(node) is not None:
             return [] if node is None else [ids.node_id(node)]
+        if node in self.graph.joined:
+            return [ids.node_id(self.graph.joined[node])]
         slots = (slot for slot, _end in self.trace.lookup.next_nodes.get(node, ()))
         arrows = dict.fromkeys(arrow.id for slot in slots for arrow in self.list_arrows_along(node, slot))
         nearby = (self.find_holder(nodes.get(node)) for nodes in (self.graph.ends, self.graph.boxes))
@@ -314,6 +320,8 @@ def make_node_box(trace: TraceData, pass_id: int, node: int, graph: VisibleGraph
         (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
     ]
     op, leaf = trace.ops[node], trace.ops[node] == "AccumulateGrad"
+    if node in graph.joined:
+        op = _("{count} nodes").format(count=f"{[*graph.joined.values()].count(node):,}")
     pins = [*_make_node_pins(trace, pass_id, node, tensors)]
     rows = [
         _make_parameter(trace, pass_id, row, graph.calls.get(row), module) for row in graph.parameters.get(node, ())
@@ -441,7 +449,7 @@ def _format_gradient(scene: Scene, step: Step) -> str:
         )
     latest = scene.latest_gradients.setdefault(step.row.own_node, dict.fromkeys(outputs, "–"))
     latest[step.row.own_output] = value
-    return f"({', '.join(latest.values())})"
+    return join_values([*latest.values()])
 
 
 def _mark_changed_arrow(scene: Scene, step: Step, mark: Mark) -> None:

@@ -5,11 +5,12 @@ its output. They are drawn only on demand. The leaves of a module's parameters a
 them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
+from hookviz.picture.recurrent_calls import join_recurrent_calls
 from hookviz.trace import TraceData
 from hookviz.trace.columns import ValueIndexes
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -76,6 +77,8 @@ class VisibleGraph:
     """Hidden node that arrows pass over → the next node with a box or a row."""
     parameters: dict[int, list[int]] = field(default_factory=dict)
     """Node → the leaves that are rows in its box."""
+    joined: dict[int, int] = field(default_factory=dict)
+    """Node of a call for which one box stands → the node that has that box."""
     boxes: dict[int, int] = field(default_factory=dict)
     """Node without a box of its own → the node whose box stands for it."""
     is_internal: bool = False
@@ -96,15 +99,37 @@ class VisibleGraph:
 
     @cached_property
     def step_calls(self) -> list[int]:
-        """The module calls that steps of the pass are about, and the calls around them."""
+        """The module calls that steps of the pass are about, and the calls around them, as far as they have frames."""
         calls = dict.fromkeys(self.trace.rows[step].call for step in self.trace.lookup.steps(self.pass_id))
-        return list(dict.fromkeys(outer for call in calls for outer in iter_enclosing_calls(self.trace, call)))
+        outer_calls = dict.fromkeys(outer for call in calls for outer in iter_enclosing_calls(self.trace, call))
+        return [call for call in outer_calls if call not in self.idle_calls]
 
     @cached_property
     def frames(self) -> set[int]:
         """All module calls that a picture shows: those with nodes, those of steps, and the calls around them."""
-        makers = {outer for call in self.calls.values() for outer in iter_enclosing_calls(self.trace, call)}
-        return makers.union(self.step_calls)
+        return self._makers.union(self.step_calls)
+
+    @cached_property
+    def _makers(self) -> set[int]:
+        """The module calls with nodes, and the calls around them."""
+        return {outer for call in self.calls.values() for outer in iter_enclosing_calls(self.trace, call)}
+
+    @cached_property
+    def idle_calls(self) -> dict[int, int]:
+        """Call without hooks that only returned its input, as that of dropout in evaluation → the call around it.
+
+        No arrow would lead to its frame, since torch made no node there: its steps are seen at the call around it.
+        """
+        trace, registered = self.trace, self.trace.lookup.hooks(self.pass_id).by_module
+        idle: dict[int, int] = {}
+        called = {trace.rows[step].call for step in trace.lookup.steps(self.pass_id)}
+        for call in {call for call in called if call is not None} - self._makers:
+            row, hooks = trace.calls[call], trace.lookup.fired_hooks.get((self.pass_id, call))
+            module = trace.modules[row.module]
+            is_empty = (module.drops is not None or module.kind == "Identity") and not hooks
+            if is_empty and row.module not in registered and row.parent in self._makers:
+                idle[call] = row.parent
+        return idle
 
     @property
     def box_count(self) -> int:
@@ -129,7 +154,9 @@ def make_visible_graph(trace: TraceData, pass_id: int, *, internal: bool = False
         _connect(graph, set())
         return graph
     roots = {node for roots_of_pass in trace.roots[pass_id : pass_id + 1] for node, _output in roots_of_pass}
-    _connect(graph, set(_list_unwritten(graph, roots)))
+    observed = roots.union(_list_observed_nodes(trace, pass_id), _list_named_nodes(trace, pass_id, nodes))
+    graph.joined = join_recurrent_calls(trace, calls, nodes, observed)
+    _connect(graph, set(_list_unwritten(graph, observed)))
     _move_parameters(graph, parameters - roots)
     _assign_to_boxes(graph)
     return graph
@@ -205,17 +232,17 @@ def _find_enclosing_call(trace: TraceData, call: int, parameter: str) -> int | N
     return None
 
 
-def _list_unwritten(graph: VisibleGraph, roots: Collection[int]) -> Iterator[int]:
+def _list_unwritten(graph: VisibleGraph, observed: Collection[int]) -> Iterator[int]:
     """Yield the nodes that nobody wrote and about which there is nothing to say; a call keeps at least one node."""
     trace, pass_id, nodes, calls = graph.trace, graph.pass_id, graph.nodes, graph.calls
-    inside, observed = set(nodes), {*roots, *_list_observed_nodes(trace, pass_id)}
+    inside = set(nodes)
     candidates = [
         node
         for node in nodes
         if node not in observed
+        and node not in graph.joined
         and _is_unwritten(trace, trace.ops[node], calls.get(node))
         and _lies_between(trace, node, inside)
-        and not any(row.name or row.retains_grad for row in trace.lookup.tensors(pass_id, node))
         and not _turns_bad(trace, pass_id, node)
     ]
     hidden = set(candidates)
@@ -238,6 +265,13 @@ def _list_observed_nodes(trace: TraceData, pass_id: int) -> Iterator[int]:
     yield from (row.own_node for row in rows if row.node is not None and row.call is None and row.kind not in _PLAIN)
 
 
+def _list_named_nodes(trace: TraceData, pass_id: int, nodes: Iterable[int]) -> Iterator[int]:
+    """Yield the nodes of tensors with a name, or with a retained gradient."""
+    for node in nodes:
+        if any(row.name or row.retains_grad for row in trace.lookup.tensors(pass_id, node)):
+            yield node
+
+
 def _is_unwritten(trace: TraceData, op: str, call: int | None) -> bool:
     if op in PASSED_OVER:
         return True
@@ -246,13 +280,12 @@ def _is_unwritten(trace: TraceData, op: str, call: int | None) -> bool:
 
 
 def _lies_between(trace: TraceData, node: int, inside: Collection[int]) -> bool:
-    """Whether each gradient that arrives at a node goes on to one other node that is in the picture."""
+    """Whether each gradient that leaves a node goes on to one other node that is in the picture."""
     edges = trace.lookup.next_nodes.get(node, [])
     if not edges or any(end not in inside for _slot, end in edges):
         return False
-    if trace.ops[node] == HOOK_NODE:
-        return {slot for slot, _end in edges}.issuperset(trace.outputs(node))
-    return len(edges) == 1
+    # Of the inputs of a hooked module, some may need no gradient, as the memory of a decoder.
+    return trace.ops[node] == HOOK_NODE or len(edges) == 1
 
 
 def _turns_bad(trace: TraceData, pass_id: int, node: int) -> bool:
@@ -261,7 +294,13 @@ def _turns_bad(trace: TraceData, pass_id: int, node: int) -> bool:
     if step is None:
         return False
     row = trace.rows[step]
-    return any(_list_bad(trace, row.after)) and not any(_list_bad(trace, row.before))
+    sent = [row.after] if not isinstance(row.after, tuple) else _list_sent(trace, node, row.after)
+    return any(_list_bad(trace, tuple(sent))) and not any(_list_bad(trace, row.before))
+
+
+def _list_sent(trace: TraceData, node: int, gradients: Sequence[int | None]) -> list[int | None]:
+    """Return those of the gradients of a node that go on: of an input that needs none, torch makes zeros."""
+    return [gradients[slot] for slot, _end in trace.lookup.next_nodes.get(node, ()) if slot < len(gradients)]
 
 
 def _list_bad(trace: TraceData, values: ValueIndexes) -> Iterator[bool]:
@@ -274,19 +313,56 @@ def _list_bad(trace: TraceData, values: ValueIndexes) -> Iterator[bool]:
 
 def _connect(graph: VisibleGraph, hidden: Collection[int]) -> None:
     """Hide some nodes of a graph, and connect the others: an arrow leads from each to the next one."""
-    trace, inside, ops = graph.trace, set(graph.nodes), graph.trace.ops
-    graph.nodes = [node for node in graph.nodes if node not in hidden]
-    for start, slot, first_end in trace.lookup.out_edges(graph.nodes):
+    inside, joined, joined_starts = set(graph.nodes), graph.joined, _JoinedStarts(graph)
+    starts = [node for node in graph.nodes if node not in hidden]
+    graph.nodes = [node for node in starts if joined.get(node, node) == node]
+    for start, slot, first_end in graph.trace.lookup.out_edges(starts):
         if first_end not in inside:
             continue
-        end, output = trace.edges[start, slot]
-        while end in hidden:
-            hop = (end, output if ops[end] == HOOK_NODE else trace.lookup.next_nodes[end][0][0])
-            graph.passages.setdefault(hop, []).append((start, slot))
-            end, output = trace.edges[hop]
-        graph.targets[start, slot] = (end, output)
+        target, hops = _pass_over(graph.trace, (start, slot), hidden)
+        if target is not None:
+            target = joined.get(target[0], target[0]), target[1]
+        arrow = (start, slot)
+        if start in joined:
+            if target is None or target[0] == joined[start]:
+                continue
+            arrow = joined_starts.find(joined[start], target)
+            graph.passages.setdefault((start, slot), []).append(arrow)
+        for hop in hops:
+            graph.passages.setdefault(hop, []).append(arrow)
+        if target is not None:
+            graph.targets[arrow] = target
     for (node, _slot), arrows in graph.passages.items():
-        graph.ends[node] = graph.targets[arrows[0]][0]
+        if arrows[0] in graph.targets and node not in joined:
+            graph.ends[node] = graph.targets[arrows[0]][0]
+
+
+def _pass_over(trace: TraceData, edge: Edge, hidden: Collection[int]) -> tuple[tuple[int, int] | None, list[Edge]]:
+    """Return where an edge leads over hidden nodes, None if nowhere, and the edges at these nodes."""
+    target: tuple[int, int] | None = trace.edges[edge]
+    hops: list[Edge] = []
+    while target is not None and target[0] in hidden:
+        end, output = target
+        hops.append((end, output if trace.ops[end] == HOOK_NODE else trace.lookup.next_nodes[end][0][0]))
+        target = trace.edges.get(hops[-1])
+    return target, hops
+
+
+class _JoinedStarts:
+    """Where the arrows start that leave joined nodes: one arrow for all edges to one output of another node."""
+
+    def __init__(self, graph: VisibleGraph) -> None:
+        self._next_nodes = graph.trace.lookup.next_nodes
+        self._starts: dict[int, dict[Edge, Edge]] = {}
+
+    def find(self, box: int, target: Edge) -> Edge:
+        """Return the start of the arrow from the box of joined nodes to an output of another node.
+
+        The inputs of all these nodes are counted after those of the node that has the box.
+        """
+        starts = self._starts.setdefault(box, {})
+        first = max((slot for slot, _end in self._next_nodes.get(box, ())), default=-1) + 1
+        return starts.setdefault(target, (box, first + len(starts)))
 
 
 def _move_parameters(graph: VisibleGraph, parameters: Collection[int]) -> None:
@@ -316,6 +392,10 @@ def _assign_to_boxes(graph: VisibleGraph) -> None:
     """Find the box that stands for each node without one: for a hidden one a box in the same module call, if any."""
     graph.boxes = {leaf: node for node, leaves in graph.parameters.items() for leaf in leaves}
     starts = {node: arrows[0][0] for (node, _slot), arrows in graph.passages.items()}
+    graph.boxes |= {node: box for node, box in graph.joined.items() if node != box}
+    graph.boxes |= {
+        node: start for node, start in starts.items() if node not in graph.ends and node not in graph.joined
+    }
     for node, end in graph.ends.items():
         next_box = graph.boxes.get(end, end)
         in_call = [box for box in (next_box, starts[node]) if graph.calls.get(box) == graph.calls.get(node)]

@@ -166,8 +166,9 @@ class SceneViews:
 
     @property
     def are_small(self) -> bool:
-        """Whether nobody has to take in too many boxes at once in any of the pictures."""
-        return all(self._graph(pass_id).box_count <= MAX_VISIBLE_BOXES for pass_id in self._trace.lookup.passes)
+        """Whether nobody has to take in too many boxes at once in any of the pictures, also of all nodes."""
+        graphs = (self._graph(pass_id) for pass_id in self._trace.lookup.passes)
+        return all(graph.box_count + len(graph.joined) <= MAX_VISIBLE_BOXES for graph in graphs)
 
     @property
     def hide_nodes(self) -> bool:

@@ -177,6 +177,63 @@ def test_a_hook_that_replaces_a_gradient_writes_on_the_arrow_over_the_node_that_
     assert "→" in mark.texts[f"{arrow}-v"]
 
 
+def test_a_hooked_input_that_needs_no_gradient_leaves_no_box() -> None:
+    decoder = nn.TransformerDecoderLayer(4, 2, 4, dropout=0.0, batch_first=True)
+    decoder.register_full_backward_hook(look)
+    trace = record_pass(decoder, torch.ones(1, 3, 4, requires_grad=True), torch.ones(1, 2, 4))
+    scene = scene_of(trace)
+    assert HOOK_NODE not in str(ops_of(scene))
+    assert HOOK_NODE in str(ops_of(scene_of(trace, internal=True)))
+    steps = [step for step in trace.steps if step.node is not None and trace._data.ops[step.node] == HOOK_NODE]
+    assert all(scene.marks[step.index].elements for step in steps)
+
+
+def test_all_time_steps_of_a_recurrent_module_are_one_box_with_its_parameters() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.GRU(2, 3))
+    net[1].weight_hh_l0.register_hook(look)
+    with hv.record(net) as trace:
+        results, last = net(torch.ones(9, 1, 2))
+        (results.sum() + last.sum()).backward()
+    scene = scene_of(trace)
+    (call,) = [call for call in scene.calls.values() if call.kind == "GRU"]
+    (box,) = [box for box in map(scene.boxes.get, call.nodes) if box and box.parameters]
+    assert {row.name for row in box.parameters} == {
+        f"{kind}_{of}_l0" for kind in ("weight", "bias") for of in ("ih", "hh")
+    }
+    hidden = [node for node, at in scene.graph.joined.items() if at == box.node]
+    assert box.op == f"{len(hidden)} nodes"
+    assert len(hidden) > 9 > len(call.nodes)
+    firing = trace.firings[0].index
+    assert scene.marks[firing].elements[0] == next(row.id for row in box.parameters if row.pins)
+    steps = [step for step in trace.steps if step.row.node in hidden]
+    assert {scene.marks[step.index].elements[0] for step in steps} == {box.id}
+    assert all(start in scene.boxes and end in scene.boxes for start, _slot, end in scene.graph.edges)
+    assert len(scene_of(trace, internal=True).boxes) > len(hidden)
+
+
+def test_a_module_that_is_called_as_one_of_torch_is_drawn_node_by_node() -> None:
+    class GRU(Written):
+        """Multiplies a few times."""
+
+    trace = record_pass(GRU(lambda x, w: x * w * x * x * x * x * x * x * x * x * x * x * x * x), torch.ones(2, 3))
+    assert not scene_of(trace).graph.joined
+
+
+def test_dropout_in_evaluation_has_no_frame_unless_it_has_a_hook() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2)).eval()
+    net[3].register_forward_hook(look)
+    trace = record_pass(net, torch.ones(5, 3))
+    scene = scene_of(trace)
+    assert [call.kind for call in scene.calls.values()].count("Dropout") == 1
+    (model,) = [call for call in scene.calls.values() if call.kind == "Sequential"]
+    idle = [step.index for step in trace.steps if step.row.call in scene.graph.idle_calls]
+    assert len(idle) == 2
+    assert all(scene.marks[step].elements == [model.id] for step in idle)
+    with hv.record(net) as trace, torch.no_grad():
+        net(torch.ones(5, 3))
+    assert [call.kind for call in scene_of(trace).calls.values()].count("Dropout") == 2
+
+
 def test_hooks_of_a_parameter_are_pins_on_its_row() -> None:
     net = make_network()
     net[0].weight.register_hook(lambda grad: grad * 2)

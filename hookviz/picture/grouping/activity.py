@@ -77,7 +77,7 @@ class PassActivity:
     def _find_box(self, node: int | None, call: int | None) -> BoxActivity | None:
         """Return the activity to which a step belongs: the call's, even if the step names a node as well."""
         if call is not None:
-            return self.calls.setdefault(call, BoxActivity())
+            return self.calls.setdefault(self._tree.graph.idle_calls.get(call, call), BoxActivity())
         return None if node is None else self.nodes.setdefault(node, BoxActivity())
 
     def _add_registered_hooks(self) -> None:
