@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tools.lesson_pages import PREDICT
@@ -30,7 +31,7 @@ def drop_instructions(text: str) -> str:
     """Return a question without the sentences about cells, which nobody runs on a slide or on paper."""
     text = " ".join(text.split())
     starts = [0, *(match.start() for match in SENTENCE_END.finditer(text)), len(text)]
-    sentences = [text[start:end] for start, end in zip(starts, starts[1:], strict=False)]
+    sentences = [text[start:end] for start, end in pairwise(starts)]
     return "".join(sentence for sentence in sentences if not IN_THE_NOTEBOOK.search(sentence)).strip()
 
 

@@ -11,7 +11,8 @@ from torch import nn
 from tests.requirements import skip_or_fail
 from tools.handouts import MAX_QUESTIONS, SOURCE, find_browser, make_pages, make_worksheet, print_pages
 
-FIRST = "# Lesson 09 · End & more\n\n**The question: what is left of `loss`?**\n\nYou need nothing. It takes about 5 minutes."
+FACTS = "You need nothing. It takes about 5 minutes."
+FIRST = f"# Lesson 09 · End & more\n\n**The question: what is left of `loss`?**\n\n{FACTS}"
 
 
 def test_the_map_names_each_hook_with_its_arguments_in_the_order_in_which_they_fire() -> None:
