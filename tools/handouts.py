@@ -1,7 +1,7 @@
 """Make the map of the four hooks, and a worksheet for each lesson, in build/handouts: ``python -m tools.handouts``.
 
-Each is a page that prints on one sheet of A4, in the language that ``HOOKVIZ_LANGUAGE`` names. Where Chromium is
-installed, there are PDFs of them, too.
+Each is a page that prints on one sheet of A4, in the language that ``HOOKVIZ_LANGUAGE`` names. The lessons run for it,
+since a worksheet has the graphs that they ask about. Where Chromium is installed, there are PDFs of them, too.
 """
 
 import html
@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbconvert.filters import markdown2html
 
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
 from tools.lesson_pages import PREDICT, read_facts
 from tools.lessons import folder_of
+from tools.notebook_runs import run_all
+from tools.predictions import drop_instructions, find_graphs, parts_of
 from tools.translation.catalogue import read_translations
 from tools.translation.markdown_blocks import translate_html
 from tools.translation.message_sources import ROOT
@@ -41,7 +42,7 @@ PAGE = """\
 <body>
 <main>
 <h1>{title}</h1>
-<p><b>{question}</b></p>
+<div class="goal">{question}</div>
 <p class="lines"><span>{name}</span><span>{date}</span></p>
 {questions}
 {rest}
@@ -56,7 +57,7 @@ PAGE = """\
 """
 QUESTION = """\
 <section class="question">
-{text}
+{graph}{text}
 <p class="answers"><span>{expect}</span><span>{was}</span><span>{because}</span></p>
 </section>"""
 
@@ -81,28 +82,28 @@ def make_pages(target: Path, language: str = "en") -> list[Path]:
     if language != "en":
         text = translate_html(pages[0].read_text(encoding="utf-8"), read_translations(language).translate)
         pages[0].write_text(text.replace('lang="en"', f'lang="{LANGUAGE_TAGS[language]}"'), encoding="utf-8")
-    for lesson in sorted(folder_of(language).glob("[0-9]*_*.ipynb")):
+    for lesson, notebook in run_all(sorted(folder_of(language).glob("[0-9]*_*.ipynb"))).items():
         page = target / f"worksheet_{lesson.name[:2]}.html"
-        notebook = nbformat.read(lesson, as_version=4)  # type: ignore[no-untyped-call]
         page.write_text(make_worksheet(notebook, language), encoding="utf-8")
         pages.append(page)
     return pages
 
 
 def make_worksheet(notebook: Any, language: str = "en") -> str:
-    """Make the page on which a student writes down the predictions of a lesson."""
+    """Make the page on which a student writes down the predictions of a lesson that ran."""
     facts = read_facts(notebook)
-    prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    texts = [match["text"] for match in PREDICT.finditer(prose)]
-    left_out = len(texts) - MAX_QUESTIONS
-    more = translated("{count} more predictions are in the notebook.", language).format(count=left_out)
-    title, question = html.escape(facts.title), html.escape(facts.question)
+    asked = list_questions(notebook.cells)
+    left_out = len(asked) - MAX_QUESTIONS
+    more = translated("Predictions that are in the notebook only: {count}.", language).format(count=left_out)
+    title, question = html.escape(facts.title), markdown2html(facts.question)
     words = {
         "expect": translated("I expect", language),
         "was": translated("It was", language),
         "because": translated("Because", language),
     }
-    questions = [QUESTION.format(text=markdown2html(text), **words) for text in texts[:MAX_QUESTIONS]]
+    questions = [
+        QUESTION.format(text=markdown2html(text), graph=graph, **words) for text, graph in asked[:MAX_QUESTIONS]
+    ]
     motto = translated("hookviz · hooks in PyTorch, step by step", language)
     before = translated("Write down what you expect before anybody runs the cell.", language)
     return PAGE.format(
@@ -117,6 +118,19 @@ def make_worksheet(notebook: Any, language: str = "en") -> str:
         surprise=translated("What surprised me, and why it is so:", language),
         foot=f"{before} {motto}",
     )
+
+
+def list_questions(cells: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the predictions of a lesson, each with the graph to draw on if that is another one than before."""
+    graphs, drawn = find_graphs(cells), ""
+    questions = []
+    for cell in cells:
+        for match in PREDICT.finditer(cell.source if cell.cell_type == "markdown" else ""):
+            svg = graphs.get(cell.get("id", ""), "")
+            is_new = bool(svg) and parts_of(svg) != parts_of(drawn)
+            drawn = svg or drawn
+            questions.append((drop_instructions(match["text"]), f'<div class="graph">{svg}</div>' if is_new else ""))
+    return questions
 
 
 def find_browser() -> str | None:

@@ -3,32 +3,42 @@
 import ast
 import copy
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import nbformat
 
 from tools.lesson_pages import MAP, WIDGET, is_check, is_open, markdown_cell
+from tools.predictions import SENTENCE_END, drop_instructions
 from tools.translation.translated import translated
 
 MAX_WORDS = 45
 """A slide shows at most this many words of one paragraph."""
 SMALL_IF_WIDER, SMALL_IF_LONGER = 78, 18
 """Characters and lines: wider or longer code is set in a smaller font."""
+MAX_LINES, LINES_OF_A_PICTURE = 16, 7
+"""A slide shows at most this many lines of several cells of code; a picture or a question takes the room of so many."""
+SHORT = 3
+"""Code of so few lines that makes a player has no slide of its own: the player shows its lines."""
 BLOCK = re.compile(r"```.*?^```|\S(?:(?!\n\n|\n```).)*", re.DOTALL | re.MULTILINE)
 """A paragraph, a table, a list, or code between fences, which may contain empty lines."""
 QUESTION = re.compile(r"\*\*(?:(Predict|预测)[.。]|(\d\d\.\d))\*\* ")
 INSTRUCTION = re.compile(r"\*\*(?:Run|Step|运行|单步)")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
-SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\)))(?=\s+[A-Z`(*])|(?<=[。！？])(?![”）])|(?<=[。！？][”）])")
 HAN = re.compile(r"[\u3400-\u9fff]")
 WORDS_PER_HAN = 0.6
 """English says with one word what Chinese says with some 1.7 characters."""
 
 
-def make_slides(notebook: Any, language: str = "en") -> Any:
+def make_slides(notebook: Any, language: str = "en", graphs: Mapping[str, str] | None = None) -> Any:
     """Make a notebook with the cells of all slides, with the metadata that nbconvert needs.
 
     The first cell and those with the tag ``slide`` make slides; the others go to the speaker's notes.
+
+    Args:
+        notebook: the notebook with its outputs.
+        language: the language of the notebook.
+        graphs: id of a cell → HTML of the graph that its prediction is about.
     """
     builder = SlideBuilder(language)
     for cell in notebook.cells:
@@ -37,7 +47,7 @@ def make_slides(notebook: Any, language: str = "en") -> Any:
         if cell is not notebook.cells[0] and "slide" not in cell.metadata.get("tags", []):
             builder.add_note(cell)
         elif cell.cell_type == "markdown":
-            builder.add_prose(cell.source)
+            builder.add_prose(cell.source, (graphs or {}).get(cell.get("id", ""), ""))
         else:
             builder.add_code(cell)
     builder.flush_notes()
@@ -60,44 +70,82 @@ class SlideBuilder:
         self._has_only_heading = False
         self._has_room = False
         """Whether the slide has nothing but a heading and prose."""
+        self._lines_left = 0
+        """How many lines of code may be added below the code or the question on the slide."""
+        self._is_asking = False
+        """Whether the slide has a question, whose answer is still to come."""
 
     def add_note(self, cell: Any) -> None:
         """Add a whole cell to the notes of the last slide; its heading is that of the slides to come."""
         is_prose = cell.cell_type == "markdown"
         headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE) if is_prose else []
         if headings:
-            self._heading, self._has_room = f"## {headings[-1]}", False
+            self._heading = f"## {headings[-1]}"
+            self._close_slide()
         self._notes.append(MAP.sub("", cell.source) if is_prose else f"```python\n{cell.source}\n```")
 
-    def add_prose(self, source: str) -> None:
-        """Add a cell of prose, paragraph by paragraph."""
+    def add_prose(self, source: str, graph: str = "") -> None:
+        """Add a cell of prose, paragraph by paragraph; ``graph`` is what its question is about."""
         for block in BLOCK.findall(MAP.sub("", source)):
             question = QUESTION.match(block)
             if block.startswith("#"):
                 self._begin_section(block)
             elif question:
-                self._add_question(question, block[question.end() :])
+                self._add_question(question, block[question.end() :], graph)
             elif block.startswith(("|", "```")):
                 self._place(_markdown_cell(block, *_size_tags(block)))
             else:
                 self._add_paragraph(block)
 
     def add_code(self, cell: Any) -> None:
-        """Add a cell of code with its outputs. Code that only asserts, or that is hidden, goes to the notes."""
+        """Add a cell of code with its outputs. Code that only asserts, or that is hidden, goes to the notes.
+
+        A player has a slide of its own, and its code one before it: that of the question, if there is room.
+        """
         outputs = [output for output in cell.outputs if _is_worth_showing(output)]
+        players = [output for output in outputs if _is_player(output)]
         texts = [output for output in outputs if not _is_picture(output)]
-        if not is_open(cell) or (not outputs and isinstance(ast.parse(cell.source).body[-1], ast.Assert)):
+        drawings = [output for output in outputs if output not in texts and output not in players]
+        is_shown = is_open(cell) and bool(outputs or not isinstance(ast.parse(cell.source).body[-1], ast.Assert))
+        if is_shown:
+            is_shown = self._add_source(cell.source, texts, drawings, players)
+        elif texts:
+            self._place(_code_cell("", *texts))
+        for output in drawings:
+            self._add_drawing(_code_cell("", output))
+        for output in players:
+            self.flush_notes()
+            self._add(_code_cell("", output), "slide")
+        if not is_shown:
             self._notes.append(f"```python\n{cell.source}\n```")
-            if texts:
-                self._place(_code_cell("", *texts))
+
+    def _add_source(self, source: str, texts: list[Any], drawings: list[Any], players: list[Any]) -> bool:
+        """Show code with its texts: below the code or the question before it if there is room, or on a new slide.
+
+        Short code of a player for which there is no room is not shown; returns whether it is.
+        """
+        count = len(source.splitlines())
+        is_answer = self._is_asking and bool(texts or drawings)
+        left, is_asking = self._lines_left - count, self._is_asking
+        if is_answer or left < (LINES_OF_A_PICTURE if drawings else 0):
+            if players and count <= SHORT:
+                return False
+            self._place(_code_cell(source, *texts))
+            left, is_asking = MAX_LINES - count, False
         else:
-            self._place(_code_cell(cell.source, *texts))
-        for output in outputs:
-            if _is_player(output):
-                self.flush_notes()
-                self._add(_code_cell("", output), "slide")
-            elif output not in texts:
-                self._place(_code_cell("", output))
+            self._add(_code_cell(source, *texts), "-")
+            self.flush_notes()
+        if not texts:
+            self._lines_left, self._is_asking = left, is_asking
+        return True
+
+    def _add_drawing(self, cell: Any) -> None:
+        """Put a drawing below its code if there is room, or on a slide with the same heading."""
+        if self._lines_left < LINES_OF_A_PICTURE:
+            self._place(cell)
+        else:
+            self._add(cell, "-")
+            self.flush_notes()
 
     def _begin_section(self, heading: str) -> None:
         first = not self.cells
@@ -106,13 +154,19 @@ class SlideBuilder:
         self._heading = f"## {heading.lstrip('# ')}"
         self._has_only_heading, self._has_room = True, not first
 
-    def _add_question(self, question: re.Match[str], text: str) -> None:
-        """Put a question on its own slide, below the heading of its section if there is nothing else yet."""
+    def _add_question(self, question: re.Match[str], text: str, graph: str) -> None:
+        """Put a question below the heading and the prose of its section, or below short code; or on its own slide."""
         exercise = translated("Exercise {number}", self._language)
-        cell = _markdown_cell(f"### {question[1] or exercise.format(number=question[2])}\n\n{text}", "asks")
-        if not self._has_only_heading:
+        title = question[1] or exercise.format(number=question[2])
+        cell = _markdown_cell(f"### {title}\n\n{drop_instructions(text)}", "asks")
+        left = MAX_LINES if self._has_only_heading or self._has_room else self._lines_left
+        joins = left >= LINES_OF_A_PICTURE and not self._is_asking
+        if not joins:
             self.flush_notes()
-        self._add(cell, "-" if self._has_only_heading else "slide")
+        self._add(cell, "-" if joins else "slide")
+        if graph:
+            self._add(_graph_cell(graph), "-")
+        self._lines_left, self._is_asking = (left if joins else MAX_LINES) - LINES_OF_A_PICTURE, True
 
     def _add_paragraph(self, block: str) -> None:
         """Show the first sentences of the prose below a heading; the rest goes to the notes."""
@@ -140,7 +194,13 @@ class SlideBuilder:
     def _add(self, cell: Any, kind: str) -> None:
         cell.metadata["slideshow"] = {"slide_type": kind}
         self.cells.append(cell)
-        self._has_only_heading = self._has_room = False
+        if kind != "notes":
+            self._close_slide()
+
+    def _close_slide(self) -> None:
+        """Let nothing more be added to this slide, until somebody says that there is room."""
+        self._has_only_heading = self._has_room = self._is_asking = False
+        self._lines_left = 0
 
 
 def _markdown_cell(source: str, *tags: str) -> Any:
@@ -154,6 +214,13 @@ def _code_cell(source: str, *outputs: Any) -> Any:
     cell = nbformat.v4.new_code_cell(source, outputs=[copy.deepcopy(output) for output in outputs])  # type: ignore[no-untyped-call]
     cell.metadata["tags"] = _size_tags(source)
     cell.metadata["transient"] = {"remove_source": not source}
+    return cell
+
+
+def _graph_cell(html: str) -> Any:
+    output = nbformat.v4.new_output("display_data", data={"text/html": html})  # type: ignore[no-untyped-call]
+    cell = _code_cell("", output)
+    cell.metadata["tags"] = ["graph"]
     return cell
 
 

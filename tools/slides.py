@@ -17,6 +17,7 @@ from hookviz.player.compression import pack, unpack
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
 from tools.lessons import folder_of, language_of
 from tools.notebook_runs import run_all
+from tools.predictions import find_graphs
 from tools.slide_cells import make_slides
 
 TARGET = Path("build") / "slides"
@@ -63,6 +64,7 @@ def copy_assets(target: Path) -> None:
 
 def render_deck(notebook: Any, language: str = "en") -> str:
     """Render the slides of a notebook that ran, which is in ``language``, as one page of HTML."""
+    graphs = {cell: embed_drawing(svg) for cell, svg in find_graphs(notebook.cells).items()}
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if "data" in output:
             output.data = enlarge_output(output.data)
@@ -70,7 +72,7 @@ def render_deck(notebook: Any, language: str = "en") -> str:
         template_name="deck", extra_template_basedirs=[str(DECK.parent)]
     )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    slides = make_slides(notebook, language)
+    slides = make_slides(notebook, language, graphs)
     slides.metadata["language"] = LANGUAGE_TAGS[language]
     html, _ = exporter.from_notebook_node(slides)
     return str(html)

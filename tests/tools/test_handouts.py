@@ -11,7 +11,8 @@ from torch import nn
 from tests.requirements import skip_or_fail
 from tools.handouts import MAX_QUESTIONS, SOURCE, find_browser, make_pages, make_worksheet, print_pages
 
-FIRST = "# Lesson 09 · End & more\n\n**The question: what is left?**\n\nYou need nothing. It takes about 5 minutes."
+FACTS = "You need nothing. It takes about 5 minutes."
+FIRST = f"# Lesson 09 · End & more\n\n**The question: what is left of `loss`?**\n\n{FACTS}"
 
 
 def test_the_map_names_each_hook_with_its_arguments_in_the_order_in_which_they_fire() -> None:
@@ -28,11 +29,12 @@ def test_the_map_names_each_hook_with_its_arguments_in_the_order_in_which_they_f
 
 
 def test_a_worksheet_has_the_predictions_of_its_lesson_and_counts_those_without_room() -> None:
-    texts = ["What is `a.grad`, if a < b?", *(f"Number {n}?\n\nMore." for n in range(MAX_QUESTIONS + 1))]
+    texts = ["What is `a.grad`, if a < b? Run the cell.", *(f"Number {n}?\n\nMore." for n in range(MAX_QUESTIONS + 1))]
     cells = [nbformat.v4.new_markdown_cell(text) for text in (FIRST, *(f"**Predict.** {text}" for text in texts))]
     page = make_worksheet(nbformat.v4.new_notebook(cells=cells))
     assert "<h1>09 End &amp; more</h1>" in page and "<code>a.grad</code>, if a &lt; b?" in page and "More." not in page
-    assert page.count("I expect") == MAX_QUESTIONS and "2 more predictions are in the notebook." in page
+    assert "<code>loss</code>" in page and "`" not in page and "Run the cell" not in page
+    assert page.count("I expect") == MAX_QUESTIONS and "in the notebook only: 2." in page
 
 
 def test_the_page_for_lecturers_links_to_every_handout_and_each_prints_on_one_sheet(tmp_path: Path) -> None:

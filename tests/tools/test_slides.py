@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from hookviz.player.compression import pack, unpack
+from tools.predictions import erase_results, find_graphs
 from tools.slide_cells import MAX_WORDS, make_slides
 from tools.slides import STATE, embed_drawing, enlarge_output, main
 
@@ -54,28 +55,51 @@ def test_cells_that_are_not_chosen_are_notes_and_give_the_heading() -> None:
     assert notes == ["## One\n\nA story.\n\n```python\na = 1\n```\n```python\nc = 1\nassert c\n```\n\nAnd."]
 
 
-def test_a_question_has_a_slide_of_its_own_before_the_code_that_answers_it() -> None:
+def test_a_question_shows_the_code_that_is_to_run_and_its_answer_is_on_another_slide() -> None:
+    code = "a = 1\n" * 8
     shown, _ = slides_of(
-        prose_cell("## One\n\nSo.\n\n**Predict.** What is a?"),
+        prose_cell("## One\n\nSo.\n\n**Predict.** What is a? Put it in place of `None` and run the cell."),
         code_cell('answer = None\ncheck("09.1", answer)'),
         code_cell("a", text_plain="<torch.utils.hooks.Handle at 0x7f01>"),
+        code_cell("print(a)", text_plain="1"),
+        prose_cell("**Predict.** And b?"),
+        code_cell(code, text_html=PLAYER),
         prose_cell("## Exercises\n\n**09.1** Do it."),
     )
     assert shown == [
-        ["## One", "So."],
-        ["### Predict\n\nWhat is a?"],
-        ["## One", "a"],
+        ["## One", "So.", "### Predict\n\nWhat is a?", "a"],
+        ["## One", "print(a)"],
+        ["### Predict\n\nAnd b?", code],
+        [""],
         ["## Exercises", "### Exercise 09.1\n\nDo it."],
     ]
 
 
-def test_code_shares_the_slide_of_a_heading_and_a_player_has_its_own() -> None:
+def test_code_stands_on_no_empty_slide() -> None:
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
     shown, notes = slides_of(
         prose_cell(f"## One\n\n{table}"), code_cell("trace", text_html=PLAYER), prose_cell("**Step through it.** →")
     )
-    assert shown == [["## One", table], ["## One", "trace"], [""]]
-    assert notes == ["", "", "**Step through it.** →"]
+    assert shown == [["## One", table], [""]]
+    assert notes == ["", "```python\ntrace\n```\n\n**Step through it.** →"]
+    shown, _ = slides_of(prose_cell("## One"), code_cell("a = 1"), code_cell("draw(a)", text_html="<img alt=''>"))
+    assert shown == [["## One", "a = 1", "draw(a)", ""]]
+
+
+def test_a_question_shows_the_graph_without_the_answer() -> None:
+    boxes = '<g><rect class="hv-box"/><text class="hv-name">a</text></g>' * 2
+    svg = f'<svg class="hv-svg">{boxes}<text x="1" class="hv-grad" id="g">gradient 2</text></svg>'
+    question, other = (nbformat.v4.new_markdown_cell(f"**Predict.** `{name}.grad`?") for name in "ab")
+    player, graph = code_cell("trace", image_svg=""), erase_results(svg)
+    player.outputs[0].data = {"image/svg+xml": svg}
+    assert "hv-name" in graph and "gradient 2" not in graph
+    assert find_graphs([question, player]) == find_graphs([player, question]) == {question.id: graph}
+    assert find_graphs([player, other]) == {}
+    question.metadata["tags"] = ["slide"]
+    slides = make_slides(
+        nbformat.v4.new_notebook(cells=[prose_cell("# Lesson"), question]), graphs={question.id: "<b>"}
+    )
+    assert [output.data for cell in slides.cells for output in cell.get("outputs", [])] == [{"text/html": "<b>"}]
 
 
 def test_explained_chinese_ends_at_a_chinese_sentence() -> None:

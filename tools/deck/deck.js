@@ -13,13 +13,20 @@ Reveal.initialize({
   plugins: [RevealNotes],
 });
 
-// A slide with more than it has room for is set smaller, step by step, down to letters of 18 pixels.
+// A slide with more than it has room for is set smaller, step by step: its pictures, and then letters down to 18 pixels.
 const FITTING = ["compact", "tight", "dense"];
+const [LOWEST_PICTURE, SHRINKING] = [260, 0.94];
+
+/** @param {Element} slide */
+const isTooFull = (slide) => slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth;
 
 /** @param {Element} slide */
 function fit(slide) {
+  for (const picture of slide.querySelectorAll(".jp-RenderedHTML > img")) {
+    while (isTooFull(slide) && picture.height > LOWEST_PICTURE) picture.style.width = `${picture.width * SHRINKING}px`;
+  }
   const steps = FITTING.values();
-  while (slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth) {
+  while (isTooFull(slide)) {
     const { value, done } = steps.next();
     if (done) return;
     slide.classList.add(value);
