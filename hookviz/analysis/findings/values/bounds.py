@@ -31,18 +31,19 @@ class Bounds:
 
     def find_source(self, node: int) -> int | None:
         """Return the op that alone can have made the NaN or Inf that an op takes or makes; None if several can."""
-        found = set(self._walk(node, set()))
+        found = {*self._list_sources(node)}
         return found.pop() if len(found) == 1 else None
 
-    def _walk(self, node: int, met: set[int]) -> Iterator[int]:
+    def _list_sources(self, node: int) -> Iterator[int]:
         """Yield each op before a node, or itself, that can make NaN or Inf of numbers without any."""
-        open_inputs = [end for end in self._list_inputs(node) if self._measure(end) == math.inf]
-        if not open_inputs:
-            yield node
-        for end, _output in open_inputs:
-            if end not in met:
-                met.add(end)
-                yield from self._walk(end, met)
+        waiting, met = [node], {node}
+        while waiting:
+            node = waiting.pop()
+            open_inputs = [place[0] for place in self._list_inputs(node) if self._measure(place) == math.inf]
+            if not open_inputs:
+                yield node
+            waiting += [end for end in open_inputs if end not in met]
+            met.update(open_inputs)
 
     def _list_inputs(self, node: int) -> list[NodeOutput]:
         following = self.ops.statistics.trace.lookup.next_nodes.get(node, ())
@@ -52,10 +53,25 @@ class Bounds:
         value = self.ops.known_value(place)
         if value is not None:
             return _largest_of(value)
-        if place[0] not in self._found:
-            self._found[place[0]] = math.inf  # a node may be met again meanwhile
-            self._found[place[0]] = self._compute(place[0])
+        for node in self._order_unmeasured(place[0]):
+            self._found[node] = self._compute(node)
         return self._found[place[0]]
+
+    def _order_unmeasured(self, node: int) -> Iterator[int]:
+        """Yield the nodes of unknown bounds that a node needs, and itself, each after those that it needs.
+
+        A forward may be thousands of ops deep, so that this does not call itself.
+        """
+        waiting = [(node, False)]
+        while waiting:
+            node, is_next = waiting.pop()
+            if node in self._found:
+                continue
+            if is_next:
+                yield node
+                continue
+            unknown = [place[0] for place in self._list_inputs(node) if self.ops.known_value(place) is None]
+            waiting += [(node, True), *((end, False) for end in unknown)]
 
     def _compute(self, node: int) -> float:
         op = self.ops.op_name(node)
