@@ -176,7 +176,7 @@ function paintChip({ button, steps, note: noteAt }, step) {
  */
 function makeChip(sign, name, on) {
   const button = makeElement("button", `hv-chip hv-chip-${sign}`, "", { type: "button" });
-  button.append(makeSign(sign), makeElement("b", "", name), makeElement("span", "hv-chip-on", on));
+  button.append(makeSign(sign), makeElement("b", "", name, { title: name }), makeElement("span", "hv-chip-on", on));
   button.append(makeElement("span", "hv-chip-note"));
   return button;
 }
