@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from math import isfinite
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -80,6 +81,9 @@ class GraphSnapshot:
         self._add_unobserved()
         self._add_tensors(names)
         self._add_nonfinite_roots(roots)
+        loss = _read_loss(roots)
+        if loss is not None:
+            self.trace.losses[self.pass_id] = loss if isfinite(loss) else None
         places = [self.place_of(*edge) for edge in edges]
         observed = [place if place is not None and place[0] in self.out_edges else None for place in places]
         self.trace.roots[self.pass_id] = [
@@ -268,3 +272,14 @@ def add_hook_row(
 def _is_finite(tensor: torch.Tensor) -> bool:
     """Whether a small tensor contains neither NaN nor Inf; most are a loss, whose single number is quickly read."""
     return cmath.isfinite(tensor.item()) if tensor.numel() == 1 else bool(tensor.isfinite().all())
+
+
+def _read_loss(roots: Sequence[Any]) -> float | None:
+    """Return the number of a root, if it is the only one, and on no device, where reading it would wait."""
+    root = roots[0] if len(roots) == 1 else None
+    if not is_tensor(root) or runs_user_code(root) or tensor_statistics.reading_waits(root) or root.is_nested:
+        return None
+    with suppress(RuntimeError, NotImplementedError):  # functorch, sparse, float8
+        if root.numel() == 1 and root.is_floating_point():
+            return float(root.detach())
+    return None

@@ -6,12 +6,13 @@ from math import inf, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, FirstGrows, Framed, Line, Outline, Part, SideBySide, Words
+from hookviz.picture.cut_sign import CutSign
 from hookviz.picture.grouped_graph import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.optimizer_boxes import OptimizerBox
-from hookviz.picture.primitives import Box, Parameter, Pin
+from hookviz.picture.primitives import Arrow, Box, Parameter, Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import (
     BOX_FILL,
@@ -92,7 +93,8 @@ class BoxContents:
             return [Line([gradient])] if gradient else []
         op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
         first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
-        rows = [*map(self.pin, box.pins), *self._parameters(box)]
+        memory = self._written(ids.memory_id(box.id), "hv-memory", box.memory, GREY, bold=False)
+        rows = [*map(self.pin, box.pins), *self._parameters(box), *([Line([memory])] if memory else [])]
         if gradient is None:
             return [first, *others, *rows]
         shared = Line(first.left, gradient)
@@ -161,9 +163,10 @@ class BoxContents:
         """Make a closed box: its name, its description, and the texts that steps write on it."""
         lines: list[Part] = [Line([Words(box.name, "hv-name", size=LARGE, bold=True)])]
         lines.append(Line([Words(box.description, "hv-op", color=GREY)]))
-        if box.stack:
+        heights = self._bar_heights(box)
+        if any(heights):
             bars = [ids.bar_id(box.id, index) for index in range(len(box.stack))]
-            lines.append(Bars(bars, self.style.outline_color(box.id), self._bar_heights(box)))
+            lines.append(Bars(bars, self.style.outline_color(box.id), heights))
         texts = (
             (ids.gradient_id(box.id), "hv-grad", PURPLE, True),
             (ids.fired_count_id(box.id), "hv-hooked", "", False),
@@ -172,11 +175,12 @@ class BoxContents:
             words = self._written(text_id, css_class, box.longest_text(text_id), color, bold=bold)
             if words is not None:
                 lines.append(Line([words]))
-        outline = Outline("hv-box", BOX_FILL, self.style.outline_color(box.id), 2, radius=10)
+        color = self.style.outline_color(box.id)
+        outline = Outline("hv-box", BOX_FILL, color, 2, radius=10, is_dashed=box.is_recomputed)
         names = {"data-name": box.full_name or box.name, "data-hv": "stack" if box.stack else "module"}
         if box.stack:
             names["data-count"] = str(sum(bar.count for bar in box.stack))
-        css_class = "hv-fold hv-stack" if box.stack else "hv-fold"
+        css_class = f"hv-fold{' hv-stack' if box.stack else ''}{' hv-again' if box.is_recomputed else ''}"
         return Framed(Column(lines), box.id, css_class, outline, padding=(9, 6), names=names)
 
     def _bar_heights(self, box: GroupBox) -> list[float]:
@@ -195,7 +199,10 @@ class BoxContents:
             return _plate(
                 ids.header_id(box.id), [FirstGrows([Line(name), *self._signs(self.scene.boxes[small[0]])])], 1
             )
-        name.append(Words(box.kind, "hv-kind", color=GREY))
+        outer = self.scene.calls.get(box.parent) if box.parent is not None else None
+        is_first = box.is_recomputed and not (outer is not None and outer.is_recomputed)
+        kind = _("{kind} · recomputed").format(kind=box.kind) if is_first else box.kind
+        name.append(Words(kind, "hv-kind", color=GREY))
         says_output = not self._is_brief or box.pins_at(self.scene.trace, output=True)
         longest = box.longest_text if says_output else ""
         output = self._written(ids.output_id(box.id), "hv-activation", longest, INK, bold=True)
@@ -221,9 +228,11 @@ class BoxContents:
         outline = Outline("hv-box", BOX_FILL, self.style.outline_color(box.id), 2, radius=10)
         return Framed(Column([name, *map(self.pin, box.pins)]), box.id, "hv-node", outline, padding=(9, 6))
 
-    def arrow_value(self, arrow_id: str, longest: str) -> Words | None:
-        """Make the value on an arrow; None if no step writes one."""
-        return self._written(ids.value_id(arrow_id), "hv-edge-value", longest, PURPLE, bold=True)
+    def arrow_sign(self, arrow: Arrow) -> Words | CutSign | None:
+        """Make the value on an arrow, or the sign of its cut; None if it has neither."""
+        if arrow.words:
+            return CutSign(arrow.words)
+        return self._written(ids.value_id(arrow.id), "hv-edge-value", arrow.longest_text, PURPLE, bold=True)
 
     def _written(self, text_id: str, css_class: str, longest: str, color: str, *, bold: bool) -> Words | None:
         """Make a text that steps write; None if ``longest`` is empty, which means that none does."""
@@ -241,4 +250,4 @@ def frame_outline(style: Style, box: CallBox) -> Outline:
     """Return the outline of the frame of a module call."""
     is_current = box.id in style.current_elements
     color = GREY if box.id in style.marked_elements and not is_current else style.outline_color(box.id)
-    return Outline("hv-box", FRAME_FILL, color, 3 if is_current else 1.5, radius=12)
+    return Outline("hv-box", FRAME_FILL, color, 3 if is_current else 1.5, radius=12, is_dashed=box.is_recomputed)

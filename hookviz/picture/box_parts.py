@@ -168,6 +168,7 @@ class Outline:
     radius: float = 6
     second: bool = False
     """Whether there is a second line inside the first, as around a leaf."""
+    is_dashed: bool = False
 
     def draw(self, svg: SvgWriter, x: float, y: float, width: float, height: float) -> None:
         """Draw it around an area."""
@@ -178,7 +179,8 @@ class Outline:
     def _rect(self, svg: SvgWriter, css_class: str, fill: str, x: float, y: float, width: float, height: float) -> None:
         line: dict[str, float | str] = {"stroke": self.stroke, "stroke_width": self.stroke_width} if self.stroke else {}
         size = {"x": x, "y": y, "width": width, "height": height, "rx": self.radius}
-        svg.element("rect", **size, class_=css_class, fill=fill, **line).shared("/>")
+        dashes = "6 4" if self.is_dashed else ""
+        svg.element("rect", **size, class_=css_class, fill=fill, **line, stroke_dasharray=dashes).shared("/>")
 
 
 @dataclass

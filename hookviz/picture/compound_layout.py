@@ -29,6 +29,10 @@ PADDING = 14.0
 """Points between the outline of a frame and what is in it."""
 SPACING = 5.0
 """Points between the parts of a column."""
+APART = 16.0
+"""Points between the arrows of gradients and one that keeps apart from them, where they meet the outline of a box."""
+JOINT = 16.0
+"""Points between a box and its second run, and the way of the line between them from their left ends."""
 _GATE = Size(1, 1)
 """The size of a gate at which no hook stands."""
 
@@ -39,6 +43,8 @@ class Tile:
 
     id: str
     part: Part
+    second_run: "Tile | Frame | None" = None
+    """What stands below it, joined with it."""
 
 
 @dataclass(eq=False)
@@ -57,11 +63,15 @@ class Frame:
     """The hooks where gradients leave."""
     call_order: list[str] = field(default_factory=list)
     """The ids of the calls in it, as they were made: they stand in this order, also where no arrow joins them."""
+    second_run: "Tile | Frame | None" = None
+    """What stands below it, joined with it."""
 
     @property
     def is_column(self) -> bool:
         """Whether it holds one box only, which then stands between the hooks, and arrows end at the outline."""
-        return self.header is not None and len(self.members) == 1 and isinstance(self.members[0], Tile)
+        if self.header is None or len(self.members) != 1 or not isinstance(self.members[0], Tile):
+            return False
+        return self.members[0].second_run is None
 
 
 class Link(NamedTuple):
@@ -72,6 +82,8 @@ class Link(NamedTuple):
     end: str
     label: Size = Size(0, 0)
     """The room for the value on it."""
+    is_apart: bool = False
+    """Whether it keeps apart from the other arrows of its boxes."""
 
 
 class PlacedPart(NamedTuple):
@@ -105,6 +117,8 @@ class Layout:
     arrows: dict[str, Curve] = field(default_factory=dict)
     labels: dict[str, Point] = field(default_factory=dict)
     """Id of an arrow with a value → the middle of that value."""
+    joints: list[tuple[Point, Point]] = field(default_factory=list)
+    """The lines between boxes and their second runs."""
 
 
 @dataclass
@@ -122,22 +136,45 @@ class _Inside:
     """(start, end, label) → the curve between two members or gates."""
     labels: dict[str, Point]
 
-    @property
-    def entry_offset(self) -> float:
-        """How far below the middle gradients enter."""
-        return self.entry_y - self.size.height / 2
-
-    @property
-    def exit_offset(self) -> float:
-        """How far below the middle gradients leave."""
-        return self.exit_y - self.size.height / 2
-
 
 _ENTRY, _EXIT = ">", "<"
 """In place of a member's id: the gate where gradients enter the frame, and the one where they leave it."""
 
 _Segment = tuple[str, str, str]
 """The start and the end of a part of an arrow inside one frame, and the arrow's id if it has a curve of its own."""
+
+
+class _Sizes:
+    """The sizes of tiles and of frames that are laid out; a member and its second run are one box."""
+
+    def __init__(self, insides: Mapping[str, _Inside]) -> None:
+        self._insides = insides
+
+    def own(self, member: Tile | Frame) -> Size:
+        """Return the size of a member without its second run."""
+        if isinstance(member, Frame):
+            return self._insides[member.id].size
+        return Size(member.part.width, member.part.height)
+
+    def whole(self, member: Tile | Frame) -> Size:
+        """Return the size of a member with its second run."""
+        own = self.own(member)
+        if member.second_run is None:
+            return own
+        return Size(max(own.width, self.least_width(member)), own.height + JOINT + self.own(member.second_run).height)
+
+    def least_width(self, member: Tile | Frame) -> float:
+        """Return the width of the second run of a member: the member is as wide, so that arrows end at its outline."""
+        return 0 if member.second_run is None else self.own(member.second_run).width
+
+    def offset(self, member: Tile | Frame, *, at_exit: bool, is_apart: bool) -> float:
+        """Return how far below the middle of the whole an arrow leaves or enters a member."""
+        own, whole = self.own(member).height, self.whole(member).height
+        inside = self._insides.get(member.id)
+        y = own / 2 if inside is None else inside.exit_y if at_exit else inside.entry_y
+        if is_apart:
+            y += APART if y + 2 * APART < own else -APART
+        return y - whole / 2
 
 
 class CompoundLayout:
@@ -153,10 +190,13 @@ class CompoundLayout:
         self._root, self._links, self._direction = root, links, direction
         self._holders: dict[str, Frame] = {}
         self._frames: dict[str, Frame] = {}
+        self._members: dict[str, Tile | Frame] = {}
         self._list_holders(root)
         self._segments: dict[str, dict[_Segment, Size]] = {frame_id: {} for frame_id in self._frames}
+        self._apart = {link.id for link in links if link.is_apart}
         self._routes = {link.id: route for link in links if (route := self._route(link))}
         self._insides: dict[str, _Inside] = {}
+        self._sizes = _Sizes(self._insides)
 
     def lay_out(self) -> Layout:
         """Return where everything stands."""
@@ -172,8 +212,8 @@ class CompoundLayout:
 
     def _list_holders(self, frame: Frame) -> None:
         self._frames[frame.id] = frame
-        for member in frame.members:
-            self._holders[member.id] = frame
+        for member in _with_second_runs(frame.members):
+            self._holders[member.id], self._members[member.id] = frame, member
             if isinstance(member, Frame):
                 self._list_holders(member)
 
@@ -215,23 +255,18 @@ class CompoundLayout:
     # -- one frame
 
     def _lay_out_frame(self, frame: Frame) -> _Inside:
-        for member in frame.members:
+        for member in reversed([*_with_second_runs(frame.members)]):  # the second run first: it says how wide both are
             if isinstance(member, Frame):
                 self._lay_out_frame(member)
         self._insides[frame.id] = self._lay_out_column(frame) if frame.is_column else self._lay_out_members(frame)
         return self._insides[frame.id]
-
-    def _size_of(self, member: Tile | Frame) -> Size:
-        if isinstance(member, Frame):
-            return self._insides[member.id].size
-        return Size(member.part.width, member.part.height)
 
     def _lay_out_column(self, frame: Frame) -> _Inside:
         """Stack the head, the hooks at the output, the box, and the hooks at the inputs."""
         (tile,) = frame.members
         assert isinstance(tile, Tile) and frame.header is not None
         parts = [part for part in (frame.header, frame.output_plate, tile.part, frame.input_plate) if part is not None]
-        width = max(part.width for part in parts)
+        width = max([*(part.width for part in parts), self._sizes.least_width(frame) - 2 * (SPACING + 2)])
         plates, places, y = [], {}, SPACING + 2
         for part in parts:
             if part is tile.part:
@@ -245,7 +280,7 @@ class CompoundLayout:
     def _lay_out_members(self, frame: Frame) -> _Inside:
         """Place the members and the two gates, and a frame around them."""
         ids = [*(member.id for member in frame.members)]
-        sizes = [self._size_of(member) for member in frame.members]
+        sizes = [self._sizes.whole(member) for member in frame.members]
         plates = {_ENTRY: frame.output_plate, _EXIT: frame.input_plate}
         used = {end for start, end, _ in self._segments[frame.id] for end in (start, end)}
         for gate, plate in plates.items():
@@ -271,8 +306,9 @@ class CompoundLayout:
                 index[start],
                 index[end],
                 self._segments[frame.id][start, end, own],
-                start_offset=self._insides[start].exit_offset if start in self._frames else 0,
-                end_offset=self._insides[end].entry_offset if end in self._frames else 0,
+                start_offset=self._find_offset(start, own, at_exit=True),
+                end_offset=self._find_offset(end, own, at_exit=False),
+                is_apart=own in self._apart,
             )
             for start, end, own in segments
         ]
@@ -283,6 +319,11 @@ class CompoundLayout:
         edges += [*_tie_gates(index, edges, joined)]
         return segments, edges
 
+    def _find_offset(self, member: str, link: str, *, at_exit: bool) -> float:
+        """Return how far below the middle of a member, or of a gate, an arrow leaves or enters it."""
+        element = self._members.get(member)
+        return 0 if element is None else self._sizes.offset(element, at_exit=at_exit, is_apart=link in self._apart)
+
     def _surround(
         self, frame: Frame, sizes: dict[str, Size], segments: Sequence[_Segment], placement: Placement
     ) -> _Inside:
@@ -292,10 +333,10 @@ class CompoundLayout:
         is_edge = self._is_bare(frame, _ENTRY, points) and points[_ENTRY][0] > placement.size.width - 1
         right = _GATE.width / 2 if is_edge else PADDING
         top, bottom = PADDING, PADDING
-        plates, least = [], 0.0
+        plates, least = [], self._sizes.least_width(frame)
         if frame.header is not None:
             plates.append(PlacedPart(frame.header, SPACING + 2, SPACING + 2, frame.header.width))
-            top, least = frame.header.height + 2 * SPACING + 6, frame.header.width + 2 * SPACING + 4
+            top, least = frame.header.height + 2 * SPACING + 6, max(least, frame.header.width + 2 * SPACING + 4)
         size = Size(max(placement.size.width + left + right, least), placement.size.height + top + bottom)
         centres = {name: (x + left, y + top) for name, (x, y) in points.items()}
         inside = _Inside(size, {}, plates, size.height / 2, size.height / 2, {}, {})
@@ -341,11 +382,29 @@ class CompoundLayout:
             layout.plates.append(PlacedPart(part, x + plate_x, y + plate_y, own))
         for member in frame.members:
             at_x, at_y = inside.places[member.id]
-            if isinstance(member, Frame):
-                yield from self._place(layout, member, x + at_x, y + at_y)
-            else:
-                box_width = width if frame.is_column else member.part.width
-                layout.boxes.append(PlacedPart(member.part, x + at_x, y + at_y, box_width))
+            box_width = width if frame.is_column else self._sizes.whole(member).width
+            yield from self._place_member(layout, member, (x + at_x, y + at_y), box_width)
+            if member.second_run is not None:
+                top = y + at_y + self._sizes.own(member).height
+                layout.joints.append(((x + at_x + JOINT, top), (x + at_x + JOINT, top + JOINT)))
+                second_width = self._sizes.own(member.second_run).width
+                yield from self._place_member(layout, member.second_run, (x + at_x, top + JOINT), second_width)
+
+    def _place_member(
+        self, layout: Layout, member: Tile | Frame, corner: Point, width: float
+    ) -> Iterator[tuple[str, Point]]:
+        if isinstance(member, Frame):
+            yield from self._place(layout, member, *corner)
+        else:
+            layout.boxes.append(PlacedPart(member.part, *corner, width))
+
+
+def _with_second_runs(members: Sequence[Tile | Frame]) -> Iterator[Tile | Frame]:
+    """Yield each of ``members``, and after it its second run."""
+    for member in members:
+        yield member
+        if member.second_run is not None:
+            yield member.second_run
 
 
 def _tie_gates(index: Mapping[str, int], edges: Sequence[Edge], joined: Set[int]) -> Iterator[Edge]:

@@ -7,15 +7,16 @@ from math import hypot
 from hookviz.picture.box_contents import BoxContents, frame_outline
 from hookviz.picture.box_parts import Line, Words, begin_group
 from hookviz.picture.compound_layout import CompoundLayout, Frame, Layout, Link, PlacedFrame, Tile
+from hookviz.picture.cut_sign import CutSign
 from hookviz.picture.grouped_graph import GroupBox
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
-from hookviz.picture.layered_layout import Curve, Direction, Point, Size
+from hookviz.picture.layered_layout import Curve, Direction, Point, Size, line
 from hookviz.picture.letters import LINE_HEIGHTS, SMALL
 from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.optimizer_boxes import OptimizerBox
 from hookviz.picture.primitives import Arrow
 from hookviz.picture.scene import Scene
-from hookviz.picture.styles import FONT, GREY, INK, Style
+from hookviz.picture.styles import FONT, GREY, INK, LIGHT_GREY, Style
 from hookviz.picture.svg_writer import FilledTemplate, SvgWriter, format_points
 from hookviz.support.columns import wrap
 from hookviz.support.messages import _
@@ -44,17 +45,14 @@ class Drawing:
 
     def _make_root(self) -> Frame:
         outermost = [box for box in self.scene.calls.values() if box.parent not in self.scene.calls]
-        members: list[Tile | Frame] = [self._make_tile(box_id) for box_id in self.scene.boxes_outside_calls]
-        members += map(self._make_frame, outermost)
+        members = self._make_members(self.scene.boxes_outside_calls, outermost)
         optimizers = [box.id for box in self.scene.optimizer_boxes.values()]  # they work after all calls
         return Frame("", members, call_order=[*optimizers, *(box.id for box in outermost)])
 
     def _make_frame(self, box: CallBox) -> Frame:
-        members: list[Tile | Frame] = [*map(self._make_tile, box.box_ids)]
-        members += map(self._make_frame, box.children)
         return Frame(
             box.id,
-            members,
+            self._make_members(box.box_ids, box.children),
             self.contents.header(box),
             frame_outline(self.style, box),
             {"data-hv": "module", "data-name": box.full_name or box.name},
@@ -62,6 +60,15 @@ class Drawing:
             self.contents.input_plate(box),
             [child.id for child in box.children],
         )
+
+    def _make_members(self, box_ids: Sequence[str], frames: Sequence[CallBox]) -> list[Tile | Frame]:
+        """Make the members of a frame; a second run is no member, but stands below the first one."""
+        members: list[Tile | Frame] = [*map(self._make_tile, box_ids), *map(self._make_frame, frames)]
+        by_id = {member.id: member for member in members}
+        for first, second in self.scene.second_runs.items():
+            if first in by_id and second in by_id:
+                by_id[first].second_run = by_id.pop(second)
+        return [*by_id.values()]
 
     def _make_tile(self, box_id: str) -> Tile:
         if box_id in self._groups:
@@ -80,7 +87,7 @@ class Drawing:
 
     def write(self) -> FilledTemplate:
         """Return the picture as SVG."""
-        values = {arrow.id: self.contents.arrow_value(arrow.id, arrow.longest_text) for arrow in self.scene.all_arrows}
+        values = {arrow.id: self.contents.arrow_sign(arrow) for arrow in self.scene.all_arrows}
         links = [_make_link(arrow, values[arrow.id]) for arrow in self.scene.all_arrows]
         layout = CompoundLayout(self.root, links, find_direction(self.scene)).lay_out()
         notes = [*self._list_notes()]
@@ -88,6 +95,9 @@ class Drawing:
         self._begin(svg, layout.size, notes)
         for placed in layout.frames:
             _write_frame(svg, placed)
+        for start, end in layout.joints:
+            joint = {"d": _write_path(line(start, end)), "fill": "none", "stroke": GREY, "stroke_width": "1.5"}
+            svg.element("path", **joint, stroke_dasharray="4 3", class_="hv-joint").shared("/>")
         for arrow in self.scene.all_arrows:
             if arrow.id in layout.arrows:
                 self._write_arrow(svg, arrow, layout, values[arrow.id])
@@ -120,10 +130,10 @@ class Drawing:
                 MAX_LINE,
             )
 
-    def _write_arrow(self, svg: SvgWriter, arrow: Arrow, layout: Layout, value: Words | None) -> None:
-        """Write a line, its head and its value."""
-        color = self.style.outline_color(arrow.id)
-        is_passed = self.style.for_player or arrow.id in self.style.marked_elements
+    def _write_arrow(self, svg: SvgWriter, arrow: Arrow, layout: Layout, value: Words | CutSign | None) -> None:
+        """Write a line, its head, and its value or the sign of a cut."""
+        is_passed = self.style.for_player or (arrow.id in self.style.marked_elements and not arrow.words)
+        color = LIGHT_GREY if arrow.words else self.style.outline_color(arrow.id)
         curve = layout.arrows[arrow.id][:: -1 if arrow.is_forward else 1]
         begin_group(svg, arrow.id, "hv-edge hv-flow" if arrow.is_forward else "hv-edge", {})
         tip, back = curve[-1], _shorten(curve)
@@ -143,17 +153,18 @@ def find_direction(scene: Scene) -> Direction:
     return "left" if is_network else "down"
 
 
-def _make_link(arrow: Arrow, value: Words | None) -> Link:
+def _make_link(arrow: Arrow, value: Words | CutSign | None) -> Link:
     """Return an arrow as the layout needs it: from the box at the right to the one at the left."""
     ends = (arrow.end, arrow.start) if arrow.is_forward else (arrow.start, arrow.end)
-    return Link(arrow.id, *ends, Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL]))
+    room = Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL])
+    return Link(arrow.id, *ends, room, is_apart=bool(arrow.words))
 
 
 def _write_frame(svg: SvgWriter, placed: PlacedFrame) -> None:
     """Write the outline of a module call."""
     frame = placed.frame
     assert frame.outline is not None
-    begin_group(svg, frame.id, "hv-module", frame.names)
+    begin_group(svg, frame.id, f"hv-module{' hv-again' if frame.outline.is_dashed else ''}", frame.names)
     frame.outline.draw(svg, placed.x, placed.y, placed.size.width, placed.size.height)
     svg.shared("</g>")
 

@@ -72,6 +72,11 @@ def input_id(owner: str) -> str:
     return f"{owner}-i"
 
 
+def memory_id(owner: str) -> str:
+    """Return the id of the text that says which other gradients have the memory of a box's gradient."""
+    return f"{owner}-y"
+
+
 def fired_count_id(owner: str) -> str:
     """Return the id of the text that counts the fired hooks in a group."""
     return f"{owner}-c"

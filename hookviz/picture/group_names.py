@@ -37,9 +37,17 @@ def describe_group(trace: TraceData, group: Group) -> str:
         return order.format(nodes=nodes)
     members = group.unsplit_members if group.call is None else [group]
     described = ", ".join(sorted({kind_label(trace, member) for member in members}))
+    if is_recomputed(trace, group):
+        return _("{kind} · recomputed").format(kind=described)
     if group.call is not None or group.kind == "stack":
         return described
     return f"{fit_on_line(described, MAX_KINDS)} · {nodes}"
+
+
+def is_recomputed(trace: TraceData, group: Group) -> bool:
+    """Whether a group is a call that checkpointing made during a backward pass, or a stack of such calls."""
+    calls = [member.call for member in group.stacked_calls if member.call is not None]
+    return bool(calls) and all(trace.calls[call].recomputed for call in calls)
 
 
 def _name_call(trace: TraceData, member: Member, module: str, max_chars: int) -> str:

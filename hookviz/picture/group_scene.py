@@ -27,6 +27,7 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
         pass_id,
         [group.call for group in view.opened_calls if group.call is not None],
         calls_of_nodes,
+        group_boxes.first_of_several,
         has_relative_names=True,
     )
     optimizers = make_optimizer_boxes(trace, steps)

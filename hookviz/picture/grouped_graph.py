@@ -7,7 +7,7 @@ from functools import cached_property
 from math import ceil, isfinite, log10
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.group_names import describe_group, name_group
+from hookviz.picture.group_names import describe_group, is_recomputed, name_group
 from hookviz.picture.grouping import BoxTree, Group, Member, View
 from hookviz.picture.grouping.activity import (
     Arrival,
@@ -17,7 +17,9 @@ from hookviz.picture.grouping.activity import (
     list_norm_ranges,
     merge_consecutive,
 )
+from hookviz.picture.module_boxes import name_first_call
 from hookviz.picture.primitives import Arrow
+from hookviz.picture.repeated_calls import find_first_of_several
 from hookviz.support.messages import _
 from hookviz.trace.values import format_number
 
@@ -75,6 +77,8 @@ class GroupBox:
     """The steps about what is in it."""
     stack: list[StackBar] = field(default_factory=list)
     """The bars of a stack of equal calls, in the order of the calls; empty for other groups."""
+    is_recomputed: bool = False
+    """Whether checkpointing made its calls during a backward pass."""
 
     def longest_text(self, text_id: str) -> str:
         """Return the longest text that any step writes in one place; empty if none does."""
@@ -92,6 +96,8 @@ class GroupBoxes:
     def __init__(self, tree: BoxTree, activity: PassActivity) -> None:
         self._tree, self._activity = tree, activity
         self._boxes: dict[Group, GroupBox] = {}
+        self.first_of_several = find_first_of_several(tree.trace, tree.pass_id)
+        """The calls that are the first of several of their modules in the pass."""
 
     def find(self, group: Group) -> GroupBox:
         """Return the closed box of ``group``."""
@@ -107,14 +113,16 @@ class GroupBoxes:
         texts = {ids.gradient_id(group.id): write_norm_ranges(inside.arrivals)}
         if inside.hooks:
             texts[ids.fired_count_id(group.id)] = _count_fired(inside, self._activity.first)
+        name = name_group(trace, group, module)
         return GroupBox(
             group.id,
-            name_group(trace, group, module),
+            name_first_call(name) if group.call in self.first_of_several else name,
             name_group(trace, group, max_chars=sys.maxsize),
             describe_group(trace, group),
             texts,
             inside.steps,
             [*self._make_bars(group.stacked_calls[::-1])] if group.kind == "stack" else [],
+            is_recomputed(trace, group),
         )
 
     def _make_bars(self, calls: list[Group]) -> Iterator[StackBar]:

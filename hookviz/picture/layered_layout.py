@@ -56,6 +56,8 @@ class Edge(NamedTuple):
     start_offset: float = 0
     """How far below the middle of its box the edge starts, where gradients go to the left, and where it ends."""
     end_offset: float = 0
+    is_apart: bool = False
+    """Whether it keeps apart from the other edges of its boxes, because it stands for something else."""
 
 
 class Placement(NamedTuple):

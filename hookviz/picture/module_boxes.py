@@ -13,8 +13,9 @@ from hookviz.picture.primitives import (
     format_values,
     relative_name,
 )
+from hookviz.picture.repeated_calls import find_first_runs, list_extra_runs
 from hookviz.support.messages import _
-from hookviz.trace import MODULE_HOOK_KINDS, Step, TraceData
+from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import HOOK_FACTS
 from hookviz.trace.sentences import format_hook_position
 
@@ -41,7 +42,9 @@ class CallBox:
     kind: str
     """The module's class."""
     parent: int | None
-    """The call in which it was made."""
+    """The call in which it was made, or in which its first run was made."""
+    is_recomputed: bool = False
+    """Whether checkpointing made it during a backward pass."""
     nodes: list[int] = field(default_factory=list)
     """The nodes that it created itself, not through a module inside it, and its parameters' AccumulateGrads."""
     created_nodes: list[int] = field(default_factory=list)
@@ -78,6 +81,7 @@ def make_call_boxes(
     pass_id: int,
     calls: Collection[int],
     calls_of_nodes: Mapping[int, int],
+    first_of_several: Collection[int],
     *,
     has_relative_names: bool = False,
 ) -> dict[int, CallBox]:
@@ -88,9 +92,17 @@ def make_call_boxes(
         pass_id: the pass.
         calls: the calls that are drawn.
         calls_of_nodes: node → the innermost of ``calls`` around it.
+        first_of_several: the calls that are the first of several of their modules in the pass.
         has_relative_names: whether the name of a call inside another is relative to that one.
     """
-    boxes = {call: _make_call_box(trace, call, calls if has_relative_names else ()) for call in sorted(calls)}
+    first_runs = find_first_runs(trace, pass_id, calls)
+    parents = {call: trace.calls[first_runs.get(call, call)].parent for call in sorted(calls)}
+    boxes = {
+        call: _make_call_box(trace, call, parent, calls if has_relative_names else ())
+        for call, parent in parents.items()
+    }
+    for call in boxes.keys() & first_of_several:
+        boxes[call].name = name_first_call(boxes[call].name)
     for box in boxes.values():
         if box.parent in boxes:
             boxes[box.parent].children.append(box)
@@ -103,13 +115,18 @@ def make_call_boxes(
     return boxes
 
 
-def _make_call_box(trace: TraceData, call: int, frames: Collection[int]) -> CallBox:
-    """Make the box of a call; if it is inside one of ``frames``, its name is relative to that."""
+def _make_call_box(trace: TraceData, call: int, parent: int | None, frames: Collection[int]) -> CallBox:
+    """Make the box of a call; if its ``parent`` is one of ``frames``, its name is relative to that."""
     row = trace.calls[call]
     kind, full_name = trace.modules[row.module].kind, trace.call(call)
-    frame = "" if row.parent is None or row.parent not in frames else trace.call_path(row.parent)
+    frame = "" if parent is None or parent not in frames else trace.call_path(parent)
     name = relative_name(full_name, frame)
-    return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), row.parent)
+    return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), parent, row.recomputed)
+
+
+def name_first_call(name: str) -> str:
+    """Return the name of a call of a module that is called again in the same pass: that one has a number as well."""
+    return _("{module} (call {number})").format(module=name, number=1)
 
 
 def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) -> Iterator[tuple[int, int]]:
@@ -117,7 +134,13 @@ def _list_call_hooks(trace: TraceData, pass_id: int, boxes: dict[int, CallBox]) 
     ran = {(call, hook) for call in boxes for hook in trace.lookup.fired_hooks.get((pass_id, call), ())}
     registered = trace.lookup.hooks(pass_id).by_module
     modules = ((call, trace.calls[call].module) for call in boxes)
-    not_run = {(call, hook) for call, module in modules for hook in registered.get(module, ())}
+    extra_runs = list_extra_runs(trace, boxes)  # no gradient passes these, so that no backward hook is to fire
+    not_run = {
+        (call, hook)
+        for call, module in modules
+        for hook in registered.get(module, ())
+        if call not in extra_runs or trace.hook_rows[hook].kind in FORWARD_HOOK_KINDS
+    }
     module_hooks = ((call, hook) for call, hook in ran | not_run if trace.hook_rows[hook].kind in MODULE_HOOK_KINDS)
     return iter(sorted(module_hooks, key=lambda pair: (pair[0], *_hook_sort_key(trace, pair[1]))))
 

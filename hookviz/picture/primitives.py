@@ -1,6 +1,7 @@
 """The elements of a picture (boxes with pins, arrows, marks of steps) and the formats of the short texts on them."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hookviz.support.columns import truncate
 from hookviz.support.messages import _
@@ -61,15 +62,21 @@ class Box:
     pins: list[Pin] = field(default_factory=list)
     longest_text: str = ""
     """The longest text of its line with the gradient."""
+    memory: str = ""
+    """The text that a step writes on it if its gradient has the memory of another one; empty if none does."""
     parameters: list[Parameter] = field(default_factory=list)
     """The parameters that only this op uses."""
+
+
+ArrowKind = Literal["gradient", "tensor", "cut"]
+"""What an arrow says: a gradient is sent, a tensor without a graph flows, or its graph was cut off."""
 
 
 @dataclass
 class Arrow:
     """An arrow along which a gradient is sent: from an input of a node to the node that made that input.
 
-    Or, if ``is_forward``, along which a tensor without a graph flows: from a module call to a later one.
+    Of another kind, it leads from a module call to a later one, along the way of a tensor.
     """
 
     id: str
@@ -79,7 +86,14 @@ class Arrow:
     """The id of the box to which it points."""
     longest_text: str = ""
     """The longest text of the value on it."""
-    is_forward: bool = False
+    kind: ArrowKind = "gradient"
+    words: str = ""
+    """Of a cut, what cut the graph, such as ``detach, line 24``."""
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether it leads from a module call to a later one."""
+        return self.kind != "gradient"
 
 
 @dataclass

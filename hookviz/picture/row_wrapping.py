@@ -137,8 +137,10 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
     """Move each box to its row, and let arrows between rows pass between these."""
     numbers = [_find_row(x, rows) for x, _ in placement.centres]
     centres = [rows[number].move(point) for point, number in zip(placement.centres, numbers, strict=True)]
-    leaving = Counter(edge.start for edge in edges if numbers[edge.start] != numbers[edge.end])
+    between = [edge for edge in edges if numbers[edge.start] != numbers[edge.end]]
+    leaving = Counter((edge.start, edge.is_apart) for edge in between)
     ways = {start: index % WAYS * WAY for index, start in enumerate(leaving)}
+    values_beside = Counter[int]()
     curves, labels = [], []
     for edge, curve, label in zip(edges, placement.curves, placement.labels, strict=True):
         row, to = rows[numbers[edge.start]], rows[numbers[edge.end]]
@@ -148,10 +150,12 @@ def _move(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge], ro
             continue
         start, end = row.move(curve[0]), to.move(curve[-1])
         is_far = numbers[edge.start] > numbers[edge.end] + 1
-        curves.append(_turn(start, end, (row, to), ways[edge.start], is_far=is_far))
-        if leaving[edge.start] > 1:  # they start as one line: each value is beside the lower end of the arrow's box
+        curves.append(_turn(start, end, (row, to), ways[edge.start, edge.is_apart], is_far=is_far))
+        if leaving[edge.start, edge.is_apart] > 1:  # they start as one line: values are beside the lower end of the box
             bottom = centres[edge.end][1] + sizes[edge.end].height / 2
-            labels.append((end[0] + TURN + CORNER + edge.label.width / 2, bottom - edge.label.height / 2))
+            middle = bottom - (values_beside[edge.end] + 0.5) * edge.label.height
+            labels.append((end[0] + TURN + CORNER + edge.label.width / 2, middle))
+            values_beside[edge.end] += 1
         else:
             labels.append(
                 (start[0] - TURN + CORNER + edge.label.width / 2, _channel_above(row) - edge.label.height / 2)

@@ -24,6 +24,8 @@ from hookviz.picture.primitives import (
     join_variants,
     relative_name,
 )
+from hookviz.picture.repeated_calls import find_first_of_several
+from hookviz.picture.shared_memory import write_shared_memory
 from hookviz.picture.tensor_flow import CallArrows, connect_frames
 from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
 from hookviz.support.messages import N_, _
@@ -80,6 +82,8 @@ class Scene:
     """The arrows from and to boxes that can be opened; each stands for several edges."""
     forward_arrows: list[Arrow] = field(default_factory=list)
     """The arrows of tensors without a graph, each from a module call to a later one."""
+    second_runs: dict[str, str] = field(default_factory=dict)
+    """Id of the box of a call, or of a group → the id of the box of its recomputation."""
     bundle_steps: dict[str, int] = field(default_factory=dict)
     """Id of a bundle or forward arrow → the first step at which a gradient is sent, or a tensor flows, along it."""
     arrow_counts: Counter[str] = field(default_factory=Counter)
@@ -111,26 +115,23 @@ class Scene:
         boxes = {node: make_node_box(trace, pass_id, node, graph) for node in nodes}
         drawn_calls = {node: graph.calls[node] for node in nodes if node in graph.calls}
         number_equal_boxes(trace, boxes, drawn_calls)
-        arrows = {
-            (start, slot): Arrow(ids.edge_id(start, slot, end), ids.node_id(start), ids.node_id(end))
-            for start, slot, end in graph.edges
-            if start in boxes and end in boxes
-        }
-        call_boxes = make_call_boxes(trace, pass_id, calls, drawn_calls)
-        scene = cls(trace, pass_id, boxes, arrows, call_boxes, graph, graph.box_count)
+        first_of_several = find_first_of_several(trace, pass_id)
+        call_boxes = make_call_boxes(trace, pass_id, calls, drawn_calls, first_of_several)
+        scene = cls(trace, pass_id, boxes, _make_arrows(graph, boxes), call_boxes, graph, graph.box_count)
         steps = trace.lookup.steps(pass_id)
         scene.optimizer_boxes = make_optimizer_boxes(trace, steps)
         scene.total_boxes += len(scene.optimizer_boxes)
-        flow = connect_frames(trace, scene.calls, drawn_calls)
-        if flow.arrows:
+        flow = connect_frames(trace, pass_id, scene.calls, drawn_calls)
+        if flow.arrows or flow.second_runs:
             scene.add_forward_arrows(flow, {trace.rows[step].call: step for step in reversed(steps)})
         return scene.write_steps(steps, max(steps, default=0))
 
     def add_forward_arrows(self, flow: CallArrows, first_steps: Mapping[int | None, int]) -> None:
-        """Add arrows between calls; ``first_steps``: call → its first step.
+        """Add arrows between calls, and note second runs; ``first_steps``: call → its first step.
 
         Where gradients flow between two boxes already, their arrow says that the boxes are connected.
         """
+        self.second_runs = flow.second_runs
         connected = {frozenset((arrow.start, arrow.end)) for arrow in self.bundles}
         for arrow_id, arrow in flow.arrows.items():
             if frozenset((arrow.start, arrow.end)) not in connected:
@@ -146,6 +147,7 @@ class Scene:
         self._text_owners = {make_id(owner.id): owner for owner in self._list_text_owners() for make_id in text_ids}
         for index in steps:
             self._add_mark(index, self._mark_step(self.trace.steps[index]))
+        write_shared_memory(self)
         self._write_silent_hooks(last_step)
         self.last_step = last_step
         return self
@@ -276,6 +278,15 @@ class Scene:
         silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
         mark.texts |= dict.fromkeys(silent, _(SILENT))
         self._add_mark(last_step, mark)
+
+
+def _make_arrows(graph: VisibleGraph, boxes: Collection[int]) -> dict[tuple[int, int], Arrow]:
+    """Make the arrows between ``boxes``, the nodes that are drawn."""
+    return {
+        (start, slot): Arrow(ids.edge_id(start, slot, end), ids.node_id(start), ids.node_id(end))
+        for start, slot, end in graph.edges
+        if start in boxes and end in boxes
+    }
 
 
 def _select_boxes(graph: VisibleGraph, max_boxes: int) -> tuple[list[int], list[int]]:

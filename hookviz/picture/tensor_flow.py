@@ -1,23 +1,27 @@
-"""Arrows of tensors that flow from one module call to a later one without a graph: no gradient will flow back."""
+"""Which boxes of module calls belong together where no gradient flows: tensors without a graph, and second runs."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from hookviz.analysis.findings.parameters.cut_names import MODES_THAT_CUT, CutNames
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping import View
-from hookviz.picture.primitives import Arrow
+from hookviz.picture.primitives import Arrow, ArrowKind
+from hookviz.picture.repeated_calls import find_first_runs
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 
 class CallArrows(NamedTuple):
-    """The arrows between module calls, at most one from a box to another."""
+    """The arrows between module calls, at most one from a box to another, and the second runs of calls."""
 
     arrows: dict[str, Arrow]
     """Id of an arrow → the arrow."""
     takers: dict[str, int]
     """Id of an arrow → the first call that takes a tensor that flows along it."""
+    second_runs: dict[str, str]
+    """Id of a box → the id of the box of its recomputation, which stands below it."""
 
 
 class _Frame(NamedTuple):
@@ -32,15 +36,20 @@ FindPath = Callable[[int], Sequence[_Frame]]
 """Returns the boxes around a call, the outermost first, and its own frame if it has one."""
 
 
-def connect_frames(trace: TraceData, calls: Collection[int], calls_of_nodes: Mapping[int, int]) -> CallArrows:
+def connect_frames(
+    trace: TraceData, pass_id: int, calls: Collection[int], calls_of_nodes: Mapping[int, int]
+) -> CallArrows:
     """Connect the frames of ``calls``; ``calls_of_nodes``: node → the call in whose frame it is drawn."""
     with_nodes = {outer for call in set(calls_of_nodes.values()) for outer in iter_enclosing_calls(trace, call)}
 
+    first_runs = find_first_runs(trace, pass_id, calls)
+
     def find_path(call: int) -> Sequence[_Frame]:
-        outwards = (outer for outer in iter_enclosing_calls(trace, call) if outer in calls)
+        around = iter_enclosing_calls(trace, trace.calls[first_runs.get(call, call)].parent)
+        outwards = (outer for outer in (call, *around) if outer in calls)
         return [_Frame(ids.call_id(outer), outer in with_nodes) for outer in outwards][::-1]
 
-    return _connect(trace, calls, find_path)
+    return _connect(trace, pass_id, calls, find_path)
 
 
 def connect_groups(view: View) -> CallArrows:
@@ -51,22 +60,36 @@ def connect_groups(view: View) -> CallArrows:
         outwards = groups[call].chain_outwards() if call in groups else ()
         return [_Frame(outer.id, bool(outer.nodes)) for outer in outwards if outer in visible][::-1]
 
-    return _connect(view.tree.trace, groups, find_path)
+    return _connect(view.tree.trace, view.tree.pass_id, groups, find_path)
 
 
-def _connect(trace: TraceData, calls: Iterable[int], find_path: FindPath) -> CallArrows:
-    found = CallArrows({}, {})
-    for call in sorted(calls):
-        for source in trace.calls[call].fed_by:
+def _connect(trace: TraceData, pass_id: int, calls: Collection[int], find_path: FindPath) -> CallArrows:
+    found, cuts = CallArrows({}, {}, {}), CutNames(trace)
+    takers = (call for call in sorted(calls) if trace.calls[call].fed_by or trace.calls[call].cut_from)
+    for call in takers:
+        for source, kind in _list_sources(trace, call):
             ends = _find_siblings(find_path(source), find_path(call))
-            if ends is None or all(end.has_nodes for end in ends):
+            if ends is None or (kind == "tensor" and all(end.has_nodes for end in ends)):
                 continue
             start, end = ends
             arrow_id = ids.bundle_id(start.id, end.id)
             if arrow_id not in found.arrows:
-                found.arrows[arrow_id] = Arrow(arrow_id, start.id, end.id, is_forward=True)
+                words = cuts.name(source, call) if kind == "cut" else ""
+                found.arrows[arrow_id] = Arrow(arrow_id, start.id, end.id, kind=kind, words=words)
                 found.takers[arrow_id] = call
+    for call, first_run in find_first_runs(trace, pass_id, calls).items():
+        ends = _find_siblings(find_path(first_run), find_path(call))
+        if ends is not None and ends[1].id not in found.second_runs.values():
+            found.second_runs.setdefault(ends[0].id, ends[1].id)
     return found
+
+
+def _list_sources(trace: TraceData, call: int) -> Iterator[tuple[int, ArrowKind]]:
+    """Yield each call that returned a tensor that ``call`` takes without a graph, with the kind of the arrow."""
+    row = trace.calls[call]
+    yield from ((source, "cut") for source in row.cut_from)
+    for source in row.fed_by:
+        yield source, "cut" if row.mode == "grad" and trace.calls[source].mode in MODES_THAT_CUT else "tensor"
 
 
 def _find_siblings(source: Sequence[_Frame], target: Sequence[_Frame]) -> tuple[_Frame, _Frame] | None:

@@ -17,7 +17,7 @@ MAX_LIST = 20
 MAX_GRADIENTS = 24
 """The most gradients of a step whose numbers the panel lists."""
 
-_WITHOUT_CARDS = ("exception", "cut_short", "compiled", "fast_path", "unobserved")
+_WITHOUT_CARDS = ("exception", "cut_short", "compiled", "fast_path", "unobserved", "optimizer_step")
 _NOTES = ("aliased", "unknown_hook")
 _ONE_CARD = {
     "call": N_("called with"),
@@ -27,7 +27,6 @@ _ONE_CARD = {
     "retain_grad": N_("stored in .grad"),
     "accumulate": ".grad",
     "returned": N_("returned"),
-    "optimizer_step": N_("parameters"),
 }
 """Kind of step that has a card for the value after it alone, unless it has a value before it → the label."""
 _ARGUMENTS = {

@@ -5,7 +5,12 @@ from collections.abc import Mapping, Sequence
 from hookviz.picture.grouping.activity import find_arrival
 from hookviz.player.payload import Outline
 from hookviz.player.step_words import glyph_of
+from hookviz.support.messages import _
 from hookviz.trace import StepRow, TraceData
+from hookviz.trace.values import format_number
+
+LOSS_DIGITS = 3
+"""Significant digits of a loss in the titles of passes."""
 
 
 def make_outline(
@@ -38,5 +43,14 @@ def make_outline(
         "questions": questions,
         "views": [*views.values()],
         "pass_numbers": [*map(trace.pass_number, views)],
+        "losses": [_format_loss(trace, pass_id) for pass_id in views],
         "overview": "",
     }
+
+
+def _format_loss(trace: TraceData, pass_id: int) -> str:
+    """Write the number at which a pass starts; empty if it is not known."""
+    if pass_id not in trace.losses:
+        return ""
+    loss = trace.losses[pass_id]
+    return _("NaN or Inf") if loss is None else format_number(loss, LOSS_DIGITS)

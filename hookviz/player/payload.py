@@ -107,6 +107,8 @@ class StepWords(TypedDict):
     """All numbers or statistics of the cards."""
     gradients: list[tuple[str, str]]
     """(source or target, gradient) for each gradient that arrives or is sent."""
+    moves: NotRequired[list[tuple[str, str]]]
+    """(parameter, what an optimizer did to it); the last one may be (empty, how many others there are)."""
     headline: NotRequired[str]
     """What the hook did, with a verb; or a short form of a long sentence. Missing if the sentence is the headline."""
     facts: NotRequired[str]
@@ -138,6 +140,8 @@ class Outline(TypedDict):
     """The name of the top-level picture of each pass."""
     pass_numbers: list[int]
     """The number of each pass."""
+    losses: list[str]
+    """The number at which each pass starts; empty if it is not known."""
     overview: str
     """The name of the picture of all passes; empty if there is only one pass, or another run."""
 

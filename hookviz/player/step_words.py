@@ -9,6 +9,7 @@ from hookviz.player.payload import CodeLine, Glyph, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
+from hookviz.trace.parameter_moves import list_parameter_moves
 from hookviz.trace.sentences import (
     format_hook_position,
     format_values,
@@ -98,6 +99,9 @@ class StepTexts:
             words["reasons"] = reasons
         if step.kind == "accumulate":
             words["writes_grad_of"] = step.on
+        moves = list_parameter_moves(step.trace, step.index) if step.kind == "optimizer_step" else []
+        if moves:
+            words["moves"] = moves
         lines = self._find_lines(step)
         if lines is not None:
             words["code"] = lines

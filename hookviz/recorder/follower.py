@@ -66,6 +66,9 @@ class Follower:
     def call_written(self, call: int, module: torch.nn.Module) -> None:
         """A call of ``module`` has its row, an index of ``calls``."""
 
+    def call_takes(self, call: int, items: Sequence[Any]) -> None:
+        """A call with this row was given these arguments."""
+
     def call_ended(self, depth: int) -> None:
         """A call of a module has ended, with ``depth`` calls around it."""
 

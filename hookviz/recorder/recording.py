@@ -61,7 +61,7 @@ class Recording:
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)
-        cuts = followers.add(CutTracker(self.session)) if options.cuts else None
+        cuts = followers.add(CutTracker(self.session, self.calls.flow)) if options.cuts else None
         parameters = followers.add(ParameterLedger(trace, self.calls, cuts, names))
         self.hook_ledger = followers.add(HookLedger(self.session, self.calls, parameters))
         followers.add(self.hook_ledger.dates)

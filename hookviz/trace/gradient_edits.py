@@ -24,7 +24,8 @@ class GradientEdit(NamedTuple):
 def list_gradient_edits(trace: NamedTables, step: int) -> list[GradientEdit]:
     """List the gradients that were changed since the pass when an optimizer took the step with this number."""
     edits = []
-    for parameter, value in trace.lookup.regraded.get(step, ()):
+    update = trace.lookup.updates.get(step)
+    for parameter, value in update.regraded if update is not None else ():
         names = trace.parameters[parameter].names
         before = trace.lookup.find_gradient_before(names, step)
         if before is not None:
@@ -59,5 +60,10 @@ def _find_common_factor(edits: Sequence[GradientEdit]) -> float | None:
     known = [factor for edit in edits if (factor := find_factor(edit.before, edit.after)) is not None]
     if not known:
         return None
-    fits = (math.isclose(abs(known[0]) * edit.before.norm, edit.after.norm, rel_tol=1e-3) for edit in edits)
-    return known[0] if all(math.isclose(known[0], one, rel_tol=1e-3) for one in known) and all(fits) else None
+    is_common = all(math.isclose(known[0], one, rel_tol=1e-3) for one in known)
+    return known[0] if is_common and all(is_multiple(edit, known[0]) for edit in edits) else None
+
+
+def is_multiple(edit: GradientEdit, factor: float) -> bool:
+    """Whether the norm of a gradient changed as if the gradient was multiplied by ``factor``."""
+    return math.isclose(abs(factor) * edit.before.norm, edit.after.norm, rel_tol=1e-3)

@@ -10,6 +10,7 @@ from hookviz.trace.columns import HookKey
 from hookviz.trace.hook_facts import MODULE_HOOK_KINDS
 from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, StepRow, TensorRow
 from hookviz.trace.tables import TraceTables
+from hookviz.trace.training_rows import UpdateRow
 from hookviz.trace.unfired_rows import identity_of
 from hookviz.trace.value_rows import get_stored_rows
 
@@ -74,9 +75,9 @@ class Lookup:
     # -- gradients at optimizer steps
 
     @cached_property
-    def regraded(self) -> dict[int, tuple[tuple[int, int], ...]]:
-        """Step of an optimizer → parameters whose gradient was changed since the pass, and its value at the step."""
-        return {row.step: row.regraded for row in self._updates if row.regraded}
+    def updates(self) -> dict[int, UpdateRow]:
+        """Step of an optimizer → what it was given, and how far it moved its parameters."""
+        return {row.step: row for row in self._updates}
 
     @cached_property
     def _gradients(self) -> dict[str, list[tuple[int, int]]]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from hookviz.support.source_code import Source
 from hookviz.trace.columns import (
     CallIndex,
+    CutIndex,
     HeldCell,
     HookIndex,
     HookKey,
@@ -181,6 +182,13 @@ class CallRow(NamedTuple):
     """The calls that returned the tensors it takes, if torch recorded no graph that says so."""
     evaluates: bool = False
     """Whether the module was in evaluation mode when the call began."""
+    cut_from: tuple[CallIndex, ...] = ()
+    """The calls that returned, with a graph, tensors whose memory it takes without one, as after ``detach()``.
+
+    If the recording followed ops, also those from whose output other ops computed what it takes.
+    """
+    cuts: tuple[tuple[CallIndex, CutIndex], ...] = ()
+    """What cut off the output of one of these calls, if the recording followed ops."""
 
 
 class ReturnedPart(NamedTuple):

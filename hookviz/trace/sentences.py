@@ -298,7 +298,20 @@ def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
 def _say_call(step: Step, parts: dict[str, str | None]) -> str:
     is_recomputed = step.row.call is not None and step.trace.calls[step.row.call].recomputed
     variant = ".recomputed" if is_recomputed else ".backward" if step.row.in_backward else ""
-    return _(SENTENCES[f"call{variant}"]).format(**parts)
+    return join_sentences([_(SENTENCES[f"call{variant}"]).format(**parts), *_say_cut(step)])
+
+
+def _say_cut(step: Step) -> Iterator[str]:
+    """Say from which calls the input of a call was cut off, unless the call around it was given the same."""
+    calls = step.trace.calls
+    if step.row.call is None:
+        return
+    row = calls[step.row.call]
+    outer = () if row.parent is None else calls[row.parent].cut_from
+    sources = [step.trace.call(call) for call in row.cut_from if call not in outer]
+    if sources:
+        text = _("The graph was cut after {sources}: no gradient goes back there from here.")
+        yield text.format(sources=join_list(sources))
 
 
 def _say_unobserved(step: Step, _parts: dict[str, str | None]) -> str:

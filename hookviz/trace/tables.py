@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from hookviz.trace.code_rows import LineRow, SourceRow
-from hookviz.trace.columns import Between, CallIndex, HookIndex, NodeIndex
+from hookviz.trace.columns import Between, CallIndex, HookIndex, NodeIndex, PassIndex, Shows
 from hookviz.trace.compact_rows import CompactRows, StepRows, ValueRows
 from hookviz.trace.missing_rows import CutRow, MissingRow
 from hookviz.trace.notes import Note
@@ -72,6 +72,8 @@ class TraceTables:
     """The number of earlier passes, nested ones included, that ``record(keep=...)`` has dropped."""
     roots: list[list[tuple[NodeIndex, int]]] = field(default_factory=list)
     """For each pass, the (node, output) pairs at which it starts."""
+    losses: dict[PassIndex, Annotated[float | None, Shows(("values",))]] = field(default_factory=dict)
+    """Pass → the number at which it starts, if it starts at a single number that can be read; None if not finite."""
     pass_numbers: list[Annotated[int, Between(1, 2**53)]] = field(default_factory=list)
     """The number of each pass among all that ran during the recording, from 1."""
     hooked: list[list[HookIndex]] = field(default_factory=list)

@@ -65,6 +65,13 @@ class UpdateRow(NamedTuple):
     """File and line of the user's code that took the step."""
     unscales: bool = False
     """Whether the optimizer itself divides the gradients by the scale of a GradScaler, as fused ones do."""
+    moves: Annotated[tuple[tuple[ParameterIndex, float | None, int], ...], Shows(("values",))] = ()
+    """How far the step moved the first of its parameters: each with the norm of the move, and the number of its group.
+
+    The norm is None if it is not finite. There are none if the parameters are on a device, or large.
+    """
+    held: int = 0
+    """How many parameters the optimizer holds."""
 
 
 class GroupRow(NamedTuple):

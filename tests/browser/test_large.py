@@ -111,6 +111,11 @@ def current_location(player: Locator) -> Locator:
     return player.locator(".hv-here")
 
 
+def pass_menu(player: Locator) -> Locator:
+    """The menu of passes; its value counts from 0."""
+    return player.locator(".hv-passes")
+
+
 def boxes(player: Locator) -> Locator:
     return player.locator(".hv-fold")
 
@@ -125,20 +130,30 @@ def test_large_trace_opens_as_a_few_labelled_boxes(player: Locator) -> None:
 def test_each_of_many_passes_is_reached_by_the_timeline_the_hooks_and_the_search(open_file: Opener) -> None:
     page = open_file("passes", reduced_motion="reduce")
     player = page.locator(".hv-live .hv-player")
-    expect(current_location(player)).to_have_text("Pass 1")
+    expect(pass_menu(player)).to_have_value("0")
     click_timeline(player, timeline_box(player), 0.51)
-    expect(current_location(player)).to_have_text("Pass 31")
+    expect(pass_menu(player)).to_have_value("30")
     expect(player.locator(":is(.hv-node, .hv-module).hv-now").first).to_be_visible()
     player.focus()
     press(page, "]", "]")
-    expect(current_location(player)).to_have_text("Pass 32")
+    expect(pass_menu(player)).to_have_value("31")
     press(page, "End")
-    expect(current_location(player)).to_have_text("Pass 60")
+    expect(pass_menu(player)).to_have_value("59")
     search_for(player, "pass 7")
     expect(search_results(player).first).to_contain_text("Pass 7")
     press(page, "Enter")
-    expect(current_location(player)).to_have_text("Pass 7")
+    expect(pass_menu(player)).to_have_value("6")
     assert page.errors == []  # type: ignore[attr-defined]
+
+
+def test_the_menu_of_passes_goes_to_a_pass_by_the_keyboard_and_keeps_the_focus(open_file: Opener) -> None:
+    page = open_file("passes", reduced_motion="reduce")
+    player = page.locator(".hv-live .hv-player")
+    pass_menu(player).focus()
+    press(page, "ArrowDown", "ArrowDown")
+    expect(player.locator(".hv-count")).to_contain_text("pass 3 of 60")
+    expect(pass_menu(player)).to_be_focused()
+    expect(pass_menu(player).locator("option").nth(2)).to_have_text(re.compile(r"Pass 3 · loss \S+"))
 
 
 def test_all_passes_are_a_stack_above_them_whose_bars_go_to_a_pass(open_file: Opener) -> None:
@@ -150,14 +165,14 @@ def test_all_passes_are_a_stack_above_them_whose_bars_go_to_a_pass(open_file: Op
     expect(stack).to_have_attribute("data-count", "60")
     expect(stack.locator(".hv-bar-empty")).to_have_count(0)
     stack.locator(".hv-bar").nth(2).click()
-    expect(current_location(player)).to_have_text("Pass 7")
+    expect(pass_menu(player)).to_have_value("6")
     press(player.page, "End", "u")
     stack.locator(".hv-bar").last.click()
-    expect(current_location(player)).to_have_text("Pass 60")  # the step is in this bar
+    expect(pass_menu(player)).to_have_value("59")  # the step is in this bar
     player.get_by_role("button", name="All passes").click()
     expect(stack).to_be_visible()
     press(player.page, "ArrowLeft")
-    expect(current_location(player)).to_have_text("Pass 60")
+    expect(pass_menu(player)).to_have_value("59")
 
 
 def test_a_click_below_the_bars_of_the_timeline_goes_to_the_first_step_of_a_pass(open_file: Opener) -> None:
@@ -166,7 +181,7 @@ def test_a_click_below_the_bars_of_the_timeline_goes_to_the_first_step_of_a_pass
     steps = len(sixty_passes().steps) // 60
     for passes, number in ((32.5, 33), (30.5, 30)):  # beside a title, and on the title of pass 30
         player.page.mouse.click(track["x"] + passes / 60 * track["width"], track["y"] + track["height"] - 5)
-        expect(current_location(player)).to_have_text(f"Pass {number}")
+        expect(pass_menu(player)).to_have_value(str(number - 1))
         expect(player.locator(".hv-count")).to_contain_text(f"{steps * (number - 1) + 1} of")
 
 

@@ -231,6 +231,27 @@ def test_edits_in_place_in_several_passes_are_one_finding_that_names_the_modules
     assert "It was registered at " in finding.cause
 
 
+class _Branch(nn.Module):
+    """Adds what a layer returns, whose gradient a hook edits, to the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        branch = self.layer(x)
+        branch.register_hook(damp)
+        return x + branch
+
+
+def test_many_outputs_whose_gradients_a_hook_edits_are_named_by_what_holds_their_modules() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(*(_Branch() for _ in range(8))))
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).square().sum().backward()
+    [finding] = [finding for finding in trace.findings if finding.kind == "edited_in_place"]
+    assert finding.sentence.endswith("The same holds for damp on 7 outputs of modules in net.1.")
+
+
 def test_pass_in_a_hook_of_a_pass_is_explained_by_the_mode_in_which_hooks_run() -> None:
     probe = nn.Linear(1, 1)
     layer = nn.Linear(1, 1)

@@ -226,6 +226,73 @@ def test_sample_of_a_distribution_is_where_the_graph_is_cut() -> None:
     assert row.line == inspect.getsourcelines(Policy.forward)[1] + 1 and "rsample()" in row.advice
 
 
+@torch.no_grad()
+def standardise(_module: nn.Module, args: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+    return ((args[0] - args[0].mean()) / args[0].std(),)
+
+
+@pytest.mark.parametrize("has_hook", [True, False])
+def test_a_pre_hook_that_replaced_the_inputs_may_have_cut_the_graph(has_hook: bool) -> None:
+    class Cut(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x.detach())
+
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2) if has_hook else Cut(2, 2))
+    if has_hook:
+        net[1].register_forward_pre_hook(standardise)
+    with hv.record(net) as trace:
+        net(torch.rand(3, 2)).square().sum().backward()
+    [row] = missing_gradients(trace)
+    assert ("standardise on net.1 replaced it (step " in row.sentence) == has_hook
+    assert ("In the forward of net.1 the graph is cut" in row.sentence) != has_hook
+    if has_hook:
+        assert row.line == standardise.__wrapped__.__code__.co_firstlineno  # type: ignore[attr-defined]
+
+
+def test_a_pre_hook_in_front_of_a_call_without_a_graph_may_have_cut_it() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sigmoid())
+    net[1].register_forward_pre_hook(standardise)
+    weight = torch.ones(2, requires_grad=True)
+    with hv.record(net) as trace:
+        (net(torch.rand(3, 2)) * weight).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "inside" and "cut in standardise on net.1, which replaced the inputs of" in row.sentence
+
+
+def test_sample_of_a_distribution_of_choices_has_no_rsample() -> None:
+    class Chooser(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scores = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.distributions.Categorical(logits=self.scores(x)).sample().float()
+
+    chooser, critic = Chooser(), nn.Linear(1, 1)
+    with hv.record(chooser, critic) as trace:
+        critic(chooser(torch.ones(1, 2))[None]).sum().backward()
+    [row] = missing_gradients(trace)
+    assert ".sample(" in row.sentence and "rsample()" not in row.advice
+
+
+def test_a_graph_that_was_switched_off_for_good_leads_to_the_line_that_did_it() -> None:
+    net, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    with hv.record(net, critic) as trace:
+        torch.set_grad_enabled(False)
+        made = net(torch.ones(2))
+        torch.set_grad_enabled(True)
+        critic(made).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "no_grad" and "net ran in torch.no_grad()" not in row.sentence
+    assert "set_grad_enabled(False) at " in row.sentence and not row.is_proven and row.line is not None
+    with hv.record(net, critic) as trace:
+        with torch.no_grad():
+            made = net(torch.ones(2))
+        critic(made).sum().backward()
+    [row] = missing_gradients(trace)
+    assert "net ran in torch.no_grad()" in row.sentence and row.is_proven
+
+
 class Gan:
     """Trains a discriminator, then a generator, each with its own optimizer."""
 

@@ -295,7 +295,7 @@ def generator_cut() -> hv.Trace:
     return trace
 
 
-@sick("every step skipped", "skipped", "has skipped all 5 steps")
+@sick("every step skipped", "skipped", "All 5 steps of ")
 def steps_skipped() -> hv.Trace:
     net, x = mlp(4, 8, 1), torch.rand(8, 4)
     sgd, scaler = SGD(net.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=2.0**127)

@@ -144,7 +144,7 @@ def test_an_optimizer_is_not_blamed_for_changes_in_unrecorded_passes() -> None:
             net(x).square().mean().backward()
             sgd.step()
     assert trace.findings.values[0].sentence == (
-        "net.0 (call 2) (Linear) returns NaN: its parameter net.0.weight held it before backward began, but not "
+        "net.0 (call 2) (Linear) returns NaN: its parameter net.0.weight held NaN before backward began, but not "
         "when the previous recorded pass began. In between, passes ran that were not recorded: record(every=10) "
         "records one of 10."
     )
@@ -258,7 +258,7 @@ def two_optimizers(*spoil: Callable[[nn.Sequential], Any], lr: float) -> tuple[h
 def test_with_several_optimizers_none_is_blamed_for_a_nan_parameter() -> None:
     trace, steps = two_optimizers(lambda net: net[1].weight.grad.fill_(math.nan), lr=0.1)
     assert trace.findings.values[0].sentence == (
-        "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held it before backward began, but not "
+        "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held NaN before backward began, but not "
         f"when the previous recorded pass began. In between, several optimizers took their steps: {steps}. The "
         "trace does not show which of them holds net.1.weight, and something that was not recorded may have "
         "changed it, too."

@@ -84,7 +84,15 @@ def test_a_nan_weight_is_reported_for_any_size(size: int) -> None:
     with torch.no_grad():
         net[0].weight[0, 0] = math.nan
     finding = only_finding(record_training(net, torch.ones(2, size)))
-    assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held it before backward began."
+    assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held NaN before backward began."
+
+
+def test_inf_in_a_weight_is_named_where_its_module_returns_nan() -> None:
+    net = nn.Sequential(nn.Linear(2, 1))
+    with torch.no_grad():
+        net[0].weight.copy_(torch.tensor([[math.inf, -math.inf]]))
+    finding = only_finding(record_training(net, torch.ones(1, 2)))
+    assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held Inf before backward began."
 
 
 def test_nan_between_modules_and_from_forward_hooks_is_reported() -> None:
@@ -177,7 +185,7 @@ def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     assert (cause.kind, effect.kind) == ("inf", "nan") and "Inf begins at SqrtBackward0" in cause.sentence
     step = max(step.index for step in trace.steps[: effect.step] if step.kind == "optimizer_step")
     assert effect.sentence.endswith(
-        "its parameter net.0.weight held it before backward began, but not when the previous "
+        "its parameter net.0.weight held NaN before backward began, but not when the previous "
         "recorded pass began. In between, "
         f"sgd took its step ({step + 1}), and the gradient of net.0.weight held NaN or Inf then."
     )

@@ -44,6 +44,7 @@ def test_a_training_step_tells_its_events_in_order(monkeypatch: pytest.MonkeyPat
             "recording_begins",
             "call_begins",
             "call_written",
+            "call_takes",
             "call_ended",
             "rows_may_move",
             "pass_opened",

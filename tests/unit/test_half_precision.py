@@ -249,3 +249,19 @@ def test_an_overflow_in_the_forward_has_another_remedy_than_a_scaler() -> None:
         (net(torch.full((4, 4), 6e4).half()) * 8).sum().backward()
     finding = next(row for row in trace.findings if row.kind == "inf")
     assert "compute this in bfloat16 or float32" in finding.text and "GradScaler" not in finding.text
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_steps_that_are_all_skipped_with_one_scale_lead_to_the_line_that_makes_the_scaler(is_kept: bool) -> None:
+    net = torch.nn.Linear(2, 1)
+    sgd, kept = torch.optim.SGD(net.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    with hv.record(net) as trace:
+        for _ in range(3):
+            scaler = kept if is_kept else torch.amp.GradScaler("cpu", init_scale=2.0**127)
+            sgd.zero_grad()
+            scaler.scale(net(torch.ones(1, 2)).square().sum() * 1e3).backward()
+            scaler.step(sgd)
+            scaler.update()
+    [finding] = [finding for finding in trace.findings if finding.kind == "skipped"]
+    assert "All 3 steps of sgd were skipped under a GradScaler" in finding.sentence
+    assert ("each time, although update() makes it smaller" in finding.cause) != is_kept

@@ -310,7 +310,7 @@ def test_redacted_rows_hold_no_numbers() -> None:
 
     trace = redact(nan_in_frozen_weight()._data, values=False)
     assert trace.nonfinite == [] and {row.rates for row in trace.updates} == {(None,)}
-    assert trace.updates[0] == UpdateRow(20, (None,), (0, 1), False, taken_at=trace.updates[0].taken_at)
+    assert trace.updates[0] == UpdateRow(20, (None,), (0, 1), False, taken_at=trace.updates[0].taken_at, held=4)
 
 
 @pytest.mark.parametrize("is_shared", [True, False])

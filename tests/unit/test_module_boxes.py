@@ -275,3 +275,12 @@ def test_in_a_large_picture_an_arrow_does_not_repeat_the_text_of_its_box() -> No
         [g for g in root.iter(f"{SVG}g") if g.get("class") == "hv-edge" and text_of(g)] for root in (small, large)
     ]
     assert [len(groups) for groups in labelled] == [FEW_BOXES, 2]
+
+
+def test_the_first_call_of_a_module_that_is_called_again_in_a_pass_has_its_number_as_well() -> None:
+    net = nn.Linear(2, 2)
+    with hv.record(net) as trace:
+        net(net(torch.ones(2))).sum().backward()
+        net(torch.ones(2)).sum().backward()
+    names = [[box.name for box in Scene.from_trace(trace._data, number).calls.values()] for number in (0, 1)]
+    assert names == [["net (call 1)", "net (call 2)"], ["net (call 3)"]]

@@ -184,7 +184,29 @@ def test_lines_that_are_alike_are_all_named() -> None:
     finding = list_found(lambda value: Twice(bool(value)), 1, torch.randn(2, 4))[0]
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     first = next(number for number, line in enumerate(lines, 1) if "(h - 9).log()" in line)
-    assert f"One of these lines made LogBackward0: {first}, {first + 1}." in finding.sentence
+    assert f"One of these lines may have made LogBackward0: {first}, {first + 1}." in finding.sentence
+
+
+def train_scaled(scale: float) -> hv.Trace:
+    net = nn.Linear(4, 1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        for step in range(2):
+            part = slice(step * 2, step * 2 + 2)
+            loss = (net(torch.randn(8, 4)[part]) - 400).square().mean()
+            scaler.scale(loss).backward()  # scales
+            scaler.step(optimizer)
+            scaler.update()
+    return trace
+
+
+@pytest.mark.parametrize(("scale", "is_found"), [(2.0**127, True), (2.0, False)])
+def test_a_scaled_loss_that_overflows_leads_to_the_line_that_scales_it(scale: float, is_found: bool) -> None:
+    found = [finding for finding in train_scaled(scale).findings if finding.kind == "inf"]
+    assert bool(found) == is_found
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert all(lines[(finding.line or 0) - 1].endswith("# scales") for finding in found)
 
 
 @pytest.mark.parametrize(("rate", "grows"), [(30.0, True), (1e-6, False)])

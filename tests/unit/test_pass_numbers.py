@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from scenes import leaf, steps_of
-from shown import unpack_chunk
+from shown import outline, unpack_chunk
 
 import hookviz as hv
 from hookviz.player.html_page import page
 from hookviz.storage.integrity import find_fault
+from hookviz.trace.redaction import redact
 
 
 def train(passes: int, **options: Any) -> hv.Trace:
@@ -103,3 +105,22 @@ def test_a_page_without_scripts_shows_the_number() -> None:
     html = page(train(9, keep=2)._data)
     assert "<figcaption>Pass 9</figcaption>" in html and html.count("<figure>") == 1
     assert "<figcaption>Pass 2</figcaption>" in page(train(2)._data)
+
+
+def test_a_pass_says_the_number_at_which_it_starts() -> None:
+    w = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        (w * 0.25).backward()
+        (w * float("nan")).backward()
+        (w * torch.ones(3)).backward(torch.ones(3))
+    assert trace._data.losses == {0: 0.5, 1: None}
+    assert outline(trace.player().content)["losses"] == ["0.5", "NaN or Inf", ""]
+    assert not redact(trace._data, values=False).losses
+
+
+def test_dropped_passes_take_their_losses_along() -> None:
+    w = torch.tensor(1.0, requires_grad=True)
+    with hv.record(keep=2) as trace:
+        for factor in range(4):
+            (w * factor).backward()
+    assert trace._data.losses == {0: 2.0, 1: 3.0}

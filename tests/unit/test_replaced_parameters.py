@@ -1,5 +1,6 @@
 """A hook on a parameter that was replaced is a finding with the line that replaces it."""
 
+import pytest
 import torch
 from torch import nn
 
@@ -38,3 +39,15 @@ def test_a_parameter_that_was_replaced_after_its_hook_is_named_with_the_line_tha
         code = file.read().splitlines()[(finding.line or 0) - 1].strip()
     assert code == "self.scale = nn.Parameter(torch.full((4,), value))"
     assert list(reset_scale(in_place=True).findings) == []
+
+
+@pytest.mark.parametrize("trains_new", [True, False])
+def test_no_gradient_is_missing_under_the_name_of_a_parameter_that_gets_one(trains_new: bool) -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 3))
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2))
+        net[1] = nn.Linear(2, 1)
+        first = net[0](torch.ones(1, 2))
+        (net[1](first) if trains_new else first).sum().backward()
+    names = {name for finding in trace.findings if finding.kind == "cut" for name in finding.parameters}
+    assert names == (set() if trains_new else {"net.1.weight", "net.1.bias"})

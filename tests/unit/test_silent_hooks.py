@@ -91,6 +91,29 @@ def test_hook_in_which_another_pass_fails_has_fired() -> None:
     assert listed(trace) == []
 
 
+def test_backward_hooks_that_come_after_each_call_and_go_after_each_pass_are_late_in_all_rounds() -> None:
+    net = nn.Linear(2, 2)
+    with hv.record(net) as trace:
+        for _ in range(3):
+            loss = net(torch.ones(1, 2)).sum()
+            handle = net.register_full_backward_hook(lost)
+            loss.backward()
+            handle.remove()
+    [finding] = [finding for finding in trace.findings if finding.hooks]
+    assert finding.kind == "late" and len(finding.hooks) == 3
+    assert "It was registered there 3 times." in finding.sentence
+
+
+def test_backward_hook_that_goes_before_the_pass_is_removed_too_early() -> None:
+    net = nn.Linear(2, 2)
+    with hv.record(net) as trace:
+        for _ in range(2):
+            loss = net(torch.ones(1, 2)).sum()
+            net.register_full_backward_hook(lost).remove()
+            loss.backward()
+    assert listed(trace)[0] == ("lost", "removed")
+
+
 def test_backward_hook_that_is_removed_after_the_forward_fires_all_the_same() -> None:
     net = nn.Linear(2, 2)
     calls: list[object] = []

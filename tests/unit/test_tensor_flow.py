@@ -1,6 +1,7 @@
 """Where torch records no graph, a call says from which calls its tensors are, and the picture has arrows of that."""
 
 import gc
+import sys
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -64,6 +65,54 @@ def test_with_a_graph_the_calls_say_nothing() -> None:
     assert not any(sources(record_flattening(torch.enable_grad)).values())
 
 
+class Probed(nn.Module):
+    """A body whose output goes to a head, and without its graph to a probe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head, self.probe = nn.Linear(2, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.body(x)
+        return self.head(h) + self.probe(h.detach())  # type: ignore[no-any-return]
+
+
+def test_what_was_cut_off_a_call_is_an_arrow_that_names_the_cut() -> None:
+    net = Probed()
+    with hv.record(net) as trace:
+        net(torch.ones(2, 2)).sum().backward()
+    assert {data_call.cut_from for data_call in trace._data.calls} == {(), (1,)}
+    line = Probed.forward.__code__.co_firstlineno + 2
+    (cut,) = [arrow for arrow in Scene.from_trace(trace._data).all_arrows if arrow.is_forward]
+    assert (cut.start, cut.end, cut.words) == ("m1", "m3", f"detach, line {line}")
+    assert f">detach, line {line}</text>" in trace.figure().svg()
+    (call,) = [step for step in trace.steps if step.kind == "call" and step.on == "net.probe"]
+    assert call.sentence.endswith("The graph was cut after net.body: no gradient goes back there from here.")
+
+
+def test_an_op_without_a_gradient_is_a_cut_if_ops_are_followed() -> None:
+    scores, table = nn.Linear(2, 3), nn.Embedding(3, 2)
+    with hv.record(scores, table, cuts=True) as trace:
+        picked = scores(torch.ones(2)).argmax()
+        table(picked).sum().backward()
+        line = sys._getframe().f_lineno - 2
+    scene = Scene.from_trace(trace._data)
+    assert [(arrow.start, arrow.end, arrow.words) for arrow in scene.forward_arrows] == [
+        ("m0", "m1", f"argmax, line {line}")
+    ]
+
+
+def test_what_a_call_without_a_graph_returned_is_cut_where_a_graph_begins() -> None:
+    body, head = nn.Linear(2, 3), nn.Linear(3, 1)
+    line = 0
+    with hv.record(body, head) as trace:
+        with torch.no_grad():
+            h = body(torch.ones(2))
+        head(h).backward()
+        line = sys._getframe().f_lineno - 3
+    assert [arrow.words for arrow in Scene.from_trace(trace._data).forward_arrows] == [f"no_grad, line {line}"]
+
+
 def test_what_calls_returned_is_not_held_and_its_memory_not_mistaken() -> None:
     flow, tensors = TensorFlow(), [torch.ones(3) for _ in range(FEW_STORAGES)]
     alive = [weakref.ref(tensor) for tensor in tensors]
@@ -71,10 +120,10 @@ def test_what_calls_returned_is_not_held_and_its_memory_not_mistaken() -> None:
     tensors.clear()
     gc.collect()
     assert not any(reference() is not None for reference in alive) and not flow._tensors
-    assert flow.find_calls([torch.ones(3) for _ in range(FEW_STORAGES)]) == ()
+    assert flow.find_sources([torch.ones(3) for _ in range(FEW_STORAGES)]) == ((), ())
     kept = torch.ones(3)
     flow.note(1, [kept])
-    assert len(flow._storages) == 1 and flow.find_calls([kept[1:]]) == (1,)
+    assert len(flow._storages) == 1 and flow.find_sources([kept[1:]]).calls == (1,)
 
 
 def test_calls_are_renumbered_when_passes_are_dropped() -> None:

@@ -247,7 +247,7 @@ def test_a_layer_with_a_hook_inside_of_it_leaves_the_others_a_stack_also_if_torc
     model.layers[5].multihead_attn.register_full_backward_hook(lambda *args: None)
     with hv.record(model) as trace:
         model(torch.ones(1, 2, 8), torch.ones(1, 2, 8)).sum().backward()
-    scene = PassPictures(trace._data, 0).scene_at(None)
+    scene = PassPictures(make_visible_graph(trace._data, 0)).scene_at(None)
     assert [box.name for box in scene.group_boxes] == ["layers.5", "layers 0 – 4 × 5"]
 
 

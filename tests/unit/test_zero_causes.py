@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -123,3 +124,32 @@ def test_a_gradient_that_flows_is_no_finding(make: Callable[[], nn.Module]) -> N
 def test_one_factor_of_zeros_that_learns_is_a_remark() -> None:
     [finding] = list_found(nn.Linear(4, 4), LowRank(1.0))
     assert finding.severity == "remark" and "Later passes do not show this" in finding.sentence
+
+
+@pytest.mark.parametrize(("removed", "when"), [(True, "in 2 of 4 passes"), (False, "in 4 of 4 passes")])
+def test_zeros_of_a_hook_are_counted_in_the_passes_in_which_that_hook_fired(removed: bool, when: str) -> None:
+    net = nn.Linear(2, 3)
+    net.weight.register_hook(torch.zeros_like)
+    handle = net.bias.register_hook(torch.zeros_like)
+    with hv.record(net) as trace:
+        for number in range(4):
+            if number == 2 and removed:
+                handle.remove()
+            net(torch.ones(1, 2)).square().sum().backward()
+    zeros = {finding.sentence.partition(" replaced")[0]: finding for finding in trace.findings}
+    finding = zeros["The gradient becomes 0 here: zeros_like on net.bias"]
+    assert (finding.kind, finding.when) == ("zero", when)
+    assert "starts at 0" not in finding.sentence
+
+
+def test_a_leaf_whose_hook_makes_nan_of_zeros_gets_no_gradient_of_0() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
+    nn.init.constant_(cast("nn.Linear", net[0]).bias, -9.0)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    assert any(finding.kind == "zero" for finding in trace.findings)
+    for parameter in net.parameters():
+        parameter.register_hook(lambda grad: grad / grad.norm())
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    assert {finding.kind for finding in trace.findings if finding.about == "value"} == {"nan"}

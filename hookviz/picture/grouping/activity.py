@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hookviz.picture.grouping.tree import BoxTree, Group
-from hookviz.trace import HOOK_KINDS, TraceData
+from hookviz.picture.repeated_calls import list_extra_runs
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, TraceData
 from hookviz.trace.values import get_norm_nan_inf
 
 
@@ -84,8 +85,12 @@ class PassActivity:
         hooks = trace.lookup.hooks(self._tree.pass_id)
         for node, registered in hooks.by_node.items():
             self.nodes.setdefault(node, BoxActivity()).hooks.update(registered)
+        extra_runs = list_extra_runs(trace, self._tree.calls)
         for call in self._tree.calls if hooks.by_module else ():
-            self.calls.setdefault(call, BoxActivity()).hooks.update(hooks.by_module.get(trace.calls[call].module, ()))
+            registered = hooks.by_module.get(trace.calls[call].module, ())
+            if call in extra_runs:
+                registered = [hook for hook in registered if trace.hook_rows[hook].kind in FORWARD_HOOK_KINDS]
+            self.calls.setdefault(call, BoxActivity()).hooks.update(registered)
 
     def list_node_activity(self, node: int) -> Iterator[BoxActivity]:
         """Yield the activity of a node with a box, and of the nodes for which that box stands."""

@@ -21,7 +21,7 @@ class _Shape(NamedTuple):
     """What equal calls have in common, and what they may differ in."""
 
     skeleton: tuple[Any, ...]
-    """The class of the module, and the skeletons of the calls in it, each as a number."""
+    """Whether it is recomputed, the class of its module, and the skeletons of the calls in it, each as a number."""
     ops: Counter[str]
     """The ops in it, at any depth."""
 
@@ -49,17 +49,20 @@ def make_stack(tree: BoxTree, kind: str, members: list[Member]) -> Group:
 
 
 def _list_shapes(tree: BoxTree) -> dict[Member, _Shape]:
-    """Return the shape of each call; in a pass with nodes, not of calls without nodes, such as dropout's."""
+    """Return the shape of each call; in a pass with nodes, not of calls without nodes, such as dropout's.
+
+    Calls that checkpointing made have none, and a shape all the same.
+    """
     trace = tree.trace
     shapes: dict[Member, _Shape] = {}
     numbers: dict[tuple[Any, ...], int] = {}
     skeletons: dict[Member, int] = {}
     for call, group in reversed(tree.calls.items()):  # inner calls first
-        kind = trace.modules[trace.calls[call].module].kind
+        row = trace.calls[call]
         inside = sorted(skeletons[member] for member in group.members if not isinstance(member, int))
-        skeleton = (kind, *inside)
+        skeleton = (row.recomputed, trace.modules[row.module].kind, *inside)
         skeletons[group] = numbers.setdefault(skeleton, len(numbers))
-        if group.nodes or not tree.nodes:
+        if group.nodes or row.recomputed or not tree.nodes:
             ops = Counter(trace.ops[node] for node in group.nodes)
             for op in UNEQUAL_OPS:
                 del ops[op]

@@ -6,6 +6,7 @@ from functools import cached_property
 from math import inf
 
 from hookviz.picture import element_ids as ids
+from hookviz.picture.repeated_calls import find_first_runs
 from hookviz.picture.visible_graph import VisibleGraph
 from hookviz.trace import TraceData
 
@@ -122,8 +123,9 @@ class BoxTree:
     def _nest_calls(self) -> None:
         """Put each node into the call that created it, and each call into the call in which it was made."""
         arrival_order = self._order_by_arrival()
+        first_runs = find_first_runs(self.trace, self.pass_id, self.graph.frames)
         for call in sorted(self.graph.frames):
-            parent = self.trace.calls[call].parent
+            parent = self.trace.calls[first_runs.get(call, call)].parent
             self.calls[call] = Group(
                 ids.call_id(call), "call", [], self.root if parent is None else self.calls[parent], call
             )

@@ -16,6 +16,7 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import DisableTorchFunction, push_function_mode
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.recorder.follower import Follower, PassStart
+from hookviz.recorder.followers.cut_calls import CutCalls
 from hookviz.recorder.followers.cut_code import GRAPH_MAY_FOLLOW, OpCode, find_mode, read_code
 from hookviz.recorder.followers.flow_marks import FlowMarks
 from hookviz.recorder.followers.leaf_search import MAX_NODES, NO_LEAVES, LeafSearch, Leaves
@@ -32,6 +33,7 @@ from hookviz.recorder.followers.op_arguments import (
     name_op,
 )
 from hookviz.recorder.followers.op_mode import OpMode, insert_mode, remove_mode
+from hookviz.recorder.modules.tensor_flow import TensorFlow
 from hookviz.recorder.session import Session
 from hookviz.support.user_objects import is_of
 from hookviz.trace.missing_rows import CutKind, CutRow
@@ -57,6 +59,10 @@ class Cut(NamedTuple):
     parameters: frozenset[int]
     others: dict[int, None]
     """The numbers of other leaves, the last ones at the end."""
+
+    def is_of(self, leaf: int | None) -> bool:
+        """Whether it has cut off the leaf with this number."""
+        return leaf in self.parameters or leaf in self.others
 
     def add_others(self, numbers: Iterable[int]) -> None:
         """Note leaves that are not parameters."""
@@ -84,7 +90,7 @@ class Op(NamedTuple):
 class CutTracker(Follower):
     """Follows the ops of one thread. None of its methods may raise into the user's program."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, flow: TensorFlow) -> None:
         self.session, self.trace = session, session.trace
         self.leaves, self.marks = LeafSearch(), FlowMarks()
         self._mode = OpMode(self)
@@ -92,6 +98,7 @@ class CutTracker(Follower):
         """For each compiled region or profiler that runs, the position of the mode on the stack before it."""
         self._cuts: list[Cut] = []
         self._indexes: dict[_CutKey, int] = {}
+        self._cut_calls = CutCalls(flow)
         self._guilty = 0
         """The cuts whose results led to the root of a pass."""
         self._used: set[int] = set()
@@ -231,7 +238,20 @@ class CutTracker(Follower):
             self._cuts.append(Cut(frame.f_code, op.name, kind, read_code(frame), step_count, leaves.parameters, {}))
             self.marks.function_cuts |= (1 << index) if kind in GRAPH_MAY_FOLLOW else 0
         self._cuts[index].add_others(leaves.others)
+        self._cut_calls.note(index, sources)
         return 1 << index
+
+    # -- calls
+
+    def call_takes(self, call: int, items: Sequence[Any]) -> None:
+        """Note which cuts are between the output of an earlier call and the tensors without a graph of this one."""
+        row, cuts = self.trace.calls[call], 0
+        for item in items if not row.fed_by else ():
+            cuts |= self.marks.cuts_of_tensor(item) if is_tensor(item) and not item.requires_grad else 0
+        found = self._cut_calls.find(cuts)
+        if found:
+            named = tuple((source, self._row_of(self._cuts[index])) for source, index in found.items())
+            self.trace.calls[call] = row._replace(cut_from=tuple(sorted({*row.cut_from, *found})), cuts=named)
 
     # -- passes
 
@@ -248,6 +268,7 @@ class CutTracker(Follower):
     def dropped(self, count: int) -> None:
         """Note that the steps of the first ``count`` passes are about to be dropped."""
         self._dropped_steps += sum(row.pass_id < count for row in self.trace.rows)
+        self._cut_calls.clear()
 
     def stop(self) -> None:
         """Follow nothing any more, because the recording has stopped."""
@@ -263,15 +284,12 @@ class CutTracker(Follower):
     def rows_of(self, leaf: "weakref.ref[torch.Tensor]") -> tuple[int, ...]:
         """Return the rows of the cuts that cut a leaf off from the roots of the passes; new ones are written."""
         number = self.leaves.find_number_of(leaf)
-        cuts = [cut for cut in self._guilty_cuts() if number in cut.parameters or number in cut.others]
+        cuts = (cut for index, cut in enumerate(self._cuts) if self._guilty >> index & 1 and cut.is_of(number))
         return tuple(dict.fromkeys(self._row_of(cut) for cut in cuts))
 
     def is_used(self, leaf: torch.Tensor) -> bool:
         """Return whether a leaf that a search has found belonged to the graph of a pass."""
         return self.leaves.find_number(leaf) in self._used
-
-    def _guilty_cuts(self) -> list[Cut]:
-        return [cut for index, cut in enumerate(self._cuts) if self._guilty >> index & 1]
 
     def _row_of(self, cut: Cut) -> int:
         step = cut.step_count - self._dropped_steps - 1

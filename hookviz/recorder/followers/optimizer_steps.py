@@ -3,7 +3,7 @@
 import sys
 import weakref
 from collections import Counter, UserDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -19,6 +19,7 @@ from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.optimizer_groups import OptimizerGroups
+from hookviz.recorder.followers.parameter_moves import copy_parameters, measure_moves
 from hookviz.recorder.followers.training_tracker import TrainingTracker
 from hookviz.recorder.modules.pytree import object_row
 from hookviz.recorder.session import Session
@@ -49,6 +50,12 @@ class OptimizerStep:
         """(kind, whether it is a global hook, key, function, place) of the hook that is running."""
         self.seen_before: tuple[Any, ...] = ()
         """The snapshot from before that hook."""
+        self.copies: Sequence[Any] = ()
+        """The first parameters, from before the step."""
+
+    def copy_parameters(self, optimizer: Optimizer) -> None:
+        """Copy the first parameters."""
+        self.copies = copy_parameters(optimizer)
 
 
 class OptimizerTracker:
@@ -71,6 +78,7 @@ class OptimizerTracker:
     def begin(self, optimizer: Optimizer) -> None:
         """Begin a step, before its hooks run."""
         self._running.append(OptimizerStep(self.number(optimizer), self.session.exceptions.enter()))
+        self.session.attempt(self._running[-1].copy_parameters, optimizer)
         self.session.attempt(self.moved.step_begins, optimizer)
 
     def step_done(self, optimizer: Optimizer) -> None:
@@ -83,7 +91,8 @@ class OptimizerTracker:
         step = self._running[-1]
         step.row = len(self.trace.rows)
         self._log("optimizer_step", step, after=len(self.trace.values) - 1)
-        self.session.attempt(self.training.add_update, optimizer, step.number, len(self.trace.rows) - 1)
+        moves, step.copies = measure_moves(step.copies), ()
+        self.session.attempt(self.training.add_update, optimizer, step.number, len(self.trace.rows) - 1, moves)
 
     def end(self, error: BaseException | None) -> None:
         """End a step: its hooks have run, or ``error`` ended it."""
@@ -117,6 +126,8 @@ class OptimizerTracker:
         is_early = STEP_HOOKS[kind].is_early(given)
         self._log(kind, step, is_early=is_early, before=(), after=(), **fields)
         step.entry = None
+        if kind == "step_pre_hook" and (marks or numbers):
+            self.session.attempt(step.copy_parameters, given[0])
 
     def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
         """Yield (name, optimizer) for every optimizer that was stepped and still exists."""

@@ -1,7 +1,7 @@
 """Writes down what each optimizer step is given: its parameters, learning rates, and which gradients are missing."""
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -15,6 +15,7 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.code_place import find_code_place
 from hookviz.recorder.followers.gradient_edits import GradientEdits
+from hookviz.recorder.followers.parameter_moves import Move
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import TraceData
@@ -39,7 +40,7 @@ class TrainingTracker:
         """What the last scan of the modules has found; a scan that finds the same has nothing to do."""
         self._norms: list[weakref.ref[Any]] = []
 
-    def add_update(self, optimizer: Optimizer, number: int, step: int) -> None:
+    def add_update(self, optimizer: Optimizer, number: int, step: int, moves: Sequence[Move]) -> None:
         """Add a row for the step of optimizer ``number`` that is row ``step`` of the trace."""
         self._scan_modules()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -53,7 +54,8 @@ class TrainingTracker:
         regraded = tuple([(numbers[index], value) for index, value in self._edits.find(parameters)])
         unscales = vars(optimizer).get("grad_scale") is not None
         place = find_code_place()
-        row = UpdateRow(step, rates, missing, is_zero, eval_norms, regraded, place, unscales)
+        moved = tuple([(numbers[move.position], move.norm, move.group) for move in moves])
+        row = UpdateRow(step, rates, missing, is_zero, eval_norms, regraded, place, unscales, moved, len(numbers))
         self.trace.updates.append(row)
 
     def list_held(self, optimizer: Optimizer) -> list[int]:

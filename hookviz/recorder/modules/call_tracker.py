@@ -19,7 +19,7 @@ from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.modules.nonfinite_parameters import NonfiniteParameters
 from hookviz.recorder.modules.pytree import labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.shared_paths import SharedPaths
-from hookviz.recorder.modules.tensor_flow import TensorFlow
+from hookviz.recorder.modules.tensor_flow import Sources, TensorFlow
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
@@ -105,10 +105,12 @@ class CallTracker:
         )
         items = [item for _, item in labelled]
         takes_grad = None if row.transformed else requires_grad(items)
-        fed_by = self.flow.find_calls(items) if self._follows_tensors(call, row) else ()
+        sources = self.flow.find_sources(items) if self._follows_tensors(call, row) else Sources()
         row = self.shared.add_path(row, call.module, stack[-1].module if stack else None)
-        self.trace.calls.append(row._replace(takes_grad=takes_grad, fed_by=fed_by))
+        self.trace.calls.append(row._replace(takes_grad=takes_grad, fed_by=sources.calls, cut_from=sources.cut_calls))
         self.followers.tell("call_written", call.index, call.module)
+        if self._follows_tensors(call, row):
+            self.followers.tell("call_takes", call.index, items)
         stack.append(call)
         self.owners.node_owners.note_call(call.index)
 

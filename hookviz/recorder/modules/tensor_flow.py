@@ -1,10 +1,13 @@
-"""Finds which call returned the tensors that a later call takes, where torch records no graph that says so."""
+"""Finds which call returned the tensors that a later call takes, where torch records no graph that says so.
+
+Either that call had no graph, or the tensors were cut off from it since, as by ``detach()``.
+"""
 
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -23,53 +26,88 @@ class _Returned(weakref.ref[torch.Tensor]):
     call: int
 
 
+class Sources(NamedTuple):
+    """Where the tensors without a graph that a call takes are from."""
+
+    calls: tuple[int, ...] = ()
+    """The calls that returned them."""
+    cut_calls: tuple[int, ...] = ()
+    """The calls that returned them with a graph, which they have lost since."""
+
+
 class TensorFlow:
-    """Remembers, without holding them, the tensors without a graph that calls returned.
+    """Remembers, without holding them, the tensors that calls returned.
 
     A view of such a tensor, as ``flatten`` makes it, is recognised by its storage, even if the tensor itself is gone.
+    So is what ``detach()`` and ``.data`` return.
     """
 
     def __init__(self) -> None:
         self._tensors: dict[int, _Returned] = {}
-        """``id`` of a tensor → the tensor, and the last call that returned it.
+        """``id`` of a tensor without a graph → the tensor, and the last call that returned it.
 
         An entry is removed when its tensor is freed, without a call in Python: a profiler may follow these.
         """
         self._storages: dict[int, tuple[Any, int]] = {}
         """Address of a storage → a weak reference to it, which keeps the address taken, and the last such call."""
+        self._storages_with_graph: dict[int, tuple[Any, int]] = {}
+        """The same for tensors with a graph."""
         self._most_storages = FEW_STORAGES
 
     def note(self, call: int, items: Iterable[Any]) -> None:
         """Note what ``call`` returns: the leaves of its result."""
         for item in items:
-            if _is_without_graph(item):
+            if is_tensor(item):
                 self._note_tensor(call, item)
 
     def _note_tensor(self, call: int, tensor: torch.Tensor) -> None:
-        returned = self._tensors.get(id(tensor))
-        if returned is None:
-            returned = self._tensors[id(tensor)] = _Returned(tensor, partial(self._tensors.pop, id(tensor)))
-        returned.call = call
+        if tensor.requires_grad:
+            self._tensors.pop(id(tensor), None)
+        else:
+            returned = self._tensors.get(id(tensor))
+            if returned is None:
+                returned = self._tensors[id(tensor)] = _Returned(tensor, partial(self._tensors.pop, id(tensor)))
+            returned.call = call
         storage = _refer_to_storage(tensor)
         if storage is not None:
-            self._storages[storage.cdata] = storage, call
-        if len(self._storages) > self._most_storages:
-            self._storages = {key: entry for key, entry in self._storages.items() if not entry[0].expired()}
-            self._most_storages = max(FEW_STORAGES, 2 * len(self._storages))
+            storages = self._storages_with_graph if tensor.requires_grad else self._storages
+            storages[storage.cdata] = storage, call
+        if len(self._storages) + len(self._storages_with_graph) > self._most_storages:
+            self._remove_freed_storages()
 
-    def find_calls(self, items: Iterable[Any]) -> tuple[int, ...]:
-        """Return the calls that returned the tensors without a graph among ``items``, the earliest first."""
-        if not self._storages and not self._tensors:
-            return ()
-        found = {self._find_call(item) for item in items if _is_without_graph(item)}
-        return tuple(sorted(call for call in found if call is not None))
+    def _remove_freed_storages(self) -> None:
+        for storages in (self._storages, self._storages_with_graph):
+            for key in [key for key, (storage, _) in storages.items() if storage.expired()]:
+                del storages[key]
+        self._most_storages = max(FEW_STORAGES, 2 * (len(self._storages) + len(self._storages_with_graph)))
 
-    def _find_call(self, tensor: torch.Tensor) -> int | None:
+    def find_sources(self, items: Iterable[Any]) -> Sources:
+        """Find the calls that returned the tensors without a graph among ``items``, the earliest first."""
+        calls, cut_calls = set[int](), set[int]()
+        for item in items if self._storages or self._storages_with_graph or self._tensors else ():
+            if is_tensor(item) and not item.requires_grad:
+                self._find_call(item, calls, cut_calls)
+        return Sources(tuple(sorted(calls)), tuple(sorted(cut_calls)))
+
+    def _find_call(self, tensor: torch.Tensor, calls: set[int], cut_calls: set[int]) -> None:
+        """Add the call that returned a tensor to ``calls``, or to ``cut_calls`` if it returned it with a graph.
+
+        If calls with a graph and others returned its storage, its numbers come from those with a graph in any case.
+        """
         returned = self._tensors.get(id(tensor))
         if returned is not None:
-            return returned.call
+            calls.add(returned.call)
+            return
         storage = _refer_to_storage(tensor)
-        return None if storage is None else self._storages.get(storage.cdata, (None, None))[1]
+        for storages, found in ((self._storages_with_graph, cut_calls), (self._storages, calls)):
+            if storage is not None and storage.cdata in storages:
+                found.add(storages[storage.cdata][1])
+                return
+
+    def find_graph_call(self, tensor: torch.Tensor) -> int | None:
+        """Return the last call that returned a tensor, or one with its memory, with a graph; None if none did."""
+        storage = _refer_to_storage(tensor)
+        return None if storage is None else self._storages_with_graph.get(storage.cdata, (None, None))[1]
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
@@ -82,18 +120,19 @@ class TensorFlow:
                 returned.call = calls[returned.call]
             else:
                 self._tensors.pop(key, None)
-        self._storages = {
-            key: (storage, calls[call]) for key, (storage, call) in self._storages.items() if call in calls
-        }
+        self._storages = _renumber_storages(self._storages, calls)
+        self._storages_with_graph = _renumber_storages(self._storages_with_graph, calls)
 
     def clear(self) -> None:
         """Forget everything."""
         self._tensors.clear()
         self._storages.clear()
+        self._storages_with_graph.clear()
 
 
-def _is_without_graph(item: Any) -> bool:
-    return is_tensor(item) and not item.requires_grad
+def _renumber_storages(storages: Mapping[int, tuple[Any, int]], calls: Mapping[int, int]) -> dict[int, tuple[Any, int]]:
+    """Renumber the calls of some storages, and leave out those whose call is not in the mapping."""
+    return {key: (storage, calls[call]) for key, (storage, call) in storages.items() if call in calls}
 
 
 def _refer_to_storage(tensor: torch.Tensor) -> Any:

@@ -108,15 +108,20 @@ def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     is_too_early = bool(occasions) and occasions[-1] >= hook.until
     if between(occasions, hook.since, hook.until) or not (is_too_early or hook.until == hook.since):
         return None
+    if family == "backward" and hook.since is not None and timeline.passes_while(hook):
+        earlier = between(occasions, None, hook.since)
+        if earlier:  # it was there for the whole pass of the call before it
+            return None
     step = hook.until if hook.until < len(timeline.trace.rows) else None  # it may have been removed after the last step
     return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, step)
 
 
 def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It was registered after the last call of its module."""
-    last = timeline.last_call(hook)
-    if hook.since is None or last is None or timeline.calls_while(hook):
+    """It was registered after the last call of its module, or between two and removed after a pass."""
+    earlier = [] if hook.since is None else between(timeline.calls_of(hook), None, hook.since)
+    if not earlier or timeline.calls_while(hook):
         return None
+    last = earlier[-1]
     key = "after_call" if hook.kind in FORWARD_HOOK_KINDS else "after_call.backward"
     return Cause(key, {"on": hook.on, "step": str(last + 1)}, last)
 

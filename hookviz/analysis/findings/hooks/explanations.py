@@ -224,7 +224,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     # its module ran without recording a graph
     "no_grad": Explanation(
         "no_graph",
-        N_("{on} ran in torch.no_grad(): PyTorch recorded no graph, so no gradient can come back to it."),
+        N_("{on} ran while PyTorch recorded no graph, as in torch.no_grad(): no gradient can come back to it."),
         N_("Call the model outside of no_grad()."),
         is_intended=True,
     ),

@@ -48,11 +48,6 @@ class Timeline:
         """Return the steps at which the module of a hook was called while the hook was registered."""
         return between(self.calls_of(hook), hook.since, hook.until)
 
-    def last_call(self, hook: UnfiredRow) -> int | None:
-        """Return the last step at which the module of a hook was called."""
-        calls = self.calls_of(hook)
-        return calls[-1] if calls else None
-
     def first_call(self, module: int) -> int | None:
         """Return the first step at which a module was called."""
         return next(iter(self._calls.get(module, ())), None)

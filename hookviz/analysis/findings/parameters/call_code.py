@@ -14,7 +14,12 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     list_other_calls,
     uses_attribute,
 )
-from hookviz.analysis.findings.parameters.mode_code import Switch, find_switch, list_yields
+from hookviz.analysis.findings.parameters.mode_code import (
+    Switch,
+    find_switch,
+    list_permanent_switches,
+    list_yields,
+)
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import describe_place, split_place
@@ -77,6 +82,15 @@ class CallCode:
             for switch in list_yields(source.text, source.line, mode)
         }
         return yields.pop() if len(yields) == 1 else None
+
+    def list_permanent_switches(self) -> list[tuple[str | None, int]]:
+        """List file and line of the code that switches the graph off until some code switches it on again."""
+        found = (
+            (source.file, line)
+            for source in self.trace.sources
+            for line in list_permanent_switches(source.text, source.line)
+        )
+        return list(dict.fromkeys(found))
 
     def read_after(
         self, path: tuple[int, int], until: LineRow | None, root: str, others: Iterable[int] = ()
@@ -248,12 +262,17 @@ class CallCode:
         calls = {outer for call in path for outer in iter_enclosing_calls(self.trace, call)}
         rows = [self.trace.rows[step] for step in self.trace.lookup.steps_of_kinds("forward_hook")]
         near = [row for row in rows if row.call in calls]
-        found: dict[FileCode, None] = {}
-        for index in dict.fromkeys(row.hook for row in near if row.hook is not None):
-            hook = self.trace.hook_rows[index]
-            for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None):
-                found.setdefault((hook.file, one))
-        return list(found)
+        hooks = dict.fromkeys(row.hook for row in near if row.hook is not None)
+        return list(dict.fromkeys(code for hook in hooks for code in self._read_hook(hook)))
+
+    def read_hook(self, step: int) -> list[FileCode]:
+        """Read the code of the hook of a step."""
+        hook = self.trace.rows[step].hook
+        return [] if hook is None else self._read_hook(hook)
+
+    def _read_hook(self, index: int) -> list[FileCode]:
+        hook = self.trace.hook_rows[index]
+        return [(hook.file, one) for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None)]
 
 
 def _is_of(calls: Sequence[CallRow], call: int | None, module: int) -> bool:

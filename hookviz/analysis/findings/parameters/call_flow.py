@@ -87,6 +87,13 @@ class CallFlow:
         rows = self.trace.rows
         return next((step for step in steps if rows[step].call in cut and rows[step].effect == "replaced"), None)
 
+    def find_replaced_inputs(self, call: int) -> int | None:
+        """Return the last step of a forward pre-hook that replaced the inputs of a call."""
+        steps = self.trace.lookup.steps_of_kinds("forward_pre_hook")
+        rows = ((step, self.trace.rows[step]) for step in steps)
+        found = [step for step, row in rows if row.call == call and row.effect == "replaced" and row.hook is not None]
+        return found[-1] if found else None
+
     def find_outer(self, call: int) -> int | None:
         """Return the innermost call around ``call`` that does not return what it returned; None if each does."""
         end = self.end.get(call)

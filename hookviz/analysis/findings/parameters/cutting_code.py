@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from textwrap import dedent
 from typing import NamedTuple
@@ -12,6 +12,17 @@ CUTTING_METHODS = frozenset({
     "sign", "multinomial", "bernoulli", "sample",
 })  # fmt: skip
 """Methods and functions whose result has no history, or none that leads back."""
+_REPARAMETERISED = frozenset({
+    "Beta", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma", "Gumbel",
+    "HalfCauchy", "HalfNormal", "InverseGamma", "Kumaraswamy", "Laplace", "LogNormal", "LogisticNormal",
+    "LowRankMultivariateNormal", "MultivariateNormal", "Normal", "OneHotCategoricalStraightThrough", "Pareto",
+    "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "Uniform", "Weibull", "Wishart",
+})  # fmt: skip
+"""The distributions whose ``sample()`` switches the graph off, and whose ``rsample()`` keeps it."""
+_NOT_REPARAMETERISED = frozenset({
+    "Bernoulli", "Binomial", "Categorical", "Geometric", "LKJCholesky", "MixtureSameFamily", "Multinomial",
+    "NegativeBinomial", "OneHotCategorical", "Poisson", "VonMises",
+})  # fmt: skip
 _LEAVING = re.compile(r"\b(item|tolist|numpy|float|tensor|as_tensor|from_numpy)\(")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
@@ -136,6 +147,16 @@ def leaves_torch(text: str) -> bool:
     (True, False)
     """
     return _LEAVING.search(text) is not None
+
+
+def has_only_reparameterised(texts: Iterable[str]) -> bool:
+    """Return whether all distributions that some code makes have an ``rsample()``, and it makes one.
+
+    >>> [has_only_reparameterised([text]) for text in ("Normal(m, s)", "dist.Categorical(p)", "pool.sample()")]
+    [True, False, False]
+    """
+    called = {name for text in texts for name in re.findall(r"(\w+)\(", text)}
+    return not called.isdisjoint(_REPARAMETERISED) and called.isdisjoint(_NOT_REPARAMETERISED)
 
 
 def get_last_name(function: ast.expr) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
+from hookviz.analysis.findings.parameters.cutting_code import has_only_reparameterised, leaves_torch
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.op_cuts import place_of_cuts
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
@@ -45,6 +45,8 @@ class MissingGradient:
     """Whether the code around that line also calls what was not followed, and may cut there."""
     follows_ops: bool = False
     """Whether the recording followed each op, to find those that cut."""
+    can_reparameterise: bool = False
+    """Whether all distributions that the program makes have an ``rsample()``."""
 
     @property
     def is_proven(self) -> bool:
@@ -58,7 +60,7 @@ class MissingGradient:
     @property
     def advice(self) -> str:
         """What to do."""
-        if ".sample(" in self.sentence:
+        if ".sample(" in self.sentence and self.can_reparameterise:
             return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
         if self.place == "either" or (self.place == "op" and self.line is None):
             return _("Look which of these is not there to stop gradients, and remove that one.")
@@ -106,13 +108,24 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
     """
     rows = _find_rows(trace) if trace.missing_rows else []
     found = [*rows, *_find_rows_behind_none(NoneGradients(trace))]
-    return [replace(row, follows_ops=True) for row in found] if follows_ops(trace) else found
+    return [_complete(trace, row) for row in found]
+
+
+def make_missing_gradient(trace: TraceData, parameters: tuple[str, ...], place: Place) -> MissingGradient:
+    """Make the row of parameters that are cut off at a place."""
+    return _complete(trace, MissingGradient(parameters, *place))
+
+
+def _complete(trace: TraceData, row: MissingGradient) -> MissingGradient:
+    """Add to a row what the whole trace shows."""
+    can_reparameterise = has_only_reparameterised(source.text for source in trace.sources)
+    return replace(row, follows_ops=follows_ops(trace), can_reparameterise=can_reparameterise)
 
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
     finder = PlaceFinder(trace)
     by_path: dict[object, list[MissingRow]] = {}
-    for row in trace.missing_rows:
+    for row in _list_missing(trace):
         by_path.setdefault(row.cuts or (row.owner, row.module, row.frozen), []).append(row)
     by_cause: dict[object, list[str]] = {}
     places: dict[object, Place] = {}
@@ -124,6 +137,13 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
             by_cause.setdefault(cause, []).append(row.name)
             places[cause] = max(own, places.get(cause, own), key=_get_step)
     return [MissingGradient(tuple(names), *places[cause]) for cause, names in by_cause.items()]
+
+
+def _list_missing(trace: TraceData) -> list[MissingRow]:
+    """List the rows of parameters, but for those whose place another tensor took that did get a gradient."""
+    names = trace.lookup.leaf_names
+    reached = {names[row.node] for row in trace.rows if row.kind == "accumulate" and row.node in names}
+    return [row for row in trace.missing_rows if row.name not in reached]
 
 
 def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
@@ -153,30 +173,42 @@ def _get_step(place: Place) -> int:
     return -1 if place.step is None else place.step
 
 
-def join_names(names: tuple[str, ...], *, are_modules: bool = False) -> str:
-    """Join the names of parameters or modules; of many, name the modules that hold them, and how many each holds.
+def join_names(names: tuple[str, ...], many: str = N_("{count} parameters of {on}"), one: str = "{on}") -> str:
+    """Join the names of parameters; of many, name the modules that hold them, and how many each holds.
+
+    ``many`` and ``one`` are the texts that say so of something else than parameters: of several, and of a single one.
 
     >>> join_names(("net.stem.weight", *(f"net.blocks.{i}.weight" for i in range(4))))
     'net.stem.weight, 4 parameters of net.blocks'
     """
     if len(names) <= MAX_NAMED:
-        return join_list(names)
+        return join_list([one.format(on=name) for name in names])
     paths = [name.split(".") for name in names]
     for depth in range(max(map(len, paths)), 0, -1):
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
-            return join_list([_describe_holder(names, *group, are_modules) for group in groups.items()])
-    return join_first(names, MAX_NAMED)
+            return join_list([_describe_holder(names, *group, many, one) for group in groups.items()])
+    return join_first([one.format(on=name) for name in names], MAX_NAMED)
 
 
 def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
-    """Join the names of what equal hooks are on."""
-    return join_names(tuple(names), are_modules=hooks[0].kind in MODULE_HOOK_KINDS)
+    """Join the names of what equal hooks are on: modules, what modules returned, or other tensors."""
+    owners = tuple(dict.fromkeys(names))
+    if hooks[0].kind in MODULE_HOOK_KINDS:
+        return join_names(owners, N_("{count} modules in {on}"))
+    output = _("the output of {on}")
+    before, _on, after = output.partition("{on}")
+    returning = tuple(name.removeprefix(before).removesuffix(after) for name in owners)
+    if all(output.format(on=module) == name for module, name in zip(returning, owners, strict=True)):
+        return join_names(returning, N_("{count} outputs of modules in {on}"), output)
+    if any(" " in name for name in owners):  # what these words begin with is no module
+        return join_first(owners, MAX_NAMED)
+    return join_names(owners, N_("{count} tensors in {on}"))
 
 
-def _describe_holder(names: tuple[str, ...], prefix: str, count: int, are_modules: bool) -> str:
-    """Describe the parameters or modules whose names begin with ``prefix``; a single one by its name."""
+def _describe_holder(names: tuple[str, ...], prefix: str, count: int, many: str, one: str) -> str:
+    """Describe what has names that begin with ``prefix``; a single one by its name."""
     if count == 1:
-        return next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
-    text = _("{count} modules in {on}") if are_modules else _("{count} parameters of {on}")
-    return text.format(count=f"{count:,}", on=prefix)
+        single = next(name for name in names if name == prefix or name.startswith(f"{prefix}."))
+        return one.format(on=single)
+    return _(many).format(count=f"{count:,}", on=prefix)

@@ -47,6 +47,22 @@ def list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
     ]
 
 
+def list_permanent_switches(text: str, first_line: int) -> list[int]:
+    """List the lines of a source that switch the graph off until some code switches it on again.
+
+    >>> list_permanent_switches("torch.set_grad_enabled(False)", 1)
+    [1]
+    """
+    tree = parse_source(text)
+    calls = [
+        node.value
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value) == "set_grad_enabled"
+    ]
+    is_off = [any(isinstance(one, ast.Constant) and one.value is False for one in ast.walk(call)) for call in calls]
+    return [call.lineno + first_line - 1 for call, off in zip(calls, is_off, strict=True) if off]
+
+
 def _list_switches(tree: ast.AST, mode: str) -> Iterator[ast.With | ast.FunctionDef]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.With, ast.FunctionDef)) and _line_of_switch(node, mode):

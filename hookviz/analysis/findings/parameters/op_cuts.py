@@ -13,7 +13,7 @@ _CUTS = {
         "{op} runs in the forward of an autograd.Function, and its result has no graph: no gradient "
         "goes back through it."
     ),
-    "no_grad": N_("{op} runs in torch.no_grad(), where PyTorch records no graph: no gradient goes back through it."),
+    "no_grad": N_("{op} runs while PyTorch records no graph, as in torch.no_grad(): no gradient goes back through it."),
     "inference": N_(
         "{op} runs in torch.inference_mode(), where PyTorch records no graph: no gradient goes back through it."
     ),

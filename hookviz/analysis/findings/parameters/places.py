@@ -215,8 +215,10 @@ class PlaceFinder:
         sentence = _(_MODES[mode]).format(on=self._name(outermost))
         line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
         if line is None:
-            return Place(mode, sentence, step)
+            return self._switched_off(outermost, (), step) if mode == "no_grad" else Place(mode, sentence, step)
         called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
+        if found is None and mode == "no_grad":
+            return self._switched_off(outermost, called, step)
         if found is None:
             place = Place(mode, join_sentences([sentence, *called]), step)
             return place._replace(file=self._code.file_of(line), line=line.line) if mode == "checkpoint" else place
@@ -228,6 +230,18 @@ class PlaceFinder:
         is_likely = bool(switch.function)
         return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
 
+    def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
+        """The place of a call for which code elsewhere had switched the graph off."""
+        sentence = _(
+            "{on} ran while PyTorch recorded no graph, as in torch.no_grad() or after set_grad_enabled(False)."
+        )
+        sentences, switches = [sentence.format(on=self._name(call)), *called], self._code.list_permanent_switches()
+        if len(switches) != 1:
+            return Place("no_grad", join_sentences(sentences), step)
+        text = _("set_grad_enabled(False) at {where} holds until other code switches the graph on again.")
+        sentences.append(text.format(where=describe_place(*switches[0])))
+        return Place("no_grad", join_sentences(sentences), step, *switches[0], is_likely=True)
+
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
         last, user = self._flow.follow(call)
@@ -236,14 +250,7 @@ class PlaceFinder:
         if replaced is not None:
             return self._after_hook(replaced)
         if self.trace.calls[last].gives_grad is False:
-            return Place(
-                "inside",
-                _(
-                    "The graph is cut in the forward of {on}: what it returned does not require grad (detach, "
-                    "no_grad, .data, numpy, or an op without a gradient)."
-                ).format(**names),
-                self._flow.end.get(last),
-            )
+            return self._inside(last, names)
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
             name = self.trace.call if is_same else self._name
@@ -261,11 +268,41 @@ class PlaceFinder:
 
     def _inside_of(self, call: int, names: dict[str, str]) -> Place:
         """The place in the forward of a call that was given a graph, and of which the pass used something else."""
-        sentence = _(
+        text = _(
             "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
             "input is not used for {root}."
-        ).format(**names)
-        return _make_place("taken", sentence, self._flow.begin.get(call), self._code.read_inside(call))
+        )
+        reading, step = self._code.read_inside(call), self._flow.begin.get(call)
+        replacing = self._flow.find_replaced_inputs(call)
+        if replacing is None:
+            return _make_place("taken", text.format(**names), step, reading)
+        text = _(
+            "{user} got what {on} returned, with its graph, and {hook} replaced it (step {step}). In that hook or in "
+            "the forward of {user} the graph is cut, or what the hook returned is not used for {root}."
+        )
+        sentence = text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names)
+        code = dict.fromkeys([*self._code.read_hook(replacing), *reading.code])
+        return _make_place("taken", sentence, step, reading._replace(code=list(code)))
+
+    def _inside(self, call: int, names: dict[str, str]) -> Place:
+        """The place in a call that was given a graph, and returned something without one."""
+        replacing, step = self._flow.find_replaced_inputs(call), self._flow.end.get(call)
+        if replacing is None:
+            text = _(
+                "The graph is cut in the forward of {on}: what it returned does not require grad (detach, no_grad, "
+                ".data, numpy, or an op without a gradient)."
+            )
+            return Place("inside", text.format(**names), step)
+        text = _(
+            "The graph is cut in {hook}, which replaced the inputs of {on} (step {step}), or in the forward of {on}: "
+            "what it returned does not require grad."
+        )
+        return Place("inside", text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names), step)
+
+    def _name_hook(self, step: int) -> str:
+        hook = self.trace.steps[step].hook
+        assert hook is not None
+        return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
 
     def _after_hook(self, step: int) -> Place:
         index = self.trace.rows[step].hook

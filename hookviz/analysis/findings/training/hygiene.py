@@ -1,6 +1,7 @@
 """Find mistakes of a training loop: parameters that are not trained, gradients that add up, steps that do nothing."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
@@ -24,7 +25,7 @@ from hookviz.analysis.findings.training.parameter_findings import (
     find_unreached,
 )
 from hookviz.analysis.findings.training.plain_tensors import find_plain_tensors
-from hookviz.analysis.findings.training.program_calls import add_update_line, put_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, find_optimizer_call, put_line
 from hookviz.analysis.findings.training.rebound_names import find_rebound
 from hookviz.analysis.findings.training.repeated_losses import find_repeated_losses
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
@@ -139,11 +140,23 @@ def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
         if len(steps) > 1 and is_skipped and optimizer not in facts.updates:
             name = facts.describe_optimizers([optimizer])
             sentence = _(
-                "The GradScaler has skipped all {count} steps of {optimizer}, because its gradients held Inf "
-                "or NaN each time: no parameter has changed. Its scale is too large, or the gradients are "
-                "not finite at any scale."
+                "All {count} steps of {optimizer} were skipped under a GradScaler, because its gradients held Inf or "
+                "NaN each time: no parameter has changed."
             ).format(optimizer=name, count=len(steps))
-            yield Finding(steps[0], "skipped", sentence, "warning")
+            yield _explain_skipping(facts, Finding(steps[0], "skipped", sentence, "warning"), steps)
+
+
+def _explain_skipping(facts: TrainingFacts, finding: Finding, steps: Sequence[int]) -> Finding:
+    """Say why steps were skipped: update() makes the scale smaller after each, unless the scaler is another one."""
+    rows = [row for step in steps for row in facts.trace.lookup.scales(facts.trace.rows[step].pass_id)]
+    scales = {row.scale for row in rows}
+    if len(rows) < len(steps) or len(scales) > 1:
+        cause = _("The scale is too large, or the gradients are not finite at any scale.")
+        return replace(finding, cause=cause)
+    text = _("The scale was {scale} each time, although update() makes it smaller after a skipped step.")
+    advice = _("Make one GradScaler before the loop, and call its update() after each step.")
+    finding = replace(finding, cause=text.format(scale=f"{scales.pop():,g}"), advice=advice)
+    return put_line(finding, find_optimizer_call(facts.trace, "GradScaler"), "step")
 
 
 _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Certainty, Finding
-from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, join_names
+from hookviz.analysis.findings.parameters.missing_gradients import join_names, make_missing_gradient
 from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -63,7 +63,7 @@ def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, fir
         advice = _("If they should be trained, unfreeze them before their module is called.")
         return replace(finding, cause=_("They do not require grad any more."), advice=advice)
     place = _find_place(facts, finder, names[0], first)
-    return finding if place is None else _add_place(finding, place)
+    return finding if place is None else _add_place(facts, finding, place)
 
 
 def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int) -> Place | None:
@@ -74,8 +74,8 @@ def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int
     return None if module is None else finder.find_since(earlier, owner, module)
 
 
-def _add_place(finding: Finding, place: Place) -> Finding:
-    advice = MissingGradient(finding.parameters, *place).advice
+def _add_place(facts: TrainingFacts, finding: Finding, place: Place) -> Finding:
+    advice = make_missing_gradient(facts.trace, finding.parameters, place).advice
     certainty: Certainty = "proven" if place.is_proven else "likely"
     finding = replace(finding, cause=place.sentence, advice=advice, certainty=certainty)
     return replace(finding, line=place.line, file=place.file, line_role=place.line_role)

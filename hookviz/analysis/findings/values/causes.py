@@ -144,41 +144,48 @@ def _list_parameter_rows(statistics: PassStatistics, call: int) -> list[TensorRo
 
 def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -> str:
     """Explain that a parameter contained NaN or Inf before the pass, and what may have put it there."""
+    names = _name_held(statistics, row)
     earlier = statistics.trace.lookup.tensors_before(statistics.pass_id, row.node)
     if not earlier or not _is_known_finite(statistics, earlier[-1].data):
-        return _("its parameter {on} held it before backward began.").format(on=row.name)
+        return _("its parameter {on} held {what} before backward began.").format(**names)
     last_steps = _find_last_steps(statistics, earlier[-1].pass_id, index)
     if not last_steps:
         return _(
-            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
             "began; the change itself was not recorded."
-        ).format(on=row.name)
+        ).format(**names)
     last = max(last_steps.values())
     is_spoiled = _had_nonfinite_gradient(statistics, row, earlier[-1].pass_id, last)
     every = _find_every(statistics)
     if every is not None and not is_spoiled:
         return _(
-            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
             "began. In between, passes ran that were not recorded: record(every={every}) records one of "
             "{every}."
-        ).format(on=row.name, every=every)
+        ).format(every=every, **names)
     if len(last_steps) > 1:  # a step row does not hold which parameters the optimizer changed
         return _explain_several_steps(statistics, row, last_steps, is_spoiled)
-    arguments = {"on": row.name, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
+    arguments = {**names, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
     text = (
         N_(
-            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
             "began. In between, {optimizer} took its step ({step}), and the gradient of {on} held NaN or "
             "Inf then."
         )
         if is_spoiled
         else N_(
-            "its parameter {on} held it before backward began, but not when the previous recorded pass "
+            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
             "began. In between, {optimizer} took its step ({step}), and something that was not recorded "
             "may have changed it, too."
         )
     )
     return _(text).format(**arguments)
+
+
+def _name_held(statistics: PassStatistics, row: TensorRow) -> dict[str, str]:
+    """Name a parameter, and what it held: where it held Inf, a module may return NaN."""
+    has_nan = row.data is not None and _contains_kind(statistics.value(row.data), "nan")
+    return {"on": row.name, "what": name_of_kind("nan" if has_nan else "inf")}
 
 
 def _explain_several_steps(
@@ -193,10 +200,10 @@ def _explain_several_steps(
         else _("something that was not recorded may have changed it, too.")
     )
     return _(
-        "its parameter {on} held it before backward began, but not when the previous recorded pass "
+        "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
         "began. In between, several optimizers took their steps: {optimizers}. The trace does not "
         "show which of them holds {on}, and {more}"
-    ).format(on=row.name, optimizers=join_list(each), more=more)
+    ).format(optimizers=join_list(each), more=more, **_name_held(statistics, row))
 
 
 def _find_last_steps(statistics: PassStatistics, since: int, index: int) -> dict[int, int]:

@@ -1,7 +1,9 @@
 """Find the problems of the gradients of a trace: the worst finding of each kind."""
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
 from hookviz.analysis.findings.training.program_calls import find_initialisation, find_zeroing
@@ -22,13 +24,31 @@ MAX_LINES = 4
 _KINDS = ("nan", "inf", "zero", "exploding", "vanishing", "saturated")
 
 
+Key = tuple[object, ...]
+"""What findings of several passes share if they are the same."""
+
+
+class _PassesOf(NamedTuple):
+    """What is known of all passes about a finding of one of them."""
+
+    same: list[int]
+    """The passes in which the same was found."""
+    of_kind: list[int]
+    """The passes in which anything of its kind was found."""
+    always: frozenset[int]
+    """The leaves that get a gradient of 0 in each pass."""
+    has_nonfinite: bool
+    """Whether a pass has NaN or Inf."""
+
+
 def list_troubles(trace: TraceData) -> list[Finding]:
     """List the worst finding of each kind about gradients, the worst first; of equally bad ones the first pass counts.
 
-    A finding has all passes in which its kind was found; NaN and Inf, those in which they began at the same op.
+    A finding has all passes in which its kind was found; NaN and Inf, those in which they began at the same op; what a
+    step did, those in which the same op or hook did it.
     """
     worst: dict[str, PassFinding] = {}
-    passes: dict[tuple[str, ...], list[int]] = {}
+    passes: dict[Key, list[int]] = {}
     nonfinite: set[int] = set()
     """The passes with NaN or Inf."""
     always: frozenset[int] | None = None
@@ -40,7 +60,7 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         always = leaves if always is None else always & leaves
         for finding in found:
             worst[finding.kind] = _choose_worse(trace, worst.get(finding.kind), finding)
-        for key in {_key_of(trace, finding) for finding in found}:
+        for key in {key for finding in found for key in _list_keys(trace, finding)}:
             passes.setdefault(key, []).append(statistics.pass_id)
         nonfinite |= {statistics.pass_id for finding in found if finding.kind in ("nan", "inf")}
         if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
@@ -52,7 +72,7 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
     published = [
-        _publish(trace, finding, passes.get(_key_of(trace, finding)), always or frozenset())
+        _publish(trace, finding, _make_known(trace, finding, passes, always or frozenset(), nonfinite))
         for finding in sorted(worst.values(), key=order)
     ]
     return [_add_start(trace, finding, nonfinite) for finding in published]
@@ -66,7 +86,7 @@ def _choose_worse(trace: TraceData, known: PassFinding | None, finding: PassFind
     return known._replace(severity=finding.severity) if is_same else finding
 
 
-def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
+def _key_of(trace: TraceData, finding: PassFinding) -> Key:
     """Return what findings of several passes share if they are the same: NaN that began at the same op of a module.
 
     After a step with NaN, the parameters hold it, and later passes begin with that.
@@ -78,21 +98,48 @@ def _key_of(trace: TraceData, finding: PassFinding) -> tuple[str, ...]:
     return finding.kind, module, *(trace.ops[node] for node in finding.nodes[:1])
 
 
-def _publish(trace: TraceData, finding: PassFinding, passes: list[int] | None, always: frozenset[int]) -> Finding:
+def _key_of_effect(trace: TraceData, kind: str, step: int, leaf: int | None) -> Key:
+    """Return what steps of several passes share if the same op of a module, or the same hook, does it to a leaf."""
+    row, on = trace.rows[step], "" if leaf is None else trace.lookup.leaf_names.get(leaf, "")
+    if row.hook is not None:
+        hook = trace.hook(row.hook)
+        return kind, on, *hook.source_[:3], re.sub(r" #\d+", "", hook.on)
+    call = trace.owners.get(row.own_node)
+    return kind, on, "" if call is None else trace.plain_call(call), trace.ops[row.own_node]
+
+
+def _list_keys(trace: TraceData, finding: PassFinding) -> set[Key]:
+    """Return what identifies each thing of which a finding holds in its pass, and what only its kind does."""
+    effects = {_key_of_effect(trace, finding.kind, *effect) for effect in finding.effects}
+    return {(finding.kind,), _key_of(trace, finding), *effects}
+
+
+def _make_known(
+    trace: TraceData, finding: PassFinding, passes: dict[Key, list[int]], always: frozenset[int], nonfinite: set[int]
+) -> _PassesOf:
+    effects = [effect for effect in finding.effects if effect[0] == finding.step]
+    keys = [_key_of_effect(trace, finding.kind, *effect) for effect in effects] or [_key_of(trace, finding)]
+    first, *others = [passes.get(key, []) for key in keys]
+    same = [number for number in first if all(number in other for other in others)]
+    return _PassesOf(same, passes.get((finding.kind,), []), always, bool(nonfinite))
+
+
+def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Finding:
     """Make a public finding of a finding in a pass, with all passes in which it was found.
 
     Zeros in the first of several passes alone are a remark: weights that start at 0, as in a residual branch, do that.
-    Zeros in each pass are a warning if an optimizer holds a leaf that gets nothing else: ``always`` are those leaves.
+    Zeros in each pass are a warning if an optimizer holds a leaf that gets nothing else.
     """
-    passes = passes or [trace.rows[finding.step].pass_id]
+    passes = known.same or [trace.rows[finding.step].pass_id]
     when = describe_passes(passes, trace)
-    if finding.kind == "zero" and passes == [0] and not trace.dropped and len(trace.roots) > 1:
+    is_of_op = finding.kind == "zero" and trace.rows[finding.step].kind == "compute"
+    if is_of_op and known.of_kind == [0] and not known.has_nonfinite and not trace.dropped and len(trace.roots) > 1:
         sentence = join_sentences(
             [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
         )
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
-    if len(passes) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
-        finding = _say_stuck(trace, finding, always)
+    if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
+        finding = _say_stuck(trace, finding, known)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
     found = replace(found, advice=finding.advice)
     place = _find_cause_line(trace, finding)
@@ -122,23 +169,26 @@ def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:
     for node in nodes:
         lines = [line for _file, line in list_op_lines(trace, node)]
         if 1 < len(lines) <= MAX_LINES:
-            text = _("One of these lines made {op}: {lines}.")
+            text = _("One of these lines may have made {op}: {lines}.")
             yield text.format(op=trace.name(node), lines=join_list(list(map(str, lines))))
 
 
-def _say_stuck(trace: TraceData, finding: PassFinding, always: frozenset[int]) -> PassFinding:
+def _say_stuck(trace: TraceData, finding: PassFinding, known: _PassesOf) -> PassFinding:
     """Say of zeros that each pass has, after steps of an optimizer, what does not learn because of them."""
     held = {name for row in trace.parameters if row.optimizers for name in row.names}
-    names = [trace.lookup.leaf_names.get(leaf, "") for leaf in sorted(finding.leaves & always)]
+    names = [trace.lookup.leaf_names.get(leaf, "") for leaf in sorted(finding.leaves & known.always)]
     stuck = [name for name in names if name in held]
-    if not finding.zeros and not stuck:
+    is_same = len(known.same) == len(known.of_kind)
+    if not stuck and not (finding.zeros and is_same):
         return finding
     count = f"{len(trace.updates) - 1:,}"
-    text = (
-        _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
-        if finding.zeros
-        else _("It is so in each pass, after {count} steps: {names} never learned.")
-    )
+    text = _("In each pass {names} got a gradient of 0: after {count} steps, they never learned.")
+    if is_same:
+        text = (
+            _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
+            if finding.zeros
+            else _("It is so in each pass, after {count} steps: {names} never learned.")
+        )
     more = text.format(count=count, names=join_first(stuck, MAX_NAMED))
     return finding._replace(sentence=join_sentences([finding.sentence, more]), severity="warning")
 

@@ -44,6 +44,8 @@ _OTHER_NAMES = {
     "to_copy": ("to", "half", "float", "type"),
 }
 """Function → the names of the functions that call it."""
+_SCALE = "scale"
+"""The method of a GradScaler that multiplies a loss, in the place of the name of an op."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _BRANCHES = (ast.If, ast.IfExp, ast.Try, ast.Lambda, ast.BoolOp, ast.comprehension)
@@ -90,7 +92,9 @@ def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
     code, call = CallCode(trace), trace.owners.get(node)
     forward = None if call is None else code.find_forward(trace.calls[call].module)
     regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
-    uses = [use for region in regions for use in _list_uses(code, region, trace.ops[node], call is None)]
+    scales = call is None and any(node in row.at for row in trace.scales)
+    op = _SCALE if scales else trace.ops[node]
+    uses = [use for region in regions for use in _list_uses(code, region, op, call is None)]
     uses += [] if call is None else _list_in_hooks(trace, call, trace.ops[node])
     made = _list_alike(trace, node)
     if _count_inputs(trace, node) > 1 and any(use.has_number for use in uses):

@@ -34,6 +34,10 @@ class PassFinding(NamedTuple):
     leaves: frozenset[int] = frozenset()
     """The leaves that get a gradient of 0 because of it: all behind an op, and those of a hook if no other leaf gets
     one that is not 0."""
+    effects: tuple[tuple[int, int | None], ...] = ()
+    """All steps of the pass that do the same to a gradient, of which ``step`` is the worst, each with a leaf that gets
+    a gradient of 0 because of it, if it is about zeros; empty if the finding is about something else than single
+    steps."""
 
 
 class PassStatistics:

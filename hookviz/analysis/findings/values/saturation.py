@@ -45,7 +45,8 @@ def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
         more = _("{count} more ops of this pass leave less than {least} of it.")
         sentences.append(more.format(count=f"{len(flat) - 1:,}", least=format_number(LEAST_FACTOR)))
     advice = _("Look at what comes in: smaller weights, a norm before it, or inputs of another scale.")
-    yield PassFinding(first.step, "saturated", join_sentences(sentences), "remark", nodes=(first.node,), advice=advice)
+    finding = PassFinding(first.step, "saturated", join_sentences(sentences), "remark", nodes=(first.node,))
+    yield finding._replace(advice=advice, effects=tuple((one.step, None) for one in flat))
 
 
 def list_flat(statistics: PassStatistics) -> Iterator[Flat]:

@@ -199,7 +199,7 @@ def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> PassFi
     kind = "vanishing" if change.log < 0 else "exploding"
     hook = _("{hook} on {on}").format(hook=change.layer_name(statistics), on=statistics.trace.steps[change.step].on)
     sentence = _(_HOOKS[kind]).format(hook=hook, factor=_format_factor(change.log))
-    return PassFinding(change.step, kind, sentence, "remark")
+    return PassFinding(change.step, kind, sentence, "remark", effects=((change.step, None),))
 
 
 def _format_factor(log: float) -> str:

@@ -35,6 +35,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
             else:
                 targets = [row.own_node] if _has_zero_norm(statistics, row.after) else []
             is_known = bool(statistics.norms(row.before))
+            if not targets and row.kind in CHANGING_KINDS and row.kind not in _SENDING_KINDS:
+                culprits.pop(row.own_node, None)  # a hook makes something else of the zeros
             culprit = culprits.get(row.own_node) if targets and _has_zero_norm(statistics, row.before) else index
             if culprit is not None and (is_known or culprit != index):
                 culprits |= {target: culprit for target in targets if target not in culprits}
@@ -63,7 +65,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     sentence = join_sentences([sentence, underflow])
     everything = {leaf for affected in zero_leaves.values() for leaf in affected}
     stuck = frozenset(affected if nodes else everything if everything == leaves else ())
-    return PassFinding(first, "zero", sentence, severity, zeros=zeros, nodes=nodes, advice=advice, leaves=stuck)
+    finding = PassFinding(first, "zero", sentence, severity, zeros=zeros, nodes=nodes, advice=advice, leaves=stuck)
+    return finding._replace(effects=tuple((step, leaf) for step, behind in zero_leaves.items() for leaf in behind))
 
 
 def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> str:

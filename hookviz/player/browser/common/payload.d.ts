@@ -71,6 +71,8 @@ export interface StepWords {
   after: string | null;
   /** (source or target, gradient) for each gradient that arrives or is sent. */
   gradients: [string, string][];
+  /** (parameter, what an optimizer did to it); the last one may be (empty, how many others there are). */
+  moves?: [string, string][];
   /** What the hook did, with a verb; or a short form of a long sentence. Missing if the sentence is the headline. */
   headline?: string;
   /** What else is known of what the hook did. */
@@ -101,6 +103,8 @@ export interface Outline {
   views: string[];
   /** The number of each pass. */
   pass_numbers: number[];
+  /** The number at which each pass starts; empty if it is not known. */
+  losses: string[];
   /** The name of the picture of all passes; empty if there is only one pass, or another run. */
   overview: string;
 }

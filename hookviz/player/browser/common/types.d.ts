@@ -54,6 +54,8 @@ export interface LoadedRun {
   views: string[];
   /** The number of each pass. */
   passNumbers: number[];
+  /** The number at which each pass starts; empty if it is not known. */
+  losses: string[];
   /** The name of the picture of all passes; empty if there is only one pass, or another run. */
   overview: string;
   /** Fetches the words of a step; resolves to whether they exist. */

@@ -5,8 +5,10 @@ import { makeClosing } from "./closing.js";
 import { CodePane, splitLines } from "./code_pane.js";
 import { escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
 import { describeFlip } from "../compare/flip_result.js";
+import { makeMoves } from "./moves.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
 import { oldTextIfChanged } from "../common/stepping.js";
+import { sayPosition } from "../common/pass_titles.js";
 
 /** @import { Say } from "../common/labels.js" */
 /** @import { HookText, StepWords } from "../common/payload" */
@@ -128,7 +130,7 @@ export class Panel {
     const { say, run, baseline, content } = this.context;
     const { hook } = run.steps[step];
     const before = baseline?.steps[step].words;
-    const head = makeHead(say("step_of", { step: step + 1, steps: run.steps.length }), words.title);
+    const head = makeHead(sayPosition(this.context, step), words.title);
     const isStart = step === 0 && run.steps.length > 1 && !baseline;
     const isEnd = step === run.steps.length - 1;
     const lines = [
@@ -137,6 +139,7 @@ export class Panel {
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(words.cards, before?.cards ?? [], run.steps[step].sign),
       ...this.#makeNumbers(words),
+      makeMoves(words.moves),
       makeElement("p", "hv-facts", words.facts),
       ...(isEnd ? [makeClosing(run, say)] : []),
       makeReasons(run.steps[step], words, say),

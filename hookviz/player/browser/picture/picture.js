@@ -12,7 +12,7 @@ import { isWithin, nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } f
 /** @import { LoadedContent, Step } from "../common/types" */
 
 /** Texts that steps write. They are empty before, and the layout has room for them. */
-const STEP_TEXTS = ".hv-pin-value, .hv-grad, .hv-edge-value, .hv-activation, .hv-hooked";
+const STEP_TEXTS = ".hv-pin-value, .hv-grad, .hv-edge-value, .hv-activation, .hv-hooked, .hv-memory";
 /** Elements that are faint before their first step. */
 const FAINT = ".hv-node, .hv-edge, .hv-pin, .hv-module";
 

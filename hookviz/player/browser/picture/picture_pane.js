@@ -3,7 +3,7 @@
 import { canUnpack, unpack } from "../common/compression.js";
 import { loadSvg } from "../common/content.js";
 import {
-  closestTarget, findElement, focusedElement, listen, makeElement, makeTextButton, reportFailure, setAttributes,
+  closestTarget, findElement, focusedElement, listen, makeElement, reportFailure, setAttributes,
 } from "../common/dom.js";
 import { LARGEST_WHOLE, MARGIN } from "./camera.js";
 import { makeNormColors } from "./box_colors.js";
@@ -18,6 +18,7 @@ import { makeSilentPins } from "./silent_pins.js";
 import { isWithin } from "../common/stepping.js";
 import { isFullScreen } from "../host/full_screen.js";
 import { makeStacks, memberAt } from "./stacks.js";
+import { Trail } from "./trail.js";
 import { placesOf, unfold } from "./unfolding.js";
 import { Viewport } from "./viewport.js";
 
@@ -71,11 +72,11 @@ export class PicturePane {
     this.options = options;
     this.step = driver.position().step;
     this.scale = normScale(options.run.steps);
-    this.trail = makeElement("div", "hv-trail", "", { role: "group", "aria-label": say("trail") });
+    this.trail = new Trail({ ...context, run: options.run }, (name) => this.enter(name));
     this.head = makeElement("div", "hv-top");
     this.graph = makeElement("div", "hv-graph hv-art", "", { "data-hv": "picture" });
     this.pane = makeElement("div", "hv-views");
-    this.head.append(this.trail);
+    this.head.append(this.trail.pane);
     const [view, fade] = [makeElement("div", "hv-view-port"), makeElement("div", "hv-fade")];
     const isEnlarged = () => isFullScreen(context.root);
     this.stage = makeElement("div", "hv-stage");
@@ -134,6 +135,7 @@ export class PicturePane {
     const before = this.step;
     const isFirst = !this.#requested;
     this.step = step;
+    this.trail.paint(step);
     const leadsElsewhere = steps[step].picture !== steps[before].picture || this.#isOverview(this.#requested);
     if (isFirst || (step !== before && leadsElsewhere)) this.enter(this.#passView);
     this.#paint();
@@ -159,7 +161,10 @@ export class PicturePane {
     return showsAll ? this.options.run.steps.length - 1 : this.step;
   }
 
-  /** The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first. */
+  /**
+   * The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first.
+   * @returns {[name: string, title: string][]}
+   */
   get #path() {
     const { overview } = this.options.run;
     const crumbs = this.current?.view.breadcrumbs ?? [];
@@ -305,7 +310,7 @@ export class PicturePane {
       return;
     }
     const holder = focusedElement(root);
-    const hadFocus = this.graph.contains(holder) || this.trail.contains(holder);
+    const hadFocus = this.graph.contains(holder) || this.trail.hasCrumb(holder);
     const places = this.current && !this.#isPlayingFast ? placesOf(this.current.picture) : null;
     this.current?.picture.holder.remove();
     this.current = shown;
@@ -425,20 +430,15 @@ export class PicturePane {
 
   #drawTrail() {
     if (!this.current) return;
-    const { signal } = this.context;
     const path = this.#path;
-    const around = path.slice(0, -1).map(([name, title]) => makeTextButton(title, () => this.enter(name), signal));
-    const here = makeElement("strong", "hv-here", path.at(-1)?.[1] ?? "", { "aria-current": "true" });
-    this.trail.replaceChildren(...around, here, makeElement("span", "hv-elsewhere"));
+    this.trail.draw(path);
     // If there is only one picture, its title is not needed.
-    this.head.hidden = !around.length && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;
+    this.head.hidden = path.length < 2 && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;
     this.#paintElsewhere();
   }
 
   #paintElsewhere() {
-    const note = this.trail.querySelector(".hv-elsewhere");
-    if (!note) return;
-    note.textContent = this.#isStepVisible() ? "" : this.context.say("elsewhere", { step: this.step + 1 });
+    this.trail.showNote(this.#isStepVisible() ? "" : this.context.say("elsewhere", { step: this.step + 1 }));
   }
 
   /** @param {MouseEvent} event */

@@ -2,9 +2,10 @@
 
 import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "../common/dom.js";
 import { colourAt, positionOnScale, normScale, formatNorm } from "../common/norm_scale.js";
+import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
 import { legendKinds } from "../common/stepping.js";
 import { hideLater } from "../predict/questions.js";
-import { dragOn, makePassTitles, makeSlider, sliderValue } from "./timeline_slider.js";
+import { dragOn, makeSlider, sliderValue } from "./timeline_slider.js";
 import { drawBands, drawColumns, drawKinds, drawPasses, drawSigns, openCanvas } from "./timeline_canvas.js";
 import { makeSign } from "../panel/signs.js";
 import { makeSignEntries } from "./timeline_legend.js";
@@ -176,8 +177,10 @@ class Bars {
    */
   #drawPasses(canvas, row, chosen) {
     const { run } = this.context;
-    const titleOf = makePassTitles(this.context);
-    this.#titleWidth = canvas.pen.measureText(titleOf(run.views.length - 1)).width + TITLE_SPACE;
+    /** @param {string} title */
+    const measure = (title) => canvas.pen.measureText(title).width + TITLE_SPACE;
+    const titleOf = chooseTitles(makePassTitles(this.context), run.views.length, canvas.width, measure);
+    this.#titleWidth = Math.max(...run.views.map((_, picture) => measure(titleOf(picture))));
     this.#passes = passMarks(run.steps, chosen, canvas.width, this.#titleWidth);
     this.#passRow = canvas.height - canvas.lane;
     drawPasses(canvas, row, this.#passes, titleOf);

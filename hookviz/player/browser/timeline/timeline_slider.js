@@ -1,6 +1,7 @@
 // What both timelines are made of: a slider, the shapes of steps, and a pointer that is dragged along.
 
 import { listen, makeElement, makeShape } from "../common/dom.js";
+import { sayPosition } from "../common/pass_titles.js";
 import { SIGNS } from "../panel/signs.js";
 
 /** @import { Actions, Band, Context } from "../common/types" */
@@ -71,19 +72,12 @@ export function makeSlider({ say, run }, name = "") {
 }
 
 /**
- * Returns a function that returns the title of a pass, given the index of its picture.
- * @param {Pick<Context, "run" | "say">} context
- * @returns {(picture: number) => string}
- */
-export const makePassTitles = ({ run, say }) => (picture) => say("pass", { number: run.passNumbers[picture].toLocaleString("en") });
-
-/**
  * Returns the attributes with the value of the slider.
  * @param {Context} context
  * @param {number} step
  */
 export function sliderValue({ say, run }, step) {
   const { words } = run.steps[step];
-  const count = say("step_of", { step: step + 1, steps: run.steps.length });
+  const count = sayPosition({ say, run }, step);
   return { "aria-valuenow": step + 1, "aria-valuetext": `${count}: ${words ? words.title : ""}` };
 }

@@ -1,12 +1,13 @@
 // A timeline with a shape for each step.
 
 import { findElement, makeElement, setAttributes } from "../common/dom.js";
+import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
 import { stateAt } from "../common/stepping.js";
 import { hideLater } from "../predict/questions.js";
 import { makeLegend } from "./timeline_legend.js";
 import { passMarks } from "./timeline_window.js";
 import { SIGNS } from "../panel/signs.js";
-import { dragOn, makeGlyph, makePassTitles, makeSlider, sliderValue } from "./timeline_slider.js";
+import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
 
 /** @import { Context } from "../common/types" */
 
@@ -33,8 +34,10 @@ export function makeTicks(context) {
   return { pane, legend: makeLegend(context), tools: null, paint, show: () => {}, actions: {} };
 }
 
-/** The least width of a step in the style sheet, and the width of the title of a pass, in pixels. */
-const [TICK_WIDTH, TITLE_WIDTH] = [13, 62];
+/** The least width of a step in the style sheet, and of a letter in the title of a pass, in pixels. */
+const [TICK_WIDTH, LETTER_WIDTH] = [13, 8];
+/** @param {string} title */
+const measureTitle = (title) => LETTER_WIDTH * (title.length + 2);
 
 /**
  * Makes a line where each pass begins, with its title if there is room.
@@ -44,8 +47,9 @@ function makePassMarks(context) {
   const { steps, views } = context.run;
   if (views.length < 2) return [];
   const width = steps.length * TICK_WIDTH;
-  const titleOf = makePassTitles(context);
-  return passMarks(steps, [...steps.keys()], width, TITLE_WIDTH).map(({ picture, left, isTitled }) => {
+  const titleOf = chooseTitles(makePassTitles(context), views.length, width, measureTitle);
+  const titleWidth = Math.max(...views.map((_, picture) => measureTitle(titleOf(picture))));
+  return passMarks(steps, [...steps.keys()], width, titleWidth).map(({ picture, left, isTitled }) => {
     const mark = makeElement("span", "hv-pass", isTitled ? titleOf(picture) : "");
     mark.style.left = `${(left / width) * 100}%`;
     return mark;

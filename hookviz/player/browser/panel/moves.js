@@ -1,0 +1,13 @@
+// What an optimizer did to each parameter in its step.
+
+import { makeElement } from "../common/dom.js";
+
+/**
+ * Makes the list of parameters, each with what the optimizer did to it.
+ * @param {[string, string][]} [moves]
+ */
+export function makeMoves(moves = []) {
+  const list = makeElement("dl", "hv-moves");
+  for (const [name, text] of moves) list.append(makeElement("dt", "", name), makeElement("dd", "", text));
+  return list;
+}

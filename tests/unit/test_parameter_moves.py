@@ -1,0 +1,79 @@
+"""What an optimizer did to each parameter in its step: how far it moved, and what became of its gradient before."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import SGD
+
+import hookviz as hv
+from hookviz.recorder.followers import parameter_moves
+from hookviz.trace.parameter_moves import list_parameter_moves
+
+
+def moves_of(trace: hv.Trace) -> dict[str, str]:
+    data = trace._data
+    return dict(list_parameter_moves(data, data.lookup.steps_of_kinds("optimizer_step")[-1]))
+
+
+def test_each_parameter_says_how_far_it_moved_and_at_which_rate() -> None:
+    net = nn.Linear(2, 1)
+    opt = SGD([{"params": [net.weight]}, {"params": [net.bias], "lr": 0.01}], lr=0.1)
+    with hv.record(net) as trace:
+        net(torch.tensor([3.0, 4.0])).backward()
+        opt.step()
+    assert moves_of(trace) == {
+        "net.weight": "moved by 0.5 (norm), lr 0.1",
+        "net.bias": "moved by 0.01 (norm), lr 0.01",
+    }
+
+
+def test_what_became_of_the_gradients_before_the_step_is_said() -> None:
+    net = nn.Sequential(nn.Linear(2, 1), nn.Linear(1, 1), nn.Linear(1, 1))
+    opt = SGD(net.parameters(), lr=1.0)
+    with hv.record(net) as trace:
+        net(torch.tensor([3.0, 4.0])).backward()
+        norm = torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+        net[1].bias.grad.zero_()
+        net[2].bias.grad = None
+        opt.step()
+    moves, factor = moves_of(trace), 0.5 / (float(norm) + 1e-6)
+    assert moves["net.0.weight"].endswith(f"lr 1, gradient clipped by × {factor:.3g}")
+    assert moves["net.1.bias"] == "did not move, gradient set to 0"
+    assert moves["net.2.bias"] == "did not move, has no gradient"
+
+
+def test_ten_parameters_are_listed_and_the_others_counted() -> None:
+    net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(7)))
+    opt = SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        net(torch.ones(1)).backward()
+        opt.step()
+    moves = moves_of(trace)
+    assert len(moves) == parameter_moves.MAX_MOVES + 1 and moves[""] == "… 4 more"
+
+
+def test_what_a_hook_did_to_a_parameter_before_the_step_is_not_the_optimizer_s() -> None:
+    net = nn.Linear(1, 1, bias=False)
+    opt = SGD(net.parameters(), lr=0.1)
+
+    def reset(optimizer: Any, args: Any, kwargs: Any) -> None:
+        net.weight.data.fill_(100.0)
+
+    opt.register_step_pre_hook(reset)
+    with hv.record(net) as trace:
+        net(torch.ones(1)).backward()
+        opt.step()
+    assert moves_of(trace) == {"net.weight": "moved by 0.1 (norm), lr 0.1"}
+
+
+def test_a_large_parameter_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parameter_moves, "MAX_NUMBERS", 3)
+    net = nn.Linear(4, 1)
+    opt = SGD(net.parameters(), lr=0.1)
+    with hv.record(net) as trace:
+        net(torch.ones(4)).backward()
+        opt.step()
+    assert not moves_of(trace)
+    assert trace.steps[-1].sentence == "opt (SGD) takes its step; it holds 2 parameter(s)."
