@@ -162,11 +162,11 @@ function paintChip({ button, steps, note: noteAt }, step) {
   const [note] = button.getElementsByClassName("hv-chip-note");
   const text = noteAt(step);
   if (note.textContent !== text) note.textContent = text;
-  if (button.dataset.state === state) return;
-  button.classList.remove(`${button.dataset.state}`);
-  button.classList.add(state);
-  button.dataset.state = state;
-  setAttributes(button, { "aria-current": isNow ? "step" : "false" });
+  const name = button.className.replace(/ hv-(now|todo|done)$/, "");
+  if (button.className === `${name} ${state}`) return;
+  button.className = `${name} ${state}`;
+  if (isNow) setAttributes(button, { "aria-current": "step" });
+  else button.removeAttribute("aria-current");
 }
 
 /**
