@@ -65,12 +65,12 @@ def _summarise(firings: Sequence[tuple[Step, HookEffect]], silent: int) -> list[
     is_forward = {step.kind in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS) for step in changing}
     text = N_("{changed} of {total} hook calls changed a gradient")
     if not changing:
-        text = N_("None of {total} hook calls changed anything")
+        text = N_("No hook call changed anything")
     elif True in is_forward:
         text = N_("{changed} of {total} hook calls changed something")
     looked = len(firings) - len(changing)
     parts = [_(text).format(**numbers)]
-    parts += [_("{count} only looked").format(count=f"{looked:,}")] if looked and changing else []
+    parts += [_("{count} only looked").format(count=f"{looked:,}")] if looked else []
     parts += [_("{count} did not fire").format(count=f"{silent:,}")] if silent else []
     return parts
 

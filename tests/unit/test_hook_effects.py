@@ -84,3 +84,14 @@ def test_a_module_hook_without_grad_input_looked_at_grad_output() -> None:
         layer(torch.ones(1, 2)).sum().backward()
     (effect,) = effects_of(trace)
     assert effect.headline.endswith("only looked at grad_output: grad_input is None")
+
+
+def test_the_contents_count_what_all_calls_of_hooks_did() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 2,))
+    net[0].weight.register_hook(lambda grad: None)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    (run,) = trace.content()["runs"]
+    assert run["summary"] == ["1 of 2 hook calls changed a gradient", "1 only looked"]
+    assert [trace.steps[step].kind for step in run["changing"]] == ["full_backward_hook"]

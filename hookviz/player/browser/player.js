@@ -157,8 +157,8 @@ function buildPlayer(root, model, loaded, signal) {
   contents.pane.append(timeline.legend, predict.score);
   const frame = makeElement("div", "hv-frame");
   frame.append(contents.pane, pictures.pane, panel.column, foot, firings.pane, panel.liveRegion);
-  measureAround(frame, contents, foot, signal);
   root.append(frame, findings.pane);
+  measureAround(frame, contents, foot, signal);
   predict.score.append(room.button);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
   handleKeys(root, help.dialog, act, signal);
@@ -239,12 +239,14 @@ function paintOnChange({ driver, run, say, signal }, parts) {
  * @param {AbortSignal} signal
  */
 function measureAround(frame, { pane, summary, list }, foot, signal) {
-  const measured = new ResizeObserver(() => {
+  const measure = () => {
     // On a phone the parts of the contents are apart, and their legend is below the buttons.
     const above = pane.offsetHeight || summary.offsetHeight + list.offsetHeight;
     frame.style.setProperty("--hv-contents", `${above}px`);
     frame.style.setProperty("--hv-foot", `${foot.offsetHeight}px`);
-  });
+  };
+  const measured = new ResizeObserver(measure);
   for (const part of [pane, summary, list, foot]) measured.observe(part);
+  measure();
   onAbort(signal, () => measured.disconnect());
 }

@@ -162,11 +162,11 @@ function paintChip({ button, steps, note: noteAt }, step) {
   const [note] = button.getElementsByClassName("hv-chip-note");
   const text = noteAt(step);
   if (note.textContent !== text) note.textContent = text;
-  if (button.dataset.state === state) return;
-  button.classList.remove(`${button.dataset.state}`);
-  button.classList.add(state);
-  button.dataset.state = state;
-  setAttributes(button, { "aria-current": isNow ? "step" : "false" });
+  const name = button.className.replace(/ hv-(now|todo|done)$/, "");
+  if (button.className === `${name} ${state}`) return;
+  button.className = `${name} ${state}`;
+  if (isNow) setAttributes(button, { "aria-current": "step" });
+  else button.removeAttribute("aria-current");
 }
 
 /**
@@ -176,7 +176,7 @@ function paintChip({ button, steps, note: noteAt }, step) {
  */
 function makeChip(sign, name, on) {
   const button = makeElement("button", `hv-chip hv-chip-${sign}`, "", { type: "button" });
-  button.append(makeSign(sign), makeElement("b", "", name), makeElement("span", "hv-chip-on", on));
+  button.append(makeSign(sign), makeElement("b", "", name, { title: name }), makeElement("span", "hv-chip-on", on));
   button.append(makeElement("span", "hv-chip-note"));
   return button;
 }

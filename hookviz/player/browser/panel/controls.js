@@ -62,16 +62,24 @@ export function makeControls({ say, run, signal }, act, others) {
   /** @param {Position} position */
   const paint = ({ step, count, playing, hooksOnly }) => {
     // Not the disabled attribute: a disabled button loses the focus.
-    for (const action of ["first", "previous"]) setAttributes(buttons[action], { "aria-disabled": step <= 0 });
-    for (const action of ["next", "last"]) setAttributes(buttons[action], { "aria-disabled": step >= count - 1 });
+    for (const action of ["first", "previous"]) disable(buttons[action], step <= 0);
+    for (const action of ["next", "last"]) disable(buttons[action], step >= count - 1);
     paintPlay(buttons.play, "play", playing && !hooksOnly, say);
     if (!hasHooks) return;
     paintPlay(buttons.playHooks, "playHooks", playing && hooksOnly, say);
     const [first, last] = [run.steps.findIndex(({ sign }) => sign), run.steps.findLastIndex(({ sign }) => sign)];
-    setAttributes(buttons.previousHook, { "aria-disabled": step <= first });
-    setAttributes(buttons.nextHook, { "aria-disabled": step >= last });
+    disable(buttons.previousHook, step <= first);
+    disable(buttons.nextHook, step >= last);
   };
   return { pane, paint };
+}
+
+/**
+ * @param {HTMLButtonElement} button
+ * @param {boolean} isDisabled
+ */
+function disable(button, isDisabled) {
+  if (button.ariaDisabled !== String(isDisabled)) setAttributes(button, { "aria-disabled": isDisabled });
 }
 
 /**

@@ -76,11 +76,9 @@ function makePathCell(path) {
  */
 function fillChange(row, { change, was, isMissing }, ahead) {
   const cell = findElement(row, ".hv-change");
-  cell.replaceChildren();
-  if (ahead > 0) return;
   const old = isMissing ? change : was;
-  if (old) cell.append(makeElement("s", "hv-was", old), " ");
-  if (!isMissing) cell.append(escapeBidi(change));
+  const parts = [...(old ? [makeElement("s", "hv-was", old), " "] : []), ...(isMissing ? [] : [escapeBidi(change)])];
+  cell.replaceChildren(...(ahead > 0 ? [] : parts));
 }
 
 /**

@@ -76,10 +76,10 @@ export class Panel {
     /** @type {Element[]} */
     const kept = [this.keysNote, this.told, this.flip, this.more];
     const hadFocus = Boolean(focusedElement(this.context.root)?.closest(".hv-numbers"));
-    for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     if (this.told.textContent) this.told.textContent = "";
     this.told.classList.remove("hv-right");
     const { head, lines } = this.#makeWords(step, words);
+    for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     this.pane.prepend(head);
     this.flip.after(...lines.filter((line) => line.hasChildNodes()));
     this.#fillMore(words);

@@ -75,6 +75,7 @@ function addRing(tick) {
 function makeTickPainter(context, pane, track, ticks) {
   /** @type {string[]} */
   const states = [];
+  const signs = context.run.steps.map(({ sign }) => sign);
   return (/** @type {number} */ step) => {
     const shown = hideLater(context);
     ticks.forEach((tick, i) => {
@@ -83,8 +84,8 @@ function makeTickPainter(context, pane, track, ticks) {
       if (states[i] === state) return;
       if (states[i]) tick.classList.remove(...states[i].split(" "));
       tick.classList.add(...state.split(" "));
-      if (sign && sign !== tick.getAttribute("data-sign")) setAttributes(findElement(tick, "path:last-of-type"), { d: SIGNS[sign] });
-      if (sign) tick.setAttribute("data-sign", sign);
+      if (sign && sign !== signs[i]) setAttributes(findElement(tick, "path:last-of-type"), { d: SIGNS[sign] });
+      signs[i] = sign;
       states[i] = state;
     });
     track.style.setProperty("--hv-at", String(step));
