@@ -11,6 +11,7 @@ from hookviz.analysis.findings.values.layer_sizes import describe_layer_sizes
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.shrinking_weights import find_shrinking_weights
 from hookviz.support.messages import N_, _, join_sentences
+from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import format_number
 
 _HOOKS = {
@@ -184,14 +185,25 @@ def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain:
     logs = {name: sign * sum(change.log for change in changes) for name, changes in by_name.items()}
     name = max(logs, key=logs.__getitem__)
     count = len({change.layer for change in by_name[name]})
-    culprit = _(_EACH_LAYER[kind]).format(count=count, kind=name, factor=_format_factor(sign * logs[name] / count))
     first = next(change.step for change in by_name[name] if sign * change.log > 0)
     calls = list(dict.fromkeys(change.call for change in by_name[name] if change.call is not None))
+    log = _log_inside(statistics, chain, calls) if calls else sign * logs[name]
+    culprit = _(_EACH_LAYER[kind]).format(count=count, kind=name, factor=_format_factor(log / count))
     sizes = list(describe_layer_sizes(statistics, calls, kind))
     ends = {"start": statistics.describe_location(start.node), "first": format_number(start.rms, 3)}
     ends |= {"end": statistics.describe_location(end.node), "last": format_number(end.rms, 3)}
     sentence = join_sentences([_(_CHAINS[kind]).format(whose=culprit, **ends), *sizes])
     return PassFinding(first, kind, sentence, is_by_weights=bool(sizes))
+
+
+def _log_inside(statistics: PassStatistics, chain: list[Segment], calls: list[int]) -> float:
+    """The change of the root mean square in some module calls, and in those that they make, as a logarithm."""
+    outer, owners, total = set(calls), statistics.trace.owners, 0.0
+    for (gate, changes), (following, _ignored) in pairwise(chain):
+        call = changes[-1].call if changes[-1].call is not None else owners.get(gate.node)
+        if not outer.isdisjoint(iter_enclosing_calls(statistics.trace, call)):
+            total += math.log(following.rms) - math.log(gate.rms)
+    return total
 
 
 def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> PassFinding:
