@@ -4,8 +4,7 @@ All lengths are points. The gradient goes from the right to the left, or from th
 """
 
 import json
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -29,6 +28,10 @@ AROUND = 6.0
 PORT_HEIGHT = 4
 STEEP = 8.0
 """An arrow whose end is this many points higher or lower than its start crosses the value that stands at its middle."""
+LOOSE = 5.0
+"""Points of the height of a value that hold no letters."""
+SAMPLES = 32
+"""How many points of each piece of a curve are looked at."""
 VALUE_GAP = 13.0
 """Points between the end of such an arrow and its value: the length of the arrow's head, and some room."""
 LEFT_OF_VALUE = 4.0
@@ -329,24 +332,84 @@ def _read_positions(answer: bytes, boxes: Boxes) -> Placement:
         middle = curve[len(curve) // 2]
         labels.append(_read_point(by_index[index]["lp"], height) if edge.label.width else middle)
     if boxes.direction == "left":
-        _move_values(boxes.edges, curves, labels)
+        _move_values(boxes, centres, curves, labels)
     return Placement(Size(width, height), centres, curves, labels)
 
 
-def _move_values(edges: Sequence[Edge], curves: Sequence[Curve], labels: list[Point]) -> None:
-    """Move the value of an arrow that is steep to its end, to the side from which the arrow does not come."""
-    steep = {}
-    for index, (edge, curve) in enumerate(zip(edges, curves, strict=True)):
-        (start_x, start_y), (end_x, end_y) = curve[0], curve[-1]
-        across, down = start_x - end_x, end_y - start_y
-        if edge.label.width and abs(down) > STEEP and across < edge.label.width + 2 * RANK_GAPS["left"]:
-            steep[index] = (edge.end, down > 0)
-    alone = Counter(steep.values())
-    for index, place in steep.items():
-        if alone[place] == 1:
-            (x, y), label = curves[index][-1], edges[index].label
-            side = 1 if place[1] else -1
-            labels[index] = (x + VALUE_GAP + label.width / 2, y + side * (label.height / 2 + 1))
+def _move_values(boxes: Boxes, centres: Sequence[Point], curves: Sequence[Curve], labels: list[Point]) -> None:
+    """Move values to where no arrow, box or other value is.
+
+    The value of a steep arrow moves to its end, if it can to the side from which the arrow does not come.
+    """
+    areas = [_area(centre, size) for centre, size in zip(centres, boxes.sizes, strict=True)]
+    lines = [curve for edge, curve in zip(boxes.edges, curves, strict=True) if edge.is_drawn]
+    ways = [(_area_around(curve), curve) for curve in lines]
+    for index, edge in enumerate(boxes.edges):
+        if edge.label.width:
+            size = edge.label._replace(height=edge.label.height - LOOSE)
+            places = [*_list_places(edge.label, curves[index], labels[index])]
+            free = [at for at in places if not any(_area(at, size).meets(other) for other in areas)] or places
+            labels[index] = next((at for at in free if not _is_crossed(_area(at, size), ways)), free[0])
+            areas.append(_area(labels[index], size))
+
+
+def _list_places(label: Size, curve: Curve, middle: Point) -> Iterator[Point]:
+    """Yield the places where the value of an arrow may stand, the best first; ``middle``: where Graphviz puts it."""
+    (start_x, start_y), (end_x, end_y) = curve[0], curve[-1]
+    across, down = start_x - end_x, end_y - start_y
+    if abs(down) > STEEP and across < label.width + 2 * RANK_GAPS["left"]:
+        beside = (label.height / 2 + 1) * (1 if down > 0 else -1)
+        yield end_x + VALUE_GAP + label.width / 2, end_y + beside
+        yield end_x + VALUE_GAP + label.width / 2, end_y - beside
+    for shift_y in (0, -label.height / 2, label.height / 2, -label.height, label.height):
+        yield middle[0], middle[1] + shift_y
+
+
+class _Area(NamedTuple):
+    """The edges of something that takes room."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: "_Area") -> bool:
+        """Whether it has common points with another one."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
+def _area(middle: Point, size: Size) -> _Area:
+    across, down = size.width / 2, size.height / 2
+    return _Area(middle[0] - across, middle[1] - down, middle[0] + across, middle[1] + down)
+
+
+def _area_around(curve: Curve) -> _Area:
+    across, down = zip(*curve, strict=True)
+    return _Area(min(across), min(down), max(across), max(down))
+
+
+def _is_crossed(area: _Area, ways: Sequence[tuple[_Area, Curve]]) -> bool:
+    """Whether a curve is in an area; with each curve, the area around it is given."""
+    near = (curve for around, curve in ways if around.meets(area._replace(top=area.top - 1, bottom=area.bottom + 1)))
+    return any(
+        area.left < x < area.right and area.top < y < area.bottom for curve in near for x, y in sample_curve(curve)
+    )
+
+
+def sample_curve(curve: Curve) -> Iterator[Point]:
+    """Yield points along a curve.
+
+    >>> [*sample_curve(line((0, 0), (8, 0)))][::16]
+    [(0.0, 0.0), (4.0, 0.0), (8.0, 0.0)]
+    """
+    for first in range(0, len(curve) - 3, 3):
+        piece = curve[first : first + 4]
+        for step in range(SAMPLES + 1):
+            at = step / SAMPLES
+            weights = ((1 - at) ** 3, 3 * (1 - at) ** 2 * at, 3 * (1 - at) * at**2, at**3)
+            x, y = (sum(weight * point[axis] for weight, point in zip(weights, piece, strict=True)) for axis in (0, 1))
+            yield x, y
 
 
 def _read_point(text: str, height: float) -> Point:

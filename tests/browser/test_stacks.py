@@ -102,6 +102,18 @@ def test_a_bar_opens_its_layer_by_a_click_and_by_keys(open_page: Opener) -> None
     assert violations(page, impacts=SERIOUS) == []
 
 
+def test_a_layer_that_is_opened_away_from_the_step_is_seen_from_its_name_on(open_page: Opener) -> None:
+    page = open_page(reduced_motion="reduce")
+    close_all(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    stack_of(page).locator(".hv-bar").nth(7).click()
+    expect(page.locator(".hv-here")).to_have_text("net.7")
+    expect(page.locator(".hv-elsewhere")).not_to_be_empty()
+    layer = page.locator(".hv-live .hv-module[data-name='net.7']")
+    name = page.locator(f".hv-live [data-id='{layer.get_attribute('data-id')}-h'] .hv-name")
+    expect(name).to_be_in_viewport(ratio=1)
+
+
 def test_boxes_move_when_one_opens_unless_motion_is_unwanted(open_page: Opener) -> None:
     for motion, moves in (("no-preference", True), ("reduce", False)):
         page = open_page(reduced_motion=motion)

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, listInside, opensWhole, readableScale, reveal,
+  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
   surroundings, visiblePart, wholeScale, zoomAround,
 } from "../../hookviz/player/browser/picture/camera.js";
 
@@ -67,11 +67,6 @@ test("around a part are the smallest frame that holds it, and the nearest box th
   assert.equal(contains(hook, layer), false);
   assert.deepEqual(surroundings(hook, { frames: [net, layer], boxes: [far, node, near] }), [layer, near]);
   assert.deepEqual(surroundings(hook, { frames: [], boxes: [node] }), [null]);
-});
-
-test("the parts in a frame are ordered by their distance from one of them", () => {
-  const [one, two, three, outside] = [10, 100, 200, 900].map((x) => ({ x, y: 10, width: 50, height: 50 }));
-  assert.deepEqual(listInside([one, outside, two, three], { x: 0, y: 0, width: 400, height: 100 }, three), [three, two, one]);
 });
 
 test("as many parts are joined as the pane has room for; of one around them that is too high, the width", () => {

@@ -173,15 +173,6 @@ export function surroundings(part, { frames, boxes }) {
   return [around[0] ?? null, ...near.slice(0, 1)];
 }
 
-/**
- * Returns the parts that lie in a frame, the nearest to one of them first.
- * @param {Rect[]} parts
- * @param {Rect} frame
- * @param {Rect} aim
- */
-export const listInside = (parts, frame, aim) =>
-  parts.filter((part) => contains(frame, part)).sort((one, other) => distance(one, aim) - distance(other, aim));
-
 /** @param {Rect} rect */
 const areaOf = ({ width, height }) => width * height;
 

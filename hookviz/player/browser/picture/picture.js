@@ -1,7 +1,7 @@
 // A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
 import { strikeOldText } from "../compare/comparison.js";
-import { contains, join, listInside, surroundings } from "./camera.js";
+import { contains, join, surroundings } from "./camera.js";
 import { makeElement, setAttributes } from "../common/dom.js";
 import { isWithin, nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
 
@@ -153,24 +153,30 @@ export class Picture {
   /**
    * What is to be seen of a step, in points, the most important first: the hook that fires, the box on which it stands, the name
    * of the frame around it, the nearest box, that frame, and the box of the step. If the step is not in what is
-   * open here, it is seen where the gradient enters that.
+   * open here, that is seen from its beginning, with its name; or, if it has no frame, where the gradient enters it.
    * @param {number} step
    */
   focus(step) {
     const isOpen = isWithin(this.view.visible_steps, step);
+    const opened = isOpen ? null : this.#openedRect;
+    if (opened) return [opened];
     const first = [this.hookNow, this.current].find((part) => part && isOpen && !part.matches(".hv-module"));
     const frame = isOpen && this.current ? this.rectOf(this.current) : null;
     const aim = first ? this.rectOf(first) : (this.#entryRect(step, frame) ?? frame);
     if (!aim) return [];
     const { frames, boxes } = this.#framesAndBoxes;
-    // The frame of a call with one box says nothing of what was opened.
-    const opened = isOpen ? frames : frames.filter((one) => listInside(boxes, one, aim).length > 1);
-    const [around, ...near] = surroundings(aim, { frames: opened, boxes });
+    const [around, ...near] = surroundings(aim, { frames, boxes });
     const names = [around, frame].map((one) => one && this.#nameOfFrame(one));
-    // Of a box that was opened elsewhere, as much as there is room for is seen, not what is beside it.
-    const beside = isOpen || !around ? near : listInside(boxes, around, aim);
     const box = frame && !this.current?.matches(".hv-module") && contains(frame, aim) ? frame : null;
-    return [aim, box, ...names, ...beside, around, frame].filter((rect) => rect !== null && rect !== undefined);
+    return [aim, box, ...names, ...near, around, frame].filter((rect) => rect !== null && rect !== undefined);
+  }
+
+  /** Where the frame lies that is opened here; null if what is opened, as a part of a long row, has none. */
+  get #openedRect() {
+    // The name of a picture is the pass and what is opened: "0/m3", or with internal nodes "0/m3+".
+    const id = this.view.breadcrumbs.at(-1)?.[0].match(/[/](\w+)/)?.[1];
+    const frame = this.elements.get(id ?? "");
+    return frame ? this.rectOf(frame) : null;
   }
 
   /**
