@@ -69,6 +69,8 @@ def test_deferred_reads_give_the_same_trace_as_immediate_reads(layers: int, monk
     deferred_values, immediate_values = deferred._data.values, immediate._data.values
     assert all(map(rows_nearly_equal, deferred_values, immediate_values))  # deferred statistics are computed in float64
     deferred._data.values = immediate._data.values
+    assert not deferred._data.losses and immediate._data.losses  # whoever reads a loss waits for the device
+    deferred._data.losses = immediate._data.losses
     assert encode_trace(deferred._data) == encode_trace(immediate._data)
 
 
