@@ -160,6 +160,8 @@ _LABELS: dict[str, str] = {
     "legend_exception": N_("exception"),
     "legend_note": N_("warning"),
     "why": N_("Why?"),
+    "why_self": N_("self: first input of the operation"),
+    "why_other": N_("other: second input of the operation"),
     "why_value": N_("Why {value}?"),
     "why_source": N_("PyTorch: {source}"),
     "firings": N_("Hooks, in the order in which they fire"),
@@ -201,6 +203,7 @@ _LABELS: dict[str, str] = {
     "ask_right": N_("Right."),
     "ask_it_is": N_("The answer: {choice}."),
     "ask_again": N_("Try once more."),
+    "ask_wrong": N_("wrong"),
     "ask_other": N_("Not that. Read the hook: what does it return, and what happens if it returns nothing?"),
     "ask_unread": N_("Type numbers such as 1.5, or None."),
     "ask_count": N_(

@@ -1,7 +1,6 @@
 """Sliders for the arguments of a what-if's function: each move records all passes again."""
 
 import json
-import time
 import uuid
 from typing import Any, NamedTuple
 
@@ -17,9 +16,9 @@ from hookviz.support.progress import ShowLine, show_progress_with
 from hookviz.what_if.experiment import OffHooks, Range, WhatIf
 from hookviz.what_if.runs import RecordedRun
 
-DRAG = 1.0
-"""Seconds: moves of a slider within this time are one drag, and all compared with the passes before it."""
 _SLIDER_STEPS = 100
+_SLIDER_WIDTH = "min(480px, 90vw)"
+"""With its name and its value: the track is as wide as a hand needs to choose one of its steps."""
 _SLIDER_HEIGHT = 32
 """The height of a slider with its margins, in pixels, so that the output below does not move when it appears."""
 _CSS = """.jp-OutputArea-child:has(+ * .hv-again) > .jp-OutputArea-output {
@@ -38,10 +37,9 @@ at once, or after three seconds if a widget may still load."""
 
 
 class _SliderMove(NamedTuple):
-    """The last move: its slider, its time, and the passes with which the new ones are compared."""
+    """The last move: its slider, and the passes with which the new ones are compared."""
 
     slider: ipywidgets.FloatSlider | None
-    at: float
     before: dict[OffHooks, RecordedRun]
 
 
@@ -52,20 +50,20 @@ def _discard_line(line: str) -> None:
 def make_sliders(whatif: WhatIf, player: Player, show: ShowLine = _discard_line) -> list[ipywidgets.FloatSlider]:
     """Make a slider for each range of ``whatif``; a move records all passes again and shows them in ``player``.
 
-    ``show`` is called with the progress of a long recording.
+    All moves of a slider in a row are compared with the passes before the first of them: what is struck out is the
+    value that it began with, and no value on the way. ``show`` is called with the progress of a long recording.
     """
     created = [_slider(name, bounds, whatif.values[name]) for name, bounds in whatif.ranges.items()]
-    last = _SliderMove(None, 0.0, {})
+    last = _SliderMove(None, {})
 
     def moved(change: Bunch) -> None:
         nonlocal last
-        is_same_drag = change.owner is last.slider and time.monotonic() - last.at < DRAG
         with show_progress_with(show):
             whatif.change(**{change.owner.description: change.new})
-            if is_same_drag:
+            if change.owner is last.slider:
                 whatif.before = last.before
             player.show(whatif.content())
-        last = _SliderMove(change.owner, time.monotonic(), whatif.before)
+        last = _SliderMove(change.owner, whatif.before)
 
     for slider in created:
         slider.observe(moved, "value")
@@ -75,7 +73,9 @@ def make_sliders(whatif: WhatIf, player: Player, show: ShowLine = _discard_line)
 def _slider(name: str, bounds: Range, value: float) -> ipywidgets.FloatSlider:
     low, high = bounds
     step = float(f"{(high - low) / _SLIDER_STEPS:.1g}")
-    return ipywidgets.FloatSlider(value, min=low, max=high, step=step, description=name, readout_format=".4g")
+    return ipywidgets.FloatSlider(
+        value, min=low, max=high, step=step, description=name, readout_format=".4g", layout={"width": _SLIDER_WIDTH}
+    )
 
 
 def show(whatif: WhatIf) -> None:

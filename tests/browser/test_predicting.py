@@ -68,7 +68,11 @@ def test_predicting_a_whole_pass_with_right_and_wrong_answers(page: Page, player
     press(page, *["ArrowRight"] * 3)
     is_at(player, 4)
     expect(question).to_have_text("Which hook runs next?")
+    choices = player.locator(".hv-choice")
+    places = [choice.bounding_box() for choice in choices.all()]
     press(page, "1")
+    assert [choice.bounding_box() for choice in choices.all()] == places, "no answer slips away under the pointer"
+    expect(choices.first.get_by_role("img", name="wrong")).to_be_visible()
     expect(panel).to_contain_text(
         "That hook runs later: d is a leaf, so its hook runs as soon as its gradient is ready."
     )

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { sayWith } from "../../hookviz/player/browser/common/labels.js";
-import { reasonLines, reasonsTitle } from "../../hookviz/player/browser/panel/reasons.js";
+import { explainNames, reasonLines, reasonsTitle } from "../../hookviz/player/browser/panel/reasons.js";
 
 const say = sayWith({ why: "Why?", why_value: "Why {value}?" });
 const titleOf = ({ kind, ...words }) => reasonsTitle(kind, { gradients: [], after: null, ...words }, say);
@@ -29,4 +29,11 @@ test("a remark on several formulas in a row stands once, below the last of them"
     ["hv-formula", "grad × b"], ["hv-formula", "grad × a"], ["hv-source", "Needs PyTorch."],
     ["hv-formula", "grad"], ["hv-formula", "-grad"], ["hv-source", "Summed."],
   ]);
+});
+
+test("the inputs that formulas name are explained", () => {
+  const explain = (...texts) => explainNames(texts.map((text) => ({ text })), sayWith({ why_self: "self: 1st", why_other: "other: 2nd" }));
+  assert.equal(explain("grad × self = 1 × 6 = 6"), "self: 1st");
+  assert.equal(explain("grad × other = 4", "grad × self = 6"), "self: 1st · other: 2nd");
+  assert.equal(explain("grad × exponent"), "");
 });

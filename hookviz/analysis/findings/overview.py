@@ -130,7 +130,7 @@ def _list_unexamined(trace: TraceData) -> list[str]:
         parts.append(_("parts that could not be observed, as the notes or steps say"))
     hidden = {index for index, value in enumerate(trace.values) if value[-1] is not None}
     if hidden and (count := len(hidden & _list_gradient_values(trace))):
-        parts.append(_("{count} gradients whose numbers are not known").format(count=f"{count:,}"))
+        parts.append(_("gradients whose numbers are not known ({count})").format(count=f"{count:,}"))
     devices = sorted({value[2] for value in trace.values} - {"", "cpu", "meta"})
     if devices:
         parts.append(

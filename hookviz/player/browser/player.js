@@ -17,6 +17,7 @@ import { sayWith } from "./common/labels.js";
 import { tagOf } from "./host/language_switch.js";
 import { rememberNumbers, rollValues } from "./picture/motion_roll.js";
 import { Panel } from "./panel/panel.js";
+import { titlePins } from "./picture/pin_titles.js";
 import { makePictures } from "./compare/side_by_side.js";
 import { namePlayer, numberPlayers } from "./host/player_names.js";
 import { Predict } from "./predict/predict.js";
@@ -165,6 +166,7 @@ function buildPlayer(root, model, loaded, signal) {
   paintOnChange(context, { pictures, panel, firings, timeline, contents, predict, breakpoints, controls });
   switches.showFlipMessage();
   followLinks(context, panel);
+  titlePins(context);
 }
 
 /** Movements after which a large trace opens the box that holds the step. */

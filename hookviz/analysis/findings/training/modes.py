@@ -66,7 +66,12 @@ def _make_eval_dropout(
     names = {"on": name_modules(trace, (call.module for call in calls)), "model": name}
     sentence = _("{model} was trained in evaluation mode: {on} dropped nothing.").format(**names)
     finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes, describe_passes(passes, trace))
-    cause = _("Before that, an optimizer used {count} passes in training mode.").format(count=f"{before:,}")
+    used = _("Before that, an optimizer used {count} passes in training mode.")
+    cause = (
+        _("Before that, an optimizer used a pass in training mode.")
+        if before == 1
+        else used.format(count=f"{before:,}")
+    )
     finding = replace(finding, cause=cause if before else "", advice=_(_ON_PURPOSE).format(model=name))
     return put_line(finding, find_evaluation(trace, name), "evaluates")
 

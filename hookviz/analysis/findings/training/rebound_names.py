@@ -35,7 +35,11 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
     written = sorted(step for steps in still.values() for step in steps)
     passes = tuple(sorted({facts.trace.rows[step].pass_id for step in written}))
     more = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}")
-    sentence = _("{count} passes computed gradients of {on}, which kept their numbers.")
+    sentence = (
+        _("A pass computed gradients of {on}, which kept their numbers.")
+        if len(passes) == 1
+        else _("{count} passes computed gradients of {on}, which kept their numbers.")
+    )
     finding = Finding(
         written[0],
         "rebound",

@@ -28,6 +28,22 @@ export function makeElement(tag, name = "", text = "", attributes = {}) {
 export const escapeBidi = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
 /**
+ * Splits a text where a name such as net.head.weight or MulBackward0 may end a line: after a dot, or before a capital
+ * letter. A number stays whole.
+ * @param {string} text
+ */
+export const splitNames = (text) => text.split(/(?<=\D\.)|(?<=\.)(?=[a-z_])|(?<=[a-z0-9])(?=[A-Z])/);
+
+/**
+ * Appends a text whose names may end a line at their seams.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function appendNames(element, text) {
+  splitNames(escapeBidi(text)).forEach((part, i) => element.append(...(i ? [makeElement("wbr")] : []), part));
+}
+
+/**
  * Sets attributes.
  * @param {Element} element
  * @param {Attributes} attributes

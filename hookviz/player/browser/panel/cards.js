@@ -1,6 +1,6 @@
 // The cards of a step: what it begins with and what it ends with, side by side and with bars at one scale.
 
-import { makeElement } from "../common/dom.js";
+import { appendNames, makeElement } from "../common/dom.js";
 import { oldTextIfChanged } from "../common/stepping.js";
 
 /** @import { Say } from "../common/labels.js" */
@@ -40,10 +40,14 @@ export function makeCards(cards, before, sign) {
  */
 function makeCard({ role, label, amounts }, was, largest) {
   const card = makeElement("div", `hv-card hv-${role}`, "", { "data-hv": role });
-  card.append(makeElement("div", "hv-label", label));
+  const title = makeElement("div", "hv-label");
+  appendNames(title, label);
+  card.append(title);
   amounts.forEach((amount, i) => {
     const part = makeElement("div", "hv-amount");
-    if (amount.name) part.append(makeElement("span", "hv-label", amount.name));
+    const name = makeElement("span", "hv-label");
+    appendNames(name, amount.name);
+    if (amount.name) part.append(name);
     const old = oldTextIfChanged(was[i]?.value ?? "", amount.value);
     if (old) part.append(makeElement("s", "hv-was", old));
     part.append(makeValue(amount.value, amounts.length > 1 || role === "extra"));

@@ -23,7 +23,7 @@ export function makeFindings({ model, say, content }, panel) {
   const title = say(findings.length > 1 ? "found_many" : "found_one", { count: findings.length });
   pane.append(addKeyHint(makeElement("summary", "", title), "W"), list);
   const show = () => {
-    if (pane.hidden) panel.showMessage(content.no_finding);
+    if (pane.hidden) panel.showMessage(content.no_finding, content.no_finding, "hv-neutral");
     else if (model.get("predict")) panel.showMessage(say("found_later"));
     else {
       pane.open = true;

@@ -1,7 +1,7 @@
 // The table of firings. A click on a row goes to its step.
 
 import { compareFirings } from "../compare/comparison.js";
-import { closestTarget, escapeBidi, findElement, listen, makeElement, setAttributes } from "../common/dom.js";
+import { appendNames, closestTarget, escapeBidi, findElement, listen, makeElement, setAttributes } from "../common/dom.js";
 import { makeRegion } from "./panel.js";
 import { makeSign } from "./signs.js";
 
@@ -59,12 +59,12 @@ function makeFiringRow(firing) {
 }
 
 /**
- * Makes a cell for a path such as net.head.weight, which may break after a dot.
+ * Makes a cell for a path such as net.head.weight.
  * @param {string} path
  */
 function makePathCell(path) {
   const cell = makeElement("td", "hv-user");
-  for (const part of path.split(/(?<=\.)/)) cell.append(escapeBidi(part), makeElement("wbr"));
+  appendNames(cell, path);
   return cell;
 }
 

@@ -3,7 +3,7 @@
 import { hiddenNumbers, keepShapesTogether, makeCards, makeNumbers } from "./cards.js";
 import { makeClosing } from "./closing.js";
 import { CodePane, splitLines } from "./code_pane.js";
-import { escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
+import { appendNames, escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
 import { describeFlip } from "../compare/flip_result.js";
 import { makeMoves } from "./moves.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
@@ -77,7 +77,7 @@ export class Panel {
     const kept = [this.keysNote, this.told, this.flip, this.more];
     const hadFocus = Boolean(focusedElement(this.context.root)?.closest(".hv-numbers"));
     if (this.told.textContent) this.told.textContent = "";
-    this.told.classList.remove("hv-right");
+    this.told.className = "hv-told";
     const { head, lines } = this.#makeWords(step, words);
     for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     this.pane.prepend(head);
@@ -101,13 +101,13 @@ export class Panel {
    * Shows a message that is not part of a step, and announces it.
    * @param {string} text
    * @param {string} [spoken]
-   * @param {boolean} [isRight] whether it says that an answer is right
+   * @param {"" | "hv-right" | "hv-neutral"} [tone] an answer that is right is no warning, nor is that nothing was found
    */
-  showMessage(text, spoken = text, isRight = false) {
+  showMessage(text, spoken = text, tone = "") {
     this.announce(spoken);
     this.told.textContent = escapeBidi(text);
-    this.told.classList.toggle("hv-right", isRight);
-    if (isRight) this.told.prepend(makeTick());
+    this.told.className = `hv-told ${tone}`.trim();
+    if (tone === "hv-right") this.told.prepend(makeTick());
     this.pane.scrollTop = 0;
   }
 
@@ -178,8 +178,7 @@ export class Panel {
 function makeHead(count, text) {
   const head = makeElement("p", "hv-head-line");
   const title = makeElement("strong", "hv-title");
-  // A long name may break after a dot.
-  escapeBidi(text).split(/(?<=\.)/).forEach((part, i) => title.append(...(i ? [makeElement("wbr")] : []), part));
+  appendNames(title, text);
   head.append(makeElement("span", "hv-count", count), title);
   return head;
 }

@@ -32,6 +32,16 @@ export function reasonLines(reasons) {
 }
 
 /**
+ * Returns what the formulas call the inputs of an operation; empty if they name none.
+ * @param {Reason[]} reasons
+ * @param {Say} say
+ */
+export function explainNames(reasons, say) {
+  const named = (/** @type {string} */ name) => reasons.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text));
+  return ["self", "other"].filter(named).map((name) => say(`why_${name}`)).join(" · ");
+}
+
+/**
  * Makes the reasons of a step; hidden if there are none.
  * @param {Step} step
  * @param {StepWords} words
@@ -44,6 +54,7 @@ export function makeReasons(step, words, say) {
   if (!reasons.length) return pane;
   pane.append(makeElement("p", "hv-label", reasonsTitle(step.kind, words, say)));
   for (const [name, text] of reasonLines(reasons)) pane.append(makeElement("p", name, text));
+  pane.append(makeElement("p", "hv-source", explainNames(reasons, say)));
   return pane;
 }
 

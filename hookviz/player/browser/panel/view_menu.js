@@ -10,8 +10,12 @@ import { hasLayers } from "../picture/picture_pane.js";
 
 /** @type {[number, string][]} */
 const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"], [4, "speed_four"]];
-/** @type {["tensors" | "nodes" | "norms" | "large" | "full", string][]} */
-const SWITCHES = [["tensors", "T"], ["nodes", "N"], ["norms", "C"], ["large", "L"], ["full", "F"]];
+/** The entries: their names, their keys, and the texts of the list of keys that explain them. */
+/** @type {["tensors" | "nodes" | "norms" | "large" | "full", string, string][]} */
+const SWITCHES = [
+  ["tensors", "T", "does_layers"], ["nodes", "N", "does_layers"], ["norms", "C", "does_norms"],
+  ["large", "L", "does_large"], ["full", "F", "does_full"],
+];
 
 /**
  * @param {Context} context
@@ -39,9 +43,9 @@ export function makeViewMenu(context, panel, tools) {
     full: () => toggleFullScreen(root, () => panel.showMessage(say("no_full"))),
   };
   const buttons = SWITCHES.map(([name, key]) => addKeyHint(makeTextButton(say(`${name}`), actions[name], signal), key));
-  SWITCHES.forEach(([name], i) => {
+  SWITCHES.forEach(([name, key, about], i) => {
     const reason = name === "tensors" || name === "nodes" ? missing[name] : "";
-    if (reason) setAttributes(buttons[i], { "aria-disabled": true, title: reason });
+    setAttributes(buttons[i], reason ? { "aria-disabled": true, title: reason } : { title: `${say(about)} (${key})` });
   });
   pane.append(makeElement("summary", "hv-button", say("view"), { "data-key": "view" }), menu);
   menu.append(...tools, ...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
@@ -101,6 +105,7 @@ function makeSpeeds({ say, driver, signal }) {
   const buttons = SPEEDS.map(([speed, name]) => {
     const button = makeTextButton(say(`${name}`), () => driver.setTraits({ speed }), signal);
     button.dataset.speed = String(speed);
+    button.title = say("speed");
     return button;
   });
   pane.append(...buttons);

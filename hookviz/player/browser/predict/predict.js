@@ -3,7 +3,7 @@
 import { findElement, focusedElement, listen, makeElement, makeTextButton, setAttributes } from "../common/dom.js";
 import { actionOf, digitOf } from "../common/key_bindings.js";
 import { makeHookSource } from "../panel/panel.js";
-import { makeQuestionForm } from "./question_form.js";
+import { makeQuestionForm, markWrong } from "./question_form.js";
 import {
   addAnswer, closeSeen, firstOpenStep, hasAnswers, judgeChoice, judgeNumbers, openQuestion, reopenPassed, withScore,
 } from "./questions.js";
@@ -113,8 +113,10 @@ export class Predict {
   afterChange() {
     const asking = this.#isOn && this.#open !== null && this.step === this.#open.step - 1;
     const refusal = this.#refusal();
+    const { say } = this.context;
     this.context.root.classList.toggle("hv-predicting", this.#isOn);
-    setAttributes(this.button, { "aria-pressed": this.#isOn, "aria-disabled": refusal !== "", title: refusal });
+    const title = refusal || `${say("does_predict")} (P)`;
+    setAttributes(this.button, { "aria-pressed": this.#isOn, "aria-disabled": refusal !== "", title });
     this.panel.pane.classList.toggle("hv-asking", asking);
     if (asking) this.#ask();
     else this.#drop();
@@ -187,13 +189,23 @@ export class Predict {
     const { root, content } = this.context;
     this.#hasFailedOnce = false;
     const form = makeQuestionForm(this.context, question, {
-      choose: (index) => this.#judge(judgeChoice(question, index)),
+      choose: (index) => this.#choose(question, index),
       type: (text) => this.#judge(judgeNumbers(question, text)),
       reveal: () => this.close(false, ""),
       leave: () => root.focus(),
     });
     if (question.hook !== undefined) form.append(...makeHookSource(content.hooks[question.hook]));
     return form;
+  }
+
+  /**
+   * @param {Question} question
+   * @param {number} index
+   */
+  #choose(question, index) {
+    const verdict = judgeChoice(question, index);
+    if (this.#form && !verdict.right) markWrong(this.#form, index, this.context.say);
+    this.#judge(verdict);
   }
 
   /** @param {Verdict | Unread} judged */
@@ -236,7 +248,7 @@ export class Predict {
     driver.setTraits({ ...addAnswer(this.#answered, question.key, right && !this.#hasFailedOnce), step });
     const words = this.isAsking ? null : this.#steps[step].words;
     const next = this.#open ? this.#open.question.text : "";
-    this.panel.showMessage(message, `${message} ${words ? words.sentence : next}`, right);
+    this.panel.showMessage(message, `${message} ${words ? words.sentence : next}`, right ? "hv-right" : "");
   }
 
   /**
@@ -265,7 +277,7 @@ export class Predict {
     const question = this.#form?.isConnected ? this.#open?.question : undefined;
     if (!digit || !question?.choices) return;
     event.stopImmediatePropagation();
-    if (digit <= question.choices.length) this.#judge(judgeChoice(question, digit - 1));
+    if (digit <= question.choices.length) this.#choose(question, digit - 1);
   }
 }
 

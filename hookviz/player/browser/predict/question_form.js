@@ -1,6 +1,7 @@
 // The form for the answer to a question: a field for numbers, or a button for each choice.
 
-import { listen, makeElement, makeTextButton } from "../common/dom.js";
+import { listen, makeElement, makeShape, makeTextButton, setAttributes } from "../common/dom.js";
+import { SIGNS } from "../panel/signs.js";
 import { isComposing } from "../common/key_bindings.js";
 import { isTyped } from "./questions.js";
 
@@ -23,7 +24,8 @@ export function makeQuestionForm({ model, content, say, signal }, question, { ch
   fields.append(row);
   // In a what-if, a question may be about another combination of switches than the one that is shown.
   if (question.run !== model.get("shown")) form.append(makeElement("p", "hv-hint", content.runs[question.run].label));
-  form.append(makeElement("p", "hv-question", text), makeElement("p", "hv-reason", "", { role: "status" }), fields);
+  // The reason is below the answers, which it must not push away under the pointer.
+  form.append(makeElement("p", "hv-question", text), fields, makeElement("p", "hv-reason", "", { role: "status" }));
   listen(form, "submit", (event) => {
     event.preventDefault();
     if (field) type(field.value);
@@ -73,4 +75,20 @@ function makeChoiceFields(choices, text, choose, signal) {
     fields.append(button);
   });
   return fields;
+}
+
+/**
+ * Marks a choice that is wrong.
+ * @param {HTMLElement} form
+ * @param {number} index
+ * @param {Say} say
+ */
+export function markWrong(form, index, say) {
+  const choice = form.querySelectorAll(".hv-choice")[index];
+  if (choice.classList.contains("hv-wrong")) return;
+  choice.classList.add("hv-wrong");
+  const sign = makeShape(SIGNS.silent, "hv-check");
+  sign.removeAttribute("aria-hidden");
+  setAttributes(sign, { role: "img", "aria-label": say("ask_wrong") });
+  choice.append(sign);
 }

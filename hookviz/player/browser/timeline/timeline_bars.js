@@ -5,7 +5,7 @@ import { colourAt, positionOnScale, normScale, formatNorm } from "../common/norm
 import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
 import { legendKinds } from "../common/stepping.js";
 import { hideLater } from "../predict/questions.js";
-import { dragOn, makeSlider, sliderValue } from "./timeline_slider.js";
+import { dragOn, hoverText, makeSlider, sliderValue } from "./timeline_slider.js";
 import { drawBands, drawColumns, drawKinds, drawPasses, drawSigns, openCanvas } from "./timeline_canvas.js";
 import { makeSign } from "../panel/signs.js";
 import { makeSignEntries } from "./timeline_legend.js";
@@ -46,7 +46,8 @@ class Bars {
     driver.onChange("change:norms", () => this.#paintColors());
     driver.onChange("change:predict", () => this.#showSteps());
     redrawOnChange(root, this.track, () => this.#draw(), signal);
-    dragOn(this.pane, this.track, (position, y) => this.#goTo(position, y), signal);
+    const at = (/** @type {number} */ position, /** @type {number} */ y) => this.#goTo(position, y);
+    dragOn(this.pane, this.track, { at, textAt: (position) => hoverText(context, this.#stepAt(position)) }, signal);
     this.#paintColors();
   }
 
@@ -80,9 +81,9 @@ class Bars {
     this.track.append(this.canvas, this.needle, this.rangeMarker, this.emptyNote);
     this.pane.append(this.track);
     listen(this.select, "change", () => this.#choose(this.select.value), signal);
-    const buttons = [["farther", "−"], ["closer", "+"]].map(([name, sign]) => {
+    const buttons = [["farther", "−", ","], ["closer", "+", "."]].map(([name, sign, key]) => {
       const button = makeTextButton(sign, () => this.actions[name](), signal);
-      setAttributes(button, { "aria-label": say(`${name}`), title: say(`${name}`) });
+      setAttributes(button, { "aria-label": say(`${name}`), title: `${say(`${name}`)} (${key})` });
       return button;
     });
     this.tools.append(this.select, makeElement("kbd", "", "G"), ...buttons);
@@ -135,16 +136,21 @@ class Bars {
     else this.#draw();
   }
 
+  /** @param {number} position from 0 to 1 */
+  #stepAt(position) {
+    const [from, to] = this.range;
+    return this.chosen[Math.floor(from + position * (to - from))] ?? 0;
+  }
+
   /**
    * Goes to a step, or in the row of the passes to the first step of a pass.
    * @param {number} position from 0 to 1
    * @param {number} y from the upper edge, in pixels
    */
   #goTo(position, y) {
-    const [from, to] = this.range;
     if (!this.chosen.length) return;
     const { driver, run: { steps } } = this.context;
-    const step = this.chosen[Math.floor(from + position * (to - from))];
+    const step = this.#stepAt(position);
     const x = position * this.track.clientWidth;
     const title = this.#passes.find(({ left, isTitled }) => isTitled && left <= x && x < left + this.#titleWidth);
     const picture = title?.picture ?? steps[step].picture;

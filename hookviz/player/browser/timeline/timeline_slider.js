@@ -40,24 +40,31 @@ export function makeGlyph(glyph, name) {
 }
 
 /**
- * Reports the position of the pointer on the track while it is pressed: across from 0 to 1, and down in pixels.
+ * Reports the position of the pointer on the track while it is pressed: across from 0 to 1, and down in pixels. Shows
+ * as hover text what is there.
  * @param {HTMLElement} pane
  * @param {HTMLElement} track
- * @param {(position: number, y: number) => void} at
+ * @param {{ at: (position: number, y: number) => void, textAt: (position: number) => string }} acts
  * @param {AbortSignal} signal
  */
-export function dragOn(pane, track, at, signal) {
+export function dragOn(pane, track, { at, textAt }, signal) {
   /** @param {PointerEvent} event */
-  const move = (event) => {
-    const { left, top, width } = track.getBoundingClientRect();
-    at(Math.max(0, Math.min(0.9999, (event.clientX - left) / width)), event.clientY - top);
+  const across = ({ clientX }) => {
+    const { left, width } = track.getBoundingClientRect();
+    return Math.max(0, Math.min(0.9999, (clientX - left) / width));
   };
+  /** @param {PointerEvent} event */
+  const move = (event) => at(across(event), event.clientY - track.getBoundingClientRect().top);
   listen(pane, "pointerdown", (event) => {
     if (event.button) return;
     pane.setPointerCapture(event.pointerId);
     move(event);
   }, signal);
-  listen(pane, "pointermove", (event) => pane.hasPointerCapture(event.pointerId) && move(event), signal);
+  listen(pane, "pointermove", (event) => {
+    if (pane.hasPointerCapture(event.pointerId)) move(event);
+    const text = textAt(across(event));
+    if (pane.title !== text) pane.title = text;
+  }, signal);
 }
 
 /**
@@ -69,6 +76,18 @@ export function makeSlider({ say, run }, name = "") {
   const range = { "aria-valuemin": 1, "aria-valuemax": run.steps.length };
   const label = say("timeline");
   return makeElement("div", `hv-timeline ${name}`.trim(), "", { role: "slider", tabindex: 0, "aria-label": label, ...range });
+}
+
+/**
+ * Returns the hover text of a step: what happens in it, unless one is to predict that, and the keys that go on.
+ * @param {Pick<Context, "run" | "say" | "model" | "driver">} context
+ * @param {number} step
+ */
+export function hoverText({ run, say, model, driver }, step) {
+  const { words, sign } = run.steps[step] ?? {};
+  const isHidden = model.get("predict") && step > driver.position().step;
+  const title = words && !isHidden ? `: ${words.title}` : "";
+  return `${say("step_of", { step: step + 1, steps: run.steps.length })}${title} (${sign && !isHidden ? "[ ]" : "← →"})`;
 }
 
 /**

@@ -7,7 +7,7 @@ import { hideLater } from "../predict/questions.js";
 import { makeLegend } from "./timeline_legend.js";
 import { passMarks } from "./timeline_window.js";
 import { SIGNS } from "../panel/signs.js";
-import { dragOn, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
+import { dragOn, hoverText, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
 
 /** @import { Context } from "../common/types" */
 
@@ -28,7 +28,9 @@ export function makeTicks(context) {
   track.append(makeElement("div", "hv-rail"), makeElement("div", "hv-rail hv-rail-done"), ...ticks);
   track.append(...makePassMarks(context));
   pane.append(track);
-  dragOn(pane, track, (position) => driver.goTo(Math.min(steps.length - 1, Math.floor(position * steps.length))), signal);
+  const stepAt = (/** @type {number} */ position) => Math.min(steps.length - 1, Math.floor(position * steps.length));
+  const at = (/** @type {number} */ position) => driver.goTo(stepAt(position));
+  dragOn(pane, track, { at, textAt: (position) => hoverText(context, stepAt(position)) }, signal);
   const paint = makeTickPainter(context, pane, track, ticks);
   driver.onChange("change:predict", () => paint(driver.position().step));
   return { pane, legend: makeLegend(context), tools: null, paint, show: () => {}, actions: {} };
