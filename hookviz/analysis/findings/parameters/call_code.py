@@ -83,15 +83,6 @@ class CallCode:
         }
         return yields.pop() if len(yields) == 1 else None
 
-    def list_permanent_switches(self) -> list[tuple[str | None, int]]:
-        """List file and line of the code that switches the graph off until some code switches it on again."""
-        found = (
-            (source.file, line)
-            for source in self.trace.sources
-            for line in list_permanent_switches(source.text, source.line)
-        )
-        return list(dict.fromkeys(found))
-
     def read_after(
         self, path: tuple[int, int], until: LineRow | None, root: str, others: Iterable[int] = ()
     ) -> Reading:
@@ -263,16 +254,19 @@ class CallCode:
         rows = [self.trace.rows[step] for step in self.trace.lookup.steps_of_kinds("forward_hook")]
         near = [row for row in rows if row.call in calls]
         hooks = dict.fromkeys(row.hook for row in near if row.hook is not None)
-        return list(dict.fromkeys(code for hook in hooks for code in self._read_hook(hook)))
+        return list(dict.fromkeys(code for hook in hooks for code in self.read_hook(hook)))
 
-    def read_hook(self, step: int) -> list[FileCode]:
-        """Read the code of the hook of a step."""
-        hook = self.trace.rows[step].hook
-        return [] if hook is None else self._read_hook(hook)
-
-    def _read_hook(self, index: int) -> list[FileCode]:
+    def read_hook(self, index: int) -> list[FileCode]:
+        """Read the code of a hook."""
         hook = self.trace.hook_rows[index]
         return [(hook.file, one) for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None)]
+
+
+def find_permanent_switches(trace: TraceData) -> list[tuple[str | None, int]]:
+    """Return file and line of the code that switches the graph off until some code switches it on again."""
+    sources = trace.sources
+    found = ((one.file, line) for one in sources for line in list_permanent_switches(one.text, one.line))
+    return list(dict.fromkeys(found))
 
 
 def _is_of(calls: Sequence[CallRow], call: int | None, module: int) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code
+from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code, find_permanent_switches
 from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
 from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
@@ -76,6 +76,51 @@ def follows_ops(trace: TraceData) -> bool:
     return any(note.fact == "cuts" for note in trace.remarks)
 
 
+class _BareCalls:
+    """Finds the places of calls that recorded no graph."""
+
+    def __init__(self, trace: TraceData, code: CallCode, flow: CallFlow) -> None:
+        self.trace, self._code, self._flow = trace, code, flow
+
+    def find(self, call: int) -> Place:
+        """The place of a call that recorded no graph: where the outermost call around it in the same mode was made."""
+        mode = self.trace.calls[call].mode
+        around = takewhile(lambda outer: self.trace.calls[outer].mode == mode, iter_enclosing_calls(self.trace, call))
+        outermost = list(around)[-1]
+        sentence = _(_MODES[mode]).format(on=self.trace.plain_call(outermost))
+        line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
+        if line is None:
+            return self._switched_off(outermost, (), step) if mode == "no_grad" else Place(mode, sentence, step)
+        called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
+        if found is None and mode == "no_grad":
+            return self._switched_off(outermost, called, step)
+        if found is None:
+            place = Place(mode, join_sentences([sentence, *called]), step)
+            return place._replace(file=self._code.file_of(line), line=line.line) if mode == "checkpoint" else place
+        switch, file = found
+        where = describe_place(file, switch.line)
+        text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
+        more = text.format(function=switch.function, where=where) if switch.function else ""
+        more = more or _("That mode is switched on at {where}.").format(where=where)
+        is_likely = bool(switch.function)
+        return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
+
+    def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
+        """The place of a call for which code elsewhere had switched the graph off."""
+        sentence = _(
+            "{on} ran while PyTorch recorded no graph, as in torch.no_grad() or after set_grad_enabled(False)."
+        )
+        sentences, switches = (
+            [sentence.format(on=self.trace.plain_call(call)), *called],
+            find_permanent_switches(self.trace),
+        )
+        if len(switches) != 1:
+            return Place("no_grad", join_sentences(sentences), step)
+        text = _("set_grad_enabled(False) at {where} holds until other code switches the graph on again.")
+        sentences.append(text.format(where=describe_place(*switches[0])))
+        return Place("no_grad", join_sentences(sentences), step, *switches[0], is_likely=True)
+
+
 class PlaceFinder:
     """Finds the places for the parameters of one trace."""
 
@@ -84,6 +129,7 @@ class PlaceFinder:
         self._code = CallCode(trace)
         self._follows_ops = follows_ops(trace)
         self._flow, self._root = CallFlow(trace), name_last_root(trace)
+        self._bare_calls = _BareCalls(trace, self._code, self._flow)
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
         """Return the place where the graph between a module, named ``owner``, and the loss is cut.
@@ -154,12 +200,12 @@ class PlaceFinder:
             )
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
-            return self._without_graph(calls[-1])
+            return self._bare_calls.find(calls[-1])
         place = self.weigh(self._after(with_graph[-1], names), calls)
         others = [call for call in calls if call not in with_graph]
         if place.key not in ("within", "after") or place.line is not None or not others:
             return place
-        return place._replace(sentence=join_sentences([place.sentence, self._without_graph(others[-1]).sentence]))
+        return place._replace(sentence=join_sentences([place.sentence, self._bare_calls.find(others[-1]).sentence]))
 
     def weigh(self, place: Place, calls: Sequence[int]) -> Place:
         """Say that a place may not be the one that counts, if before another pass the calls recorded no graph at all.
@@ -169,7 +215,7 @@ class PlaceFinder:
         bare = self._flow.find_call_without_graph(calls)
         if bare is None:
             return place
-        places = [self._without_graph(bare), place]
+        places = [self._bare_calls.find(bare), place]
         if bare != calls[-1]:
             places.reverse()
         text = _("The cause is at one of two places, each before another pass.")
@@ -182,7 +228,7 @@ class PlaceFinder:
         came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
         counting = self._flow.list_before_steps(came, owner)
         if counting and all(self.trace.calls[call].mode != "grad" for call in counting):
-            return self._without_graph(counting[-1])
+            return self._bare_calls.find(counting[-1])
         return self.weigh(place, counting) if counting else place
 
     def find_before(self, step: int) -> Place | None:
@@ -193,7 +239,7 @@ class PlaceFinder:
         last = ended[-1]
         row, names = self.trace.calls[last], {"on": self._name(last), "root": _("the loss")}
         if row.mode != "grad":
-            return self._without_graph(last)
+            return self._bare_calls.find(last)
         if row.frozen:
             text = _("What {on} returned does not require grad: neither its inputs nor its parameters do.")
             return Place("frozen", text.format(**names), self._flow.end[last])
@@ -205,42 +251,7 @@ class PlaceFinder:
         """Return the place of the last call of a module none of whose calls recorded a graph."""
         calls = [index for index, call in enumerate(self.trace.calls) if call.module == module]
         has_graph = any(self.trace.calls[call].mode == "grad" for call in calls)
-        return None if has_graph or not calls else self._without_graph(calls[-1])
-
-    def _without_graph(self, call: int) -> Place:
-        """The place of a call that recorded no graph: where the outermost call around it in the same mode was made."""
-        mode = self.trace.calls[call].mode
-        around = takewhile(lambda outer: self.trace.calls[outer].mode == mode, iter_enclosing_calls(self.trace, call))
-        outermost = list(around)[-1]
-        sentence = _(_MODES[mode]).format(on=self._name(outermost))
-        line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
-        if line is None:
-            return self._switched_off(outermost, (), step) if mode == "no_grad" else Place(mode, sentence, step)
-        called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
-        if found is None and mode == "no_grad":
-            return self._switched_off(outermost, called, step)
-        if found is None:
-            place = Place(mode, join_sentences([sentence, *called]), step)
-            return place._replace(file=self._code.file_of(line), line=line.line) if mode == "checkpoint" else place
-        switch, file = found
-        where = describe_place(file, switch.line)
-        text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
-        more = text.format(function=switch.function, where=where) if switch.function else ""
-        more = more or _("That mode is switched on at {where}.").format(where=where)
-        is_likely = bool(switch.function)
-        return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
-
-    def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
-        """The place of a call for which code elsewhere had switched the graph off."""
-        sentence = _(
-            "{on} ran while PyTorch recorded no graph, as in torch.no_grad() or after set_grad_enabled(False)."
-        )
-        sentences, switches = [sentence.format(on=self._name(call)), *called], self._code.list_permanent_switches()
-        if len(switches) != 1:
-            return Place("no_grad", join_sentences(sentences), step)
-        text = _("set_grad_enabled(False) at {where} holds until other code switches the graph on again.")
-        sentences.append(text.format(where=describe_place(*switches[0])))
-        return Place("no_grad", join_sentences(sentences), step, *switches[0], is_likely=True)
+        return None if has_graph or not calls else self._bare_calls.find(calls[-1])
 
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
@@ -281,7 +292,9 @@ class PlaceFinder:
             "the forward of {user} the graph is cut, or what the hook returned is not used for {root}."
         )
         sentence = text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names)
-        code = dict.fromkeys([*self._code.read_hook(replacing), *reading.code])
+        index = self.trace.rows[replacing].hook
+        assert index is not None
+        code = dict.fromkeys([*self._code.read_hook(index), *reading.code])
         return _make_place("taken", sentence, step, reading._replace(code=list(code)))
 
     def _inside(self, call: int, names: dict[str, str]) -> Place:
