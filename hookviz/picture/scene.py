@@ -203,7 +203,7 @@ class Scene:
             differ = any(scene_texts != texts[0] for scene_texts in texts)
             reserved = join_variants(longest[-1], longest[0]) if differ else longest[-1]
             if text_id in self._text_owners:
-                self._reserve_text(text_id, self._text_owners[text_id], reserved)
+                _reserve_text(text_id, self._text_owners[text_id], reserved)
             else:
                 self.reserved_texts[text_id] = reserved
 
@@ -265,15 +265,9 @@ class Scene:
         for text_id, text in mark.texts.items():
             owner = self._text_owners.get(text_id)
             if owner is not None:
-                self._reserve_text(text_id, owner, text)
+                _reserve_text(text_id, owner, text)
             elif len(text) > len(self.reserved_texts.get(text_id, "")):
                 self.reserved_texts[text_id] = text
-
-    def _reserve_text(self, text_id: str, owner: TextOwner, text: str) -> None:
-        """Reserve room for a text on the element ``owner``."""
-        field_name = "longest_input" if text_id == ids.input_id(owner.id) else "longest_text"
-        if len(text) > len(getattr(owner, field_name)):
-            setattr(owner, field_name, text)
 
     def _write_silent_hooks(self, last_step: int) -> None:
         """Let the last step write on the pins of hooks that have not fired that they did not fire."""
@@ -284,6 +278,13 @@ class Scene:
         silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
         mark.texts |= dict.fromkeys(silent, _(SILENT))
         self._add_mark(last_step, mark)
+
+
+def _reserve_text(text_id: str, owner: TextOwner, text: str) -> None:
+    """Reserve room for a text on the element ``owner``."""
+    field_name = "longest_input" if text_id == ids.input_id(owner.id) else "longest_text"
+    if len(text) > len(getattr(owner, field_name)):
+        setattr(owner, field_name, text)
 
 
 def _make_arrows(graph: VisibleGraph, boxes: Collection[int]) -> dict[tuple[int, int], Arrow]:
