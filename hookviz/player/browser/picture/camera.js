@@ -12,6 +12,7 @@ export const NARROW_SHARE = 0.6;
 export const NARROW = 600;
 /** The share of the readable size that letters keep where a picture shrinks so that what is beside a hook fits the pane. */
 export const BESIDE_SHARE = 0.75;
+export const NARROW_BESIDE_SHARE = 0.66;
 /** The largest scale of a picture that opens whole, and the largest one that zooming reaches. */
 export const LARGEST_WHOLE = 1.6;
 const LARGEST = 4;
