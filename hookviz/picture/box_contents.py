@@ -149,14 +149,15 @@ class BoxContents:
             words.append(Words(self.style.texts.get(value_id, value), "hv-data", longest, id=value_id))
         return words
 
-    def pin(self, pin: Pin) -> Part:
-        """Make a pin: the hook's number and label, and what the hook did."""
+    def pin(self, pin: Pin, *, two_lines: bool = False) -> Part:
+        """Make a pin: the hook's number and label, and what the hook did, below it if ``two_lines``."""
         value = self._written(ids.value_id(pin.id), "hv-pin-value", pin.longest_text, "", bold=True)
         label = Words(pin.label, "hv-pin-label")
         outline = Outline("hv-pin-box", self.style.pin_fill(pin.id), self.style.outline_color(pin.id), 1)
         css_class = "hv-pin hv-retain" if ids.is_retain_pin(pin.id) else "hv-pin"
         lines = [Line([label], value)]
-        if self._is_brief and value is not None and lines[0].width > MAX_PIN_LINE:
+        is_long = self._is_brief and lines[0].width > MAX_PIN_LINE
+        if value is not None and (two_lines or is_long):
             lines = [Line([label]), Line([value])]
         return Framed(Column([*lines], spacing=0), pin.id, css_class, outline, padding=(7, 3))
 
@@ -227,7 +228,8 @@ class BoxContents:
         """Make the box of an optimizer: its name, its class, and its hooks."""
         name = Line([Words(f"{box.name} ", "hv-name", size=LARGE, bold=True), Words(box.kind, "hv-kind", color=GREY)])
         outline = Outline("hv-box", BOX_FILL, self.style.outline_color(box.id), 2, radius=10)
-        return Framed(Column([name, *map(self.pin, box.pins)]), box.id, "hv-node", outline, padding=(9, 6))
+        pins = (self.pin(pin, two_lines=True) for pin in box.pins)
+        return Framed(Column([name, *pins]), box.id, "hv-node", outline, padding=(9, 6))
 
     def arrow_sign(self, arrow: Arrow) -> Words | CutSign | None:
         """Make the value on an arrow, or the sign of its cut; None if it has neither."""

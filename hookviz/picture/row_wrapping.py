@@ -4,7 +4,7 @@ The network is read from the upper left to the lower right; the gradient goes th
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ def wrap_rows(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]
     width, height = placement.size
     if width < LONG or width < WIDE * height:
         return placement
-    spans = _list_spans(placement, sizes)
+    spans = _list_spans(placement, sizes, {end for edge in edges if edge.is_drawn for end in edge[:2]})
     best = _cut_rows(placement, sizes, spans, 1)
     for count in range(2, min(MAX_ROWS, len(spans)) + 1):
         rows = _cut_rows(placement, sizes, spans, count)
@@ -62,19 +62,22 @@ def wrap_rows(placement: Placement, sizes: Sequence[Size], edges: Sequence[Edge]
     return placement if len(best) == 1 else _move(placement, sizes, edges, best)
 
 
-def _list_spans(placement: Placement, sizes: Sequence[Size]) -> list[tuple[float, float]]:
+def _list_spans(placement: Placement, sizes: Sequence[Size], joined: Set[int]) -> list[tuple[float, float]]:
     """Return from where to where boxes stand, from left to right; boxes above each other are one span.
 
-    Gates without hooks, which are points, do not count: rows begin at their boxes.
+    Gates without hooks, which are points, do not count: rows begin at their boxes. A first box to which no arrow leads,
+    as an optimizer, is in one span with the next if arrows lead to that: it gets no row of its own.
     """
     spans: list[tuple[float, float]] = []
-    for (x, _), size in sorted(
-        zip(placement.centres, sizes, strict=True), key=lambda box: box[0][0] - box[1].width / 2
-    ):
+    is_alone = False
+    boxes = enumerate(zip(placement.centres, sizes, strict=True))
+    for index, ((x, _), size) in sorted(boxes, key=lambda box: box[1][0][0] - box[1][1].width / 2):
         left, right = x - size.width / 2, x + size.width / 2
         if size.width <= 1:
             continue
-        if spans and left < spans[-1][1]:
+        follows_alone = is_alone and index in joined
+        is_alone = (is_alone or not spans) and index not in joined
+        if spans and (left < spans[-1][1] or follows_alone):
             spans[-1] = (spans[-1][0], max(right, spans[-1][1]))
         else:
             spans.append((left, right))

@@ -160,9 +160,6 @@ class Scene:
         call = None if step.row.call is None else self.calls.get(step.row.call)
         if call is not None:
             return mark_call(call, step, self.list_elements(step.node), self.list_arrows_along)
-        if step.row.call in self.graph.idle_calls:
-            around = self.calls.get(self.graph.idle_calls[step.row.call])
-            return Mark([around.id] if around else [])
         holder = self.find_holder(step.node)
         return _mark_hidden(self, step) if holder is None else _mark_node(self, holder, step)
 
@@ -182,9 +179,7 @@ class Scene:
         """
         if node is None or self.find_holder(node) is not None:
             return [] if node is None else [ids.node_id(node)]
-        if node in self.graph.joined:
-            return [ids.node_id(self.graph.joined[node])]
-        slots = (slot for slot, _end in self.trace.lookup.next_nodes.get(node, ()))
+        slots = (slot for slot, _end in self.trace.lookup.next_nodes.get(node, ()) if node not in self.graph.joined)
         arrows = dict.fromkeys(arrow.id for slot in slots for arrow in self.list_arrows_along(node, slot))
         nearby = (self.find_holder(nodes.get(node)) for nodes in (self.graph.ends, self.graph.boxes))
         return [*arrows] or [holder.id for holder in nearby if holder is not None][:1]
@@ -379,8 +374,14 @@ def label_of_hook(kind: str, name: str) -> str:
 
 
 def _mark_hidden(scene: Scene, step: Step) -> Mark:
-    """Make the mark of a step about a node without a box, on the arrows that pass over it, or about no node."""
+    """Make the mark of a step about a node without a box, on the arrows that pass over it, or about no node.
+
+    The steps of a call without a frame, as of dropout in evaluation, are seen at the frame around it.
+    """
     mark = Mark(scene.list_elements(step.node))
+    if step.row.call in scene.graph.idle_calls:
+        around = scene.calls.get(scene.graph.idle_calls[step.row.call])
+        mark.elements += [around.id] if around else []
     if step.kind == "compute":
         _mark_sent_gradients(scene, step, mark)
     return mark

@@ -58,6 +58,12 @@ def _module_entries(trace: TraceData, views: Views, activity: PassActivity) -> I
         first = islice(own or chain.from_iterable(inside), 1)
         kind = trace.modules[trace.calls[call].module].kind
         yield Entry("module", trace.call(call), kind, -1, views.view_name(group), list(first))
+    idle = views.tree.graph.idle_calls
+    steps = reversed(trace.lookup.steps(views.tree.pass_id) if idle else ())
+    firsts = {trace.rows[step].call: step for step in steps}
+    for call, around in idle.items():
+        kind, view = trace.modules[trace.calls[call].module].kind, views.view_name(views.tree.calls[around])
+        yield Entry("module", trace.call(call), kind, -1, view, [firsts[call]])
 
 
 def _hook_entries(trace: TraceData, views: Views, activity: PassActivity) -> Iterator[Entry]:

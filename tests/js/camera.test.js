@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
+  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, nearSide, opensWhole, readableScale, reveal,
   surroundings, visiblePart, wholeScale, zoomAround,
 } from "../../hookviz/player/browser/picture/camera.js";
 
@@ -67,6 +67,12 @@ test("around a part are the smallest frame that holds it, and the nearest box th
   assert.equal(contains(hook, layer), false);
   assert.deepEqual(surroundings(hook, { frames: [net, layer], boxes: [far, node, near] }), [layer, near]);
   assert.deepEqual(surroundings(hook, { frames: [], boxes: [node] }), [null]);
+});
+
+test("of a box beside a hook, the side that faces the hook is seen first", () => {
+  const hook = { x: 100, y: 0, width: 50, height: 20 };
+  assert.deepEqual(nearSide({ x: 0, y: 0, width: 80, height: 40 }, hook), { x: 28, y: 0, width: 52, height: 40 });
+  assert.deepEqual(nearSide({ x: 170, y: 40, width: 80, height: 40 }, hook), { x: 170, y: 40, width: 52, height: 26 });
 });
 
 test("as many parts are joined as the pane has room for; of one around them that is too high, the width", () => {

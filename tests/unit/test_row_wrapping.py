@@ -28,6 +28,14 @@ def test_a_picture_keeps_its_row_if_rows_hardly_make_it_larger_on_a_screen() -> 
     assert wrap(sizes, edges) is alone
 
 
+def test_a_box_without_arrows_before_the_others_has_no_row_of_its_own() -> None:
+    sizes = (Size(900, 190), Size(300, 60), Size(60, 60))
+    edges = (Edge(0, 1, is_drawn=False), Edge(2, 0))
+    (network, optimizer, _loss) = wrap(sizes, edges).centres
+    assert network[0] - optimizer[0] < 700
+    assert abs(network[1] - optimizer[1]) < 70
+
+
 def test_values_of_arrows_that_start_together_in_another_row_do_not_lie_on_each_other() -> None:
     label = Size(40, 20)
     sizes = (Size(500, 60), *(Size(500, 60),) * 5, Size(200, 60), Size(200, 60))

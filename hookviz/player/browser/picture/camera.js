@@ -12,9 +12,12 @@ export const NARROW_SHARE = 0.6;
 export const NARROW = 600;
 /** The share of the readable size that letters keep where a picture shrinks so that what is beside a hook fits the pane. */
 export const BESIDE_SHARE = 0.75;
+export const NARROW_BESIDE_SHARE = 0.66;
 /** The largest scale of a picture that opens whole, and the largest one that zooming reaches. */
 export const LARGEST_WHOLE = 1.6;
 const LARGEST = 4;
+/** The share of a box that is in sight if there is no room for all of it. */
+const RECOGNISED = 0.65;
 /** The space around a picture, in pixels. */
 export const MARGIN = 12;
 /** The space that is kept around the box of the step, in pixels. */
@@ -171,6 +174,26 @@ export function surroundings(part, { frames, boxes }) {
   const others = boxes.filter((box) => !contains(box, part) && !contains(part, box));
   const near = others.sort((one, other) => distance(one, part) - distance(other, part));
   return [around[0] ?? null, ...near.slice(0, 1)];
+}
+
+/**
+ * Returns the part of a box that is nearest to another part, large enough to recognise the box.
+ * @param {Rect} box
+ * @param {Rect} part
+ * @returns {Rect}
+ */
+export function nearSide(box, part) {
+  /**
+   * @param {"x" | "y"} at
+   * @param {"width" | "height"} size
+   */
+  const along = (at, size) => {
+    const isAfter = box[at] >= part[at] + part[size];
+    if (!isAfter && box[at] + box[size] > part[at]) return {};
+    const cut = box[size] * (1 - RECOGNISED);
+    return { [at]: box[at] + (isAfter ? 0 : cut), [size]: box[size] - cut };
+  };
+  return { ...box, ...along("x", "width"), ...along("y", "height") };
 }
 
 /** @param {Rect} rect */

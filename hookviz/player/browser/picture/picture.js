@@ -1,7 +1,7 @@
 // A picture: the state of its elements at a step (to come, now, done), and the content of its texts.
 
 import { strikeOldText } from "../compare/comparison.js";
-import { contains, join, surroundings } from "./camera.js";
+import { contains, join, nearSide, surroundings } from "./camera.js";
 import { makeElement, setAttributes } from "../common/dom.js";
 import { isWithin, nextStepAmong, stateAt, stateIn, textAt, oldTextIfChanged } from "../common/stepping.js";
 
@@ -167,8 +167,9 @@ export class Picture {
     const { frames, boxes } = this.#framesAndBoxes;
     const [around, ...near] = surroundings(aim, { frames, boxes });
     const names = [around, frame].map((one) => one && this.#nameOfFrame(one));
+    const sides = near.map((one) => one && nearSide(one, aim));
     const box = frame && !this.current?.matches(".hv-module") && contains(frame, aim) ? frame : null;
-    return [aim, box, ...names, ...near, around, frame].filter((rect) => rect !== null && rect !== undefined);
+    return [aim, box, ...names, ...sides, ...near, around, frame].filter((rect) => rect !== null && rect !== undefined);
   }
 
   /** Where the frame lies that is opened here; null if what is opened, as a part of a long row, has none. */
@@ -200,8 +201,9 @@ export class Picture {
       const rect = this.rectOf(pin);
       if (!rect) return [];
       const [around, ...near] = surroundings(rect, this.#framesAndBoxes);
-      const parts = [around && this.#nameOfFrame(around), ...near].filter((part) => part !== null);
-      return [parts.reduce(join, rect)];
+      const name = around && this.#nameOfFrame(around);
+      const named = name ? join(rect, name) : rect;
+      return near.flatMap((one) => (one ? [nearSide(one, rect), one] : [])).map((part) => join(named, part));
     });
     return this.#hookParts;
   }

@@ -1,8 +1,8 @@
 // The pane of a picture: shows the picture whole or at a readable size, and lets the user pan and zoom it.
 
 import {
-  BESIDE_SHARE, LARGEST_WHOLE, NARROW, NARROW_SHARE, WHOLE_SHARE, fitParts, fitWidth, hiddenEdges, joinFitting, limitPosition,
-  limitScale, opensWhole, readableScale, reveal, wholeScale, zoomAround,
+  BESIDE_SHARE, LARGEST_WHOLE, NARROW, NARROW_BESIDE_SHARE, NARROW_SHARE, WHOLE_SHARE, fitParts, fitWidth, hiddenEdges,
+  joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal, wholeScale, zoomAround,
 } from "./camera.js";
 import { listen, onAbort, prefersReducedMotion } from "../common/dom.js";
 import { followDrags } from "./drag.js";
@@ -191,7 +191,8 @@ export class Viewport {
     const { picture, size } = this;
     if (!picture) return 1;
     const scale = fitWidth(readableScale(picture.size, size, this.readable, this.#largest), picture.widestPin, size);
-    const least = this.options.isEnlarged() ? 1 : BESIDE_SHARE;
+    const share = size.width < NARROW ? NARROW_BESIDE_SHARE : BESIDE_SHARE;
+    const least = this.options.isEnlarged() ? 1 : share;
     return fitParts(scale, (least * this.readable) / picture.size.smallest, picture.hookParts, size);
   }
 
