@@ -34,10 +34,8 @@ export function makeEscape({ root, say, signal }, panel) {
   };
   const escape = () => {
     if (isFullScreen(root)) document.exitFullscreen();
-    else if (warned) {
-      leave();
-      selectNextCell(root);
-    } else {
+    else if (warned) leave();
+    else {
       warned = true;
       announceNote("esc_stays");
     }
@@ -62,17 +60,6 @@ export function makeEscape({ root, say, signal }, panel) {
 function releaseFocus(root) {
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"))?.focus();
-}
-
-/** The key that selects the next cell of a notebook. */
-const DOWN = { key: "ArrowDown", code: "ArrowDown", keyCode: 40, bubbles: true };
-
-/**
- * Selects the cell below the player in JupyterLab: Shift+Enter would run the player's own cell once more.
- * @param {HTMLElement} root
- */
-function selectNextCell(root) {
-  root.closest(".jp-Notebook")?.dispatchEvent(new KeyboardEvent("keydown", DOWN));
 }
 
 /**
