@@ -130,7 +130,7 @@ def test_prediction_is_typed_and_judged(player: Locator) -> None:
 
 def test_player_has_its_own_sizes_and_the_light_theme(player: Locator) -> None:
     assert player.locator(".hv-timeline .hv-tick").first.evaluate("e => e.clientHeight") == 18
-    assert player.locator(".hv-code-arrow").first.evaluate("e => e.clientHeight") == 17
+    assert player.locator(".hv-code li .hv-code-arrow").first.evaluate("e => e.clientHeight") == 17
     expect(player.locator(".hv-legend")).to_have_css("padding-left", "16px")
     expect(player.locator(".hv-more summary").first).to_have_css("display", "list-item")
     expect(player).to_have_css("background-color", "rgb(255, 255, 255)")
