@@ -120,7 +120,7 @@ def test_the_first_step_says_what_to_do_and_the_primary_button_does_it(open_file
     start = player.locator(".hv-start")
     expect(start).to_have_text("Press ] or Next hook to see what the hooks do, → to see every step.")
     boxes = [box for one in player.locator(".hv-buttons .hv-button").all() if (box := one.bounding_box())]
-    assert len({box["y"] for box in boxes}) == 1  # all on one line
+    assert len({box["y"] for box in boxes}) <= 2  # on two lines at most
     assert all(box["x"] + box["width"] <= width for box in boxes)
 
     player.locator('[data-hv="next-hook"]').click()

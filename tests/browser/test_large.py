@@ -124,7 +124,7 @@ def test_large_trace_opens_as_a_few_labelled_boxes(player: Locator) -> None:
     expect(current_location(player)).to_have_text("the whole pass")
     expect(boxes(player)).to_have_count(1)
     expect(boxes(player)).to_contain_text(f"model 0 – {LAYERS - 1} × {LAYERS}")
-    expect(boxes(player)).to_contain_text(re.compile(r"Sequential · \d+ nodes"))
+    expect(boxes(player)).to_contain_text("Sequential")
 
 
 def test_each_of_many_passes_is_reached_by_the_timeline_the_hooks_and_the_search(open_file: Opener) -> None:
@@ -296,7 +296,7 @@ def test_boxes_with_nan_and_with_zero_gradients_have_distinct_outlines(open_file
 
 
 def test_timeline_grouping_is_set_by_key_and_by_list(player: Locator) -> None:
-    page, choice = player.page, player.get_by_role("combobox", name="What the timeline shows")
+    page, choice = player.page, player.get_by_label("What the timeline shows")
     heights = [player.locator(".hv-long canvas").bounding_box()]
     for group in ("modules", "kinds", "hooks", "problems"):
         press(page, "g")
@@ -305,7 +305,9 @@ def test_timeline_grouping_is_set_by_key_and_by_list(player: Locator) -> None:
     plain, modules, kinds, hooks, problems = (box["height"] for box in heights if box)
     assert plain == hooks == problems and plain < modules < kinds
     expect(player.locator(".hv-none")).to_have_text("No gradient is zero, NaN or infinite, and nothing was raised.")
+    player.get_by_role("button", name="View").click()
     choice.select_option("hooks")
+    press(page, "Escape")
     expect(player.locator(".hv-none")).to_be_hidden()
     track = timeline_box(player)
     for place, text in ((0.2, "only looked"), (0.8, "multiplied the gradient")):

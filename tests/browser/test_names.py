@@ -66,7 +66,7 @@ def test_search_and_breadcrumb_show_unusual_names(player: Locator) -> None:
     search_for(player, name[:40].strip())
     expect(player.get_by_role("listbox").get_by_role("option").first).to_contain_text(name[:30].strip())
     press(player.page, "Enter")
-    expect(player.locator(".hv-here")).to_contain_text(name[:20])
+    expect(player.locator(".hv-here")).to_contain_text(name[:10])
     expect(player.locator(".hv-title")).to_contain_text(name[:20])
     assert player.page.evaluate(FLAWS) == []
     assert player.page.errors == []  # type: ignore[attr-defined]
