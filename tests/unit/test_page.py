@@ -229,7 +229,7 @@ def test_the_picture_of_an_output_survives_html_sanitizing() -> None:
 
 
 def test_the_output_of_a_cell_is_small() -> None:
-    assert sum(len(part.encode()) for part in recorded()._repr_mimebundle_().values()) <= 146_000
+    assert sum(len(part.encode()) for part in recorded()._repr_mimebundle_().values()) <= 148_000
 
 
 def test_marimo_gets_the_widget() -> None:
