@@ -4,6 +4,7 @@ import ast
 import asyncio
 import fcntl
 import hashlib
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from tools.lesson_start import remove_start
 from tools.lessons import language_of, remove_solutions
 from tools.translation.message_sources import ROOT
 
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # which notebook runs is no news
 CACHE = ROOT / "build" / "run"
 SECONDS_PER_CELL = 600
 """The longest that a cell may take, on a busy machine too: on a quiet one, each takes a few seconds."""
