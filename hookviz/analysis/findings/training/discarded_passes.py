@@ -18,7 +18,7 @@ def find_discarded(facts: TrainingFacts) -> Iterator[Finding]:
     that a closure tries. Then another line starts it, it reaches other leaves, or the parameters have moved since.
     """
     for optimizer, updates in facts.updates.items() if not facts.lacks_passes else ():
-        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        held = facts.list_held(optimizer)
         starts = [-1, *(row.step for row in updates)]
         rounds = [_list_round(facts, held, *pair) for pair in zip(starts, (row.step for row in updates), strict=False)]
         counts = {len(passes) for passes in rounds}

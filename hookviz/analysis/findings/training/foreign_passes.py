@@ -27,7 +27,7 @@ def find_foreign_passes(facts: TrainingFacts) -> Iterator[Finding]:
     Both lines start passes of their own: in a GAN, the pass of the discriminator also reaches the generator.
     """
     for optimizer, updates in facts.updates.items() if len(facts.updates) > 1 and not facts.lacks_passes else ():
-        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        held = facts.list_held(optimizer)
         starts = [-1, *(row.step for row in updates)]
         pairs = list(pairwise(starts))
         found = [one for pair in pairs for number in held if (one := _find_foreign(facts, optimizer, number, *pair))]

@@ -37,10 +37,9 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     """Return the scale that the gradients of a step had; None if they had none, or may have been divided by it."""
     if row.unscales or row.regraded or facts.lacks_passes:
         return None
-    held = (number for number, one in enumerate(facts.parameters) if optimizer in one.optimizers)
-    last = max(
-        (each.step for number in held for each in facts.accumulations_between(number, 0, row.step)), default=None
-    )
+    held = facts.list_held(optimizer)
+    written = (each.step for number in held for each in facts.accumulations_between(number, 0, row.step))
+    last = max(written, default=None)
     scale = None if last is None else facts.find_scale(last)
     if last is None or scale is None:
         return None
@@ -69,7 +68,7 @@ def list_idle_optimizers(facts: TrainingFacts) -> Iterator[IdleOptimizer]:
     is_open = facts.lacks_passes or facts.is_cut_short or bool(facts.trace.lookup.steps_of_kinds("unscale"))
     made = [] if is_open else [row.optimizer for row in facts.trace.groups]
     for optimizer in dict.fromkeys(made):
-        held = [number for number, one in enumerate(facts.parameters) if optimizer in one.optimizers]
+        held = facts.list_held(optimizer)
         if optimizer in facts.updates or any(facts.has_stepped(facts.parameters[number]) for number in held):
             continue
         cleared = [number for number in held if facts.was_cleared(number)]
@@ -114,7 +113,7 @@ def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:
     if not facts.steps_come_first or facts.lacks_passes or facts.is_cut_short or facts.trace.dropped:
         return
     for optimizer, updates in facts.updates.items():
-        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        held = facts.list_held(optimizer)
         is_empty = set(held) == set(updates[0].without_grad) and not facts.find_written(None, updates[0].step)
         if len(updates) < 2 or not is_empty or all(facts.never_had_grad(number) for number in held):
             continue

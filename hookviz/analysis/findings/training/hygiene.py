@@ -80,7 +80,7 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
 def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that were given zeros only, although the passes before had computed other gradients."""
     for optimizer, updates in facts.updates.items():
-        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        held = facts.list_held(optimizer)
         starts = [-1, *(row.step for row in updates)]
         zero = [
             row

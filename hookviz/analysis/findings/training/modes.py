@@ -112,7 +112,7 @@ def _find_used_passes(facts: TrainingFacts) -> dict[int, set[str]]:
     """Find the passes whose gradients an optimizer used: pass → the names of the parameters that they are of."""
     used: dict[int, set[str]] = {}
     for optimizer, updates in facts.updates.items():
-        held = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        held = facts.list_held(optimizer)
         starts = [-1, *(row.step for row in updates)]
         for start, row in zip(starts, updates, strict=False):
             for number in held:

@@ -75,6 +75,10 @@ class TrainingFacts:
         """The first step of one of these optimizers."""
         return min(row.step for optimizer in optimizers for row in self.updates.get(optimizer, ()))
 
+    def list_held(self, optimizer: int) -> list[int]:
+        """List the parameters that an optimizer holds."""
+        return [number for number, row in enumerate(self.parameters) if optimizer in row.optimizers]
+
     def find_making(self, optimizer: int) -> CodePlace | None:
         """Return the line that made an optimizer; None if it is older than the recording."""
         rows = (row for row in self.trace.groups if row.optimizer == optimizer and not row.number)

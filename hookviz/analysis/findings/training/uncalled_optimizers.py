@@ -18,7 +18,7 @@ def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
     """
     outdated = list_outdated(facts) if facts.updates else set()
     for optimizer, updates in facts.updates.items():
-        numbers = [number for number, row in enumerate(facts.parameters) if optimizer in row.optimizers]
+        numbers = facts.list_held(optimizer)
         if optimizer in outdated or len(updates) < 2 or not all(_is_idle(facts, number) for number in numbers):
             continue
         if not numbers or not facts.find_written(updates[0].step, updates[-1].step):
