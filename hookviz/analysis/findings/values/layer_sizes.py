@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _
@@ -40,10 +39,8 @@ def _measure_change(statistics: PassStatistics, call: int) -> float | None:
 
 
 def _find_size(statistics: PassStatistics, kind: str, call: int) -> float | None:
-    rows = (row for _ignored, row in statistics.rows if row.kind == kind and row.call == call)
-    values: Any = next((row.after for row in rows), None)
-    indexes = [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
-    norm = statistics.norm(indexes[0]) if len(indexes) == 1 else None
-    if norm is None or not math.isfinite(norm):
+    index = statistics.find_only(kind, call)
+    norm = None if index is None else statistics.norm(index)
+    if index is None or norm is None or not math.isfinite(norm):
         return None
-    return norm / math.sqrt(math.prod(statistics.trace.values[indexes[0]][0]))
+    return norm / math.sqrt(math.prod(statistics.trace.values[index][0]))

@@ -85,6 +85,13 @@ class PassStatistics:
         """The scales by which GradScalers multiplied the gradients of this pass."""
         return self.trace.lookup.scales(self.pass_id)
 
+    def find_only(self, kind: str, call: int | None) -> int | None:
+        """Return the index of the only value that a module call was given (``call``), or returned (``forward``)."""
+        rows = (row for _ignored, row in self.rows if row.kind == kind and row.call == call)
+        values: Any = next((row.after for row in rows), None)
+        found = [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
+        return found[0] if len(found) == 1 else None
+
     def targets(self, node: int) -> list[int]:
         """The nodes to which a node sends gradients, in the order of its slots."""
         sent = self.trace.rows[self.compute_steps[node]].after if node in self.compute_steps else None

@@ -1,7 +1,6 @@
 """Explain why an op sends zeros: it is constant everywhere or at its input, or multiplies by a parameter of zeros."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from hookviz.analysis.findings.values.graph_patterns import follow_views
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
@@ -96,7 +95,7 @@ def _sends_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
 
 def _has_data(statistics: PassStatistics, node: int) -> bool:
     """Whether what the module around an op was given holds more than zeros."""
-    given = _get_only(statistics, "call", statistics.trace.owners.get(node))
+    given = statistics.find_only("call", statistics.trace.owners.get(node))
     return given is not None and bool(statistics.norm(given))
 
 
@@ -183,8 +182,8 @@ def _find_input(statistics: PassStatistics, node: int) -> Value | None:
     saved = next((row.value for row in rows if row.name == "self" and isinstance(row.value, int)), None)
     call, maker = statistics.trace.owners.get(node), _find_maker(statistics, node)
     alone = call is not None and len(statistics.trace.lookup.nodes_by_call.get(call, ())) == 1
-    found = [saved, *([_get_only(statistics, "call", call)] if alone else [])]
-    found += [_get_only(statistics, "forward", maker)] if maker is not None else []
+    found = [saved, *([statistics.find_only("call", call)] if alone else [])]
+    found += [statistics.find_only("forward", maker)] if maker is not None else []
     shape = _get_shape(statistics, node)
     values = (statistics.value(index) for index in found if index is not None)
     return next((value for value in values if value.shape == shape), None)
@@ -196,14 +195,6 @@ def _find_maker(statistics: PassStatistics, node: int) -> int | None:
     around = statistics.enclosing_calls(node)
     calls = [] if place is None else [call for call in statistics.enclosing_calls(place[0]) if call not in around]
     return calls[-1] if calls else None
-
-
-def _get_only(statistics: PassStatistics, kind: str, call: int | None) -> int | None:
-    """Return the only value that a module call was given, or returned."""
-    rows = (row for _ignored, row in statistics.rows if row.kind == kind and row.call == call)
-    values: Any = next((row.after for row in rows), None)
-    found = [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
-    return found[0] if len(found) == 1 else None
 
 
 def _get_shape(statistics: PassStatistics, node: int) -> tuple[int, ...] | None:
