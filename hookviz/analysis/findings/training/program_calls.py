@@ -38,10 +38,15 @@ def read_place(place: str | None) -> CodePlace | None:
 
 def read_code(trace: TraceData, place: CodePlace) -> str:
     """Return the code in a line of the program, without the space and the comment around it."""
+    return read_line(trace, place).partition("  #")[0].strip()
+
+
+def read_line(trace: TraceData, place: CodePlace) -> str:
+    """Return a line of the program; empty if it is not known."""
     for source in trace.sources:
         lines, number = source.text.splitlines(), place.line - source.line
         if source.file == place.file and 0 <= number < len(lines):
-            return lines[number].partition("  #")[0].strip()
+            return lines[number]
     return ""
 
 

@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.training.program_calls import CodePlace, read_line
+from hookviz.analysis.findings.values.graph_patterns import VIEWS, skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.source_lines.step_lines import StepLines
 from hookviz.support.messages import _
-from hookviz.trace import NodeOutput, TraceData
+from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Shape
 
 _PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
@@ -99,13 +100,8 @@ class _PairingFinder:
             name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and count == len(made))
             for name, count in zip(names, dims, strict=False)
         )
-        return has_grown or (len(places) > 1 and len({*map(self._skip_views, places)}) == 1)
-
-    def _skip_views(self, place: NodeOutput | None) -> NodeOutput | None:
-        """Return the tensor of which another one is a view."""
-        while place is not None and self._names[place[0]] in (*VIEWS, "ReshapeAlias", "Squeeze"):
-            place = self._trace.edges.get((place[0], 0))
-        return place
+        tensors = {skip_views(self._trace, place, ("ReshapeAlias", "Squeeze")) for place in places}
+        return has_grown or (len(places) > 1 and len(tensors) == 1)
 
     def find_reduction(self, node: int, pass_id: int, made: Shape) -> int | None:
         """Return the op that reduces the result of another one to a number, if all in between keep its shape."""
@@ -137,7 +133,7 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
     place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
     is_proven = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
-    if not is_proven and not is_loss and (place is None or any(word in _read_line(trace, place) for word in _WANTED)):
+    if not is_proven and not is_loss and (place is None or _wants_pairs(read_line(trace, CodePlace(*place)))):
         return None
     other = next(shape for shape in ((made[0], 1, *made[2:]), (made[0], *made[2:])) if shape != shapes[0])
     names = {"on": trace.name(node), "one": shapes[0], "other": other, "all": made}
@@ -169,15 +165,11 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
     return finding if place is None else replace(finding, file=place[0], line=place[1])
 
 
+def _wants_pairs(line: str) -> bool:
+    return any(word in line for word in _WANTED)
+
+
 def _find_step_line(trace: TraceData, step: int) -> tuple[str | None, int] | None:
     lines = StepLines(trace)
     found = lines.line(trace.steps[step])
     return None if found is None or found.line is None else (lines.sources[found.source].file, found.line)
-
-
-def _read_line(trace: TraceData, place: tuple[str | None, int]) -> str:
-    for source in trace.sources:
-        lines, number = source.text.splitlines(), place[1] - source.line
-        if source.file == place[0] and 0 <= number < len(lines):
-            return lines[number]
-    return ""

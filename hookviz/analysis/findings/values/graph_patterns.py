@@ -15,7 +15,11 @@ VIEWS = frozenset({"Permute", "Reshape", "T", "Transpose", "UnsafeView", "Unsque
 
 def follow_views(trace: TraceData, node: int, slot: int, more: Collection[str]) -> NodeOutput | None:
     """Return the tensor that an op takes in a slot, behind all views; ``more`` are ops that count as views, too."""
-    place = trace.edges.get((node, slot))
+    return skip_views(trace, trace.edges.get((node, slot)), more)
+
+
+def skip_views(trace: TraceData, place: NodeOutput | None, more: Collection[str]) -> NodeOutput | None:
+    """Return the tensor of which another one is a view; ``more`` are ops that count as views, too."""
     while place is not None and trace.ops[place[0]].partition("Backward")[0] in (*VIEWS, *more):
         place = trace.edges.get((place[0], 0))
     return place
