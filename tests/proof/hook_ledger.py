@@ -278,6 +278,8 @@ def _causes_of_backward_hooks(ledger: HookLedger, entry: HookEntry) -> Iterator[
         yield "raised.backward"
     if any(one.is_partial for one in passes):
         yield "partial"
+    if entry.until == entry.since and any(f"{entry.names[0]}.output {entry.since}" in one.reached for one in passes):
+        yield "after_call.backward"  # it came after this call, and may have stayed for the pass through it
     calls = range(entry.since + 1, 1 + (ledger.calls[entry.names[0]] if entry.until is None else entry.until))
     if not any(f"{entry.names[0]}.output {call}" in one.reached for call in calls for one in passes):
         yield "outside"

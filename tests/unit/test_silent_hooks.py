@@ -114,6 +114,17 @@ def test_backward_hook_that_goes_before_the_pass_is_removed_too_early() -> None:
     assert listed(trace)[0] == ("lost", "removed")
 
 
+def test_backward_hook_that_goes_after_a_pass_through_another_module_is_removed_too_early() -> None:
+    net, other = nn.Linear(2, 2), nn.Linear(2, 2)
+    with hv.record(net, other) as trace:
+        net(torch.ones(1, 2))
+        handle = net.register_full_backward_hook(lost)
+        other(torch.ones(1, 2)).sum().backward()
+        handle.remove()
+        net(torch.ones(1, 2))
+    assert listed(trace)[0] == ("lost", "removed")
+
+
 def test_backward_hook_that_is_removed_after_the_forward_fires_all_the_same() -> None:
     net = nn.Linear(2, 2)
     calls: list[object] = []

@@ -85,6 +85,15 @@ class Timeline:
         """Return the steps at which passes began while a hook was registered."""
         return between(self.seeds, hook.since, hook.until)
 
+    def passes_into_earlier_calls(self, hook: UnfiredRow) -> bool:
+        """Return whether a pass began while a hook was registered, and ran through a call of its module before it."""
+        earlier = [] if hook.since is None else between(self.calls_of(hook), None, hook.since)
+        calls = {self.trace.rows[step].own_call for step in earlier}
+        passes = [self.trace.rows[step].pass_id for step in self.passes_while(hook)] if calls else []
+        rows = (self.trace.rows[step] for pass_id in passes for step in self.trace.lookup.steps(pass_id))
+        owners = {self.trace.owners.get(row.own_node) for row in rows if row.kind == "compute"}
+        return any(not calls.isdisjoint(iter_enclosing_calls(self.trace, owner)) for owner in owners)
+
     def call_at(self, step: int) -> CallRow:
         """Return the call that begins at a step."""
         return self.trace.calls[self.trace.rows[step].own_call]
