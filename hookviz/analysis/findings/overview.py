@@ -60,7 +60,7 @@ class Diagnosis(NamedTuple):
     lines: StepLines
     """The lines of the user's code."""
     nothing: str
-    """The sentence that stands in place of findings if there are none: what was looked at, and what was not."""
+    """What stands in place of findings: what was looked at, and what was not. Empty if there are some."""
 
 
 def diagnose(trace: TraceData) -> Diagnosis:
@@ -74,8 +74,8 @@ def diagnose(trace: TraceData) -> Diagnosis:
     silent_hooks, lines = list_silent_hooks(trace), StepLines(trace)
     found = sorted(list_silence(trace, silent_hooks, others), key=_rank)
     with_lines = [_add_line(trace, finding, lines) for finding in found] if trace.lines else found
-    nothing = _describe_no_findings(trace)
-    return Diagnosis(Findings(trace, with_lines, "" if found else nothing), silent_hooks, lines, nothing)
+    nothing = "" if found else _describe_no_findings(trace)
+    return Diagnosis(Findings(trace, with_lines, nothing), silent_hooks, lines, nothing)
 
 
 def _rank(finding: Finding) -> tuple[int, bool, bool, int]:
