@@ -108,18 +108,21 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
     """
     rows = _find_rows(trace) if trace.missing_rows else []
     found = [*rows, *_find_rows_behind_none(NoneGradients(trace))]
-    return [_complete(trace, row) for row in found]
+    return _complete(trace, found)
 
 
 def make_missing_gradient(trace: TraceData, parameters: tuple[str, ...], place: Place) -> MissingGradient:
     """Make the row of parameters that are cut off at a place."""
-    return _complete(trace, MissingGradient(parameters, *place))
+    return _complete(trace, [MissingGradient(parameters, *place)])[0]
 
 
-def _complete(trace: TraceData, row: MissingGradient) -> MissingGradient:
-    """Add to a row what the whole trace shows."""
+def _complete(trace: TraceData, rows: list[MissingGradient]) -> list[MissingGradient]:
+    """Add to rows what the whole trace shows."""
+    if not rows:
+        return []
     can_reparameterise = has_only_reparameterised(source.text for source in trace.sources)
-    return replace(row, follows_ops=follows_ops(trace), can_reparameterise=can_reparameterise)
+    follows = follows_ops(trace)
+    return [replace(row, follows_ops=follows, can_reparameterise=can_reparameterise) for row in rows]
 
 
 def _find_rows(trace: TraceData) -> list[MissingGradient]:
