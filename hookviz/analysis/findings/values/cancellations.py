@@ -18,20 +18,24 @@ class Cancellation(NamedTuple):
 
 
 def cancels(statistics: PassStatistics, row: StepRow) -> bool:
-    """Whether gradients other than 0 arrive somewhere and add up to 0.
+    """Whether several gradients, not all 0, arrive somewhere and add up to 0.
 
     At a leaf that is normal: the loss of a critic, ``fake - real``, does not depend on its last bias.
     """
+    if statistics.trace.ops[row.own_node] == "AccumulateGrad":
+        return False
     norms = [norm for part in row.parts for norm in statistics.norms(part[2])]
-    is_inner = statistics.trace.ops[row.own_node] != "AccumulateGrad"
-    return is_inner and len(norms) > 1 and any(norms) and statistics.norms(row.after) == [0.0]
+    return len(norms) > 1 and any(norms) and statistics.norms(row.after) == [0.0]
 
 
 def describe_cancellation(statistics: PassStatistics, step: int) -> Cancellation:
     """Describe what cancels at a step."""
     row = statistics.trace.rows[step]
     senders = dict.fromkeys(part[0] for part in row.parts if part[0] is not None)
-    paths = [_follow_users(statistics, sender) for sender in senders]
+    users: dict[int, set[int]] = {}
+    for (user, _slot), (used, _output) in statistics.trace.edges.items():
+        users.setdefault(used, set()).add(user)
+    paths = [_follow_users(users, sender) for sender in senders]
     joint = next((node for node in (paths or [[]])[0] if all(node in path for path in paths[1:])), None)
     names = [_name_path(statistics, path, joint) for path in paths]
     text = _(
@@ -42,11 +46,8 @@ def describe_cancellation(statistics: PassStatistics, step: int) -> Cancellation
     return Cancellation(sentence, () if joint is None else (joint,))
 
 
-def _follow_users(statistics: PassStatistics, node: int) -> list[int]:
+def _follow_users(users: dict[int, set[int]], node: int) -> list[int]:
     """Return a node and those that use it, as far as each has a single user."""
-    users: dict[int, set[int]] = {}
-    for (user, _slot), (used, _output) in statistics.trace.edges.items():
-        users.setdefault(used, set()).add(user)
     path = [node]
     while len(users.get(path[-1], ())) == 1:
         path += users[path[-1]]

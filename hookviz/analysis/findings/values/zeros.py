@@ -44,7 +44,7 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
                 culprits |= {target: culprit for target in targets if target not in culprits}
         elif row.kind == "aliased" and row.cause is not None and _has_zero_norm(statistics, row.after):
             culprits.setdefault(row.own_node, row.cause)
-        elif row.kind == "arrive" and row.parts and cancels(statistics, row):
+        elif row.kind == "arrive" and len(row.parts) > 1 and cancels(statistics, row):
             culprits[row.own_node] = index
         elif culprits and row.kind == "arrive" and not _has_zero_norm(statistics, row.after):
             culprits.pop(row.own_node, None)  # a gradient arrives on another path, too
