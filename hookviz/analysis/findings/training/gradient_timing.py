@@ -38,7 +38,7 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     if row.unscales or row.regraded or facts.lacks_passes:
         return None
     held = facts.list_held(optimizer)
-    written = (each.step for number in held for each in facts.accumulations_between(number, 0, row.step))
+    written = (each.step for number in held for each in facts.accumulations_between(number, 0, row.step)[-1:])
     last = max(written, default=None)
     scale = None if last is None else facts.find_scale(last)
     if last is None or scale is None:

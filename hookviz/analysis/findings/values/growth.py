@@ -35,9 +35,13 @@ def describe_growing_ops(ops: ForwardOps, node: int) -> Iterator[str]:
 
 def describe_growing_loss(trace: TraceData, pass_id: int) -> str:
     """Say by how much the loss grew over the passes before one that holds NaN or Inf; empty if it did not."""
-    losses = [_find_loss(trace, earlier) for earlier in range(pass_id)]
-    known = [loss for loss in losses if loss is not None and math.isfinite(loss)]
-    run = _find_rise(known) if len(known) == len(losses) else []
+    losses: list[float] = []
+    for earlier in reversed(range(pass_id)):  # of passes with NaN in a row, only the first looks further than one back
+        loss = _find_loss(trace, earlier)
+        if loss is None or not math.isfinite(loss):
+            return ""
+        losses.append(loss)
+    run = _find_rise(losses[::-1])
     if len(run) < FEWEST_PASSES or not run[-1] >= FACTOR_OF_PASSES * run[0] > 0:
         return ""
     text = _(
