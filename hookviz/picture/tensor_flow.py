@@ -41,7 +41,6 @@ def connect_frames(
 ) -> CallArrows:
     """Connect the frames of ``calls``; ``calls_of_nodes``: node → the call in whose frame it is drawn."""
     with_nodes = {outer for call in set(calls_of_nodes.values()) for outer in iter_enclosing_calls(trace, call)}
-
     first_runs = find_first_runs(trace, pass_id, calls)
 
     def find_path(call: int) -> Sequence[_Frame]:
@@ -49,7 +48,7 @@ def connect_frames(
         outwards = (outer for outer in (call, *around) if outer in calls)
         return [_Frame(ids.call_id(outer), outer in with_nodes) for outer in outwards][::-1]
 
-    return _connect(trace, pass_id, calls, find_path)
+    return _connect(trace, calls, first_runs, find_path)
 
 
 def connect_groups(view: View) -> CallArrows:
@@ -60,10 +59,13 @@ def connect_groups(view: View) -> CallArrows:
         outwards = groups[call].chain_outwards() if call in groups else ()
         return [_Frame(outer.id, bool(outer.nodes)) for outer in outwards if outer in visible][::-1]
 
-    return _connect(view.tree.trace, view.tree.pass_id, groups, find_path)
+    trace = view.tree.trace
+    return _connect(trace, groups, find_first_runs(trace, view.tree.pass_id, groups), find_path)
 
 
-def _connect(trace: TraceData, pass_id: int, calls: Collection[int], find_path: FindPath) -> CallArrows:
+def _connect(
+    trace: TraceData, calls: Collection[int], first_runs: Mapping[int, int], find_path: FindPath
+) -> CallArrows:
     found, cuts = CallArrows({}, {}, {}), CutNames(trace)
     takers = (call for call in sorted(calls) if trace.calls[call].fed_by or trace.calls[call].cut_from)
     for call in takers:
@@ -77,7 +79,7 @@ def _connect(trace: TraceData, pass_id: int, calls: Collection[int], find_path: 
                 words = cuts.name(source, call) if kind == "cut" else ""
                 found.arrows[arrow_id] = Arrow(arrow_id, start.id, end.id, kind=kind, words=words)
                 found.takers[arrow_id] = call
-    for call, first_run in find_first_runs(trace, pass_id, calls).items():
+    for call, first_run in first_runs.items():
         ends = _find_siblings(find_path(first_run), find_path(call))
         if ends is not None and ends[1].id not in found.second_runs.values():
             found.second_runs.setdefault(ends[0].id, ends[1].id)
