@@ -58,11 +58,11 @@ def _find_grad(hook: Hook) -> ast.Attribute | None:
     """Return where a function reads the ``.grad`` of something that it was not given, if it writes none."""
     tree = parse_source(hook.source or "")
     nodes = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    found = [node for node in nodes if node.attr == "grad" and isinstance(node.value, ast.Name)]
-    if tree is None or any(isinstance(node.ctx, ast.Store) for node in nodes if node.attr == "grad"):
+    grads = [node for node in nodes if node.attr == "grad"]
+    if tree is None or any(isinstance(node.ctx, ast.Store) for node in grads):
         return None
     given = list_argument_names(tree) | {"self", "torch"}
-    return next((node for node in found if isinstance(node.value, ast.Name) and node.value.id not in given), None)
+    return next((node for node in grads if isinstance(node.value, ast.Name) and node.value.id not in given), None)
 
 
 def _find_later_edit(trace: TraceData, first: tuple[int, int]) -> Finding | None:
@@ -97,7 +97,9 @@ def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | Non
         line = place.line - source.line + 1
         scope = None if tree is None else find_function(tree, line)
         name = "" if scope is None else next(_list_registered(scope, line), "")
-        for node in ast.walk(scope) if scope is not None and name else ():
+        if scope is None or not name:
+            continue
+        for node in ast.walk(scope):
             if not isinstance(node, (ast.stmt, ast.expr)) or node.lineno <= line:
                 continue
             edited = find_edited(node)
@@ -115,9 +117,9 @@ def _list_registered(scope: ast.AST, line: int) -> Iterator[str]:
                 yield owner.id
 
 
-def _is_bound(scope: ast.AST | None, name: str, start: int, end: int) -> bool:
+def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
     """Whether a function gives a variable another value between two lines."""
-    parts = [] if scope is None else [part for part in ast.walk(scope) if isinstance(part, ast.Name)]
-    edits = [node.target for node in ast.walk(scope) if isinstance(node, ast.AugAssign)] if scope is not None else []
+    parts = [part for part in ast.walk(scope) if isinstance(part, ast.Name)]
+    edits = [node.target for node in ast.walk(scope) if isinstance(node, ast.AugAssign)]
     stores = (part for part in parts if part.id == name and isinstance(part.ctx, ast.Store) and part not in edits)
     return any(start < part.lineno <= end for part in stores)

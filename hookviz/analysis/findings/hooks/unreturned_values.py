@@ -41,7 +41,7 @@ def list_unreturned_values(trace: TraceData) -> list[Finding]:
         if row.hook is not None and row.effect in ("kept", "ran"):
             hook = trace.hook(row.hook)
             groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append((step, hook))
-    found = ((steps, find_lost_value(steps[0][1])) for steps in groups.values())
+    found = ((steps, _find_lost_value(steps[0][1])) for steps in groups.values())
     return [_describe_lost(steps, statement) for steps, statement in found if statement is not None]
 
 
@@ -65,7 +65,7 @@ def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Findin
     )
 
 
-def find_lost_value(hook: Hook) -> ast.stmt | None:
+def _find_lost_value(hook: Hook) -> ast.stmt | None:
     """Return the statement of a hook that computes a new value from an argument, if the value is lost."""
     tree = parse_source(hook.source or "")
     function = tree.body[0] if tree is not None and tree.body else None
