@@ -59,12 +59,15 @@
     const [wider, higher] = [part.scrollWidth - part.clientWidth > 1, part.scrollHeight - part.clientHeight > 1];
     const holds = part.matches("button, summary, kbd, td, th, .hv-card, .hv-part, .hv-panel, .hv-foot, .hv-help");
     if (wider && (overflowX === "hidden" || holds)) found.push(`cut at the side: ${named(part)}`);
-    if (higher && overflowY === "hidden" && !part.matches(".hv-timeline")) found.push(`cut below: ${named(part)}`);
+    // The legend shows the entries of its first line, each as a whole.
+    if (higher && overflowY === "hidden" && !part.matches(".hv-timeline, .hv-legend")) found.push(`cut below: ${named(part)}`);
     if (part.matches(".hv-frame, p, dl")) continue;
     const inside = [...part.children].filter((child) => {
       const { position, display } = getComputedStyle(child);
       return seen(child) && !child.matches(".hv-heard, dialog") && position !== "absolute" && display !== "inline";
     });
+    const outside = overflowX === "hidden" ? inside.filter((child) => box(child).left < box(part).left - 1) : [];
+    for (const child of outside) found.push(`cut at the start: ${named(child)}`);
     inside.forEach((child, i) => inside.slice(i + 1).forEach((other) => {
       if (clash(box(child), box(other))) found.push(`on each other: ${named(child)}, ${named(other)}`);
     }));

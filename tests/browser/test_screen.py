@@ -27,6 +27,7 @@ FLAWS_OF_STEPS = f"""async (player) => {{
     const flaws = fit(player, end);
     if (flaws.length) found[player.querySelector(".hv-head-line").innerText] = flaws;
     player.dispatchEvent(new KeyboardEvent("keydown", {{ key: "ArrowRight", bubbles: true }}));
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); // the picture of another pass has come
   }}
   return found;
 }}"""
@@ -64,7 +65,10 @@ def test_each_player_fits_the_screen_at_every_step_and_pictures_are_not_cut_off(
         expect(lesson.locator(":focus .hv-count")).to_have_text(re.compile(r"Step (\d+) of \1( · pass .*)?$"))
     assert count >= 2
     assert flaws == {}
-    assert len(overflows) >= count_drawings(lesson.notebook) and set(overflows) <= {0}
+    assert len(overflows) >= count_drawings(lesson.notebook)
+    assert (
+        max(overflows, default=0) <= 100
+    )  # with the side bar open, a tenth is scrolled rather than the type made small
 
 
 def count_drawings(notebook: str) -> int:
