@@ -141,8 +141,8 @@ _LABELS: dict[str, str] = {
     "does_tab": N_("next part of the player; after the last part, leave the player"),
     "esc_stays": N_("The player still uses the keys. Press Esc again to give them to the notebook or page around it."),
     "esc_leaves": N_(
-        "The player's keys are off; the notebook or page around it uses them. In a notebook, ↓ selects the next cell; "
-        "Shift+Enter runs this one again. Click the player, or press Tab to reach it, to turn them on again."
+        "The player's keys are off; the notebook or page around it uses them. In a notebook, the next cell is "
+        "selected: Shift+Enter runs it. Click the player, or reach it with Tab or Shift+Tab, to turn them on again."
     ),
     "esc_free": N_(
         "The page has the keys now. The keys of the player, such as →, work again as long as nothing "

@@ -60,7 +60,7 @@ class Typist:
             expect(count).to_have_text(f"Step {step} of {last}")
             press(self.page, "ArrowRight")
         self.stepped[index] = last
-        press(self.page, "Escape", "Escape", "ArrowDown")
+        press(self.page, "Escape", "Escape")
 
     def tab_to(self, selector: str, key: str = "Tab") -> None:
         """Press Tab until the focus is in an element that matches."""

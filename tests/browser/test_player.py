@@ -93,6 +93,16 @@ def test_two_escapes_return_the_focus_to_the_notebook_with_a_hint(page: Page, pl
     expect(player.locator(".hv-keys")).to_be_hidden()
 
 
+def test_shift_enter_after_two_escapes_runs_the_next_cell(page: Page, player: Locator) -> None:
+    prompts = page.locator(".jp-CodeCell .jp-InputPrompt")
+    own, following = prompts.nth(3).inner_text(), prompts.nth(4).inner_text()
+    press(page, "]", "Escape", "Escape")
+    expect(page.locator(".jp-CodeCell").nth(4)).to_have_class(re.compile("jp-mod-active"))
+    press(page, "Shift+Enter")
+    expect(prompts.nth(4)).not_to_have_text(following)
+    assert prompts.nth(3).inner_text() == own and player.is_visible()
+
+
 def test_step_causes_few_dom_mutations(player: Locator) -> None:
     counts = count_mutations(player)
     assert min(counts) > 0 and max(counts) < 60

@@ -34,8 +34,10 @@ export function makeEscape({ root, say, signal }, panel) {
   };
   const escape = () => {
     if (isFullScreen(root)) document.exitFullscreen();
-    else if (warned) leave();
-    else {
+    else if (warned) {
+      leave();
+      selectNextCell(root);
+    } else {
       warned = true;
       announceNote("esc_stays");
     }
@@ -59,7 +61,18 @@ export function makeEscape({ root, say, signal }, panel) {
  */
 function releaseFocus(root) {
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-  /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook"))?.focus();
+  /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook .jp-Cell"))?.focus();
+}
+
+/**
+ * Selects the next cell of the notebook, so that Shift+Enter does not run the cell of the player again.
+ * @param {HTMLElement} root
+ */
+function selectNextCell(root) {
+  if (!root.closest(".jp-Notebook, .notebook_app")) return;
+  // Notebooks read the code of a key, which has no name in the standard.
+  const key = { key: "ArrowDown", code: "ArrowDown", keyCode: 40, which: 40, bubbles: true, cancelable: true };
+  document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", key));
 }
 
 /**
