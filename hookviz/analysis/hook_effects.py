@@ -208,6 +208,16 @@ def _find_number(before: Value, after: Value) -> _Outcome | None:
     return _Outcome(N_("{hook} changed {what} from {before} to {after}"), f"{was} → {now}", parts)
 
 
+def _find_constant(before: Value, after: Value) -> _Outcome | None:
+    """Equal numbers became other equal numbers: whether by a factor, a sum or a limit, they do not say."""
+    was, now = before.min, after.min
+    if was is None or now is None or was != before.max or now != after.max:
+        return None
+    parts = {"before": format_number(was, _DIGITS), "after": format_number(now, _DIGITS)}
+    text = N_("{hook} changed each number of {what} from {before} to {after}")
+    return _Outcome(text, "{before} → {after}".format(**parts), parts)
+
+
 def _find_product(before: Value, after: Value) -> _Outcome | None:
     factor = find_factor(before, after)
     if factor is None:
@@ -269,13 +279,25 @@ def _find_some(before: Value, after: Value) -> _Outcome | None:
     return _Outcome(text, _("{count} of {total}").format(**parts), parts)
 
 
+def _find_more_zeros(before: Value, after: Value) -> _Outcome | None:
+    """Of a large tensor: more of its numbers are 0."""
+    if before.zero is None or after.zero is None or after.zero <= before.zero:
+        return None
+    count = f"{after.zero:,}"
+    parts = {"before": f"{before.zero:,}", "count": count, "total": f"{math.prod(after.shape):,}"}
+    text = N_("{hook} changed {what}: {count} of {total} numbers are 0, {before} were before")
+    return _Outcome(text, _("{count} zeros").format(count=count), parts)
+
+
 _OUTCOMES: tuple[Callable[[Value, Value], _Outcome | None], ...] = (
     _find_nonfinite,
     _find_zero,
     _find_number,
+    _find_constant,
     _find_product,
     _find_clip,
     _find_some,
     _find_sum,
+    _find_more_zeros,
 )
 """The changes that are told apart, the most telling first."""

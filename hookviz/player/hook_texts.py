@@ -60,7 +60,8 @@ def _summarise(firings: Sequence[tuple[Step, HookEffect]], silent: int) -> list[
     """Say how many calls of hooks changed something and how many looked, and how many hooks did not fire."""
     changing = [step for step, effect in firings if effect.changed]
     if not firings:
-        return [_("{count} hooks did not fire").format(count=f"{silent:,}")] if silent else []
+        text = N_("{count} hooks did not fire") if silent > 1 else N_("1 hook did not fire")
+        return [_(text).format(count=f"{silent:,}")] if silent else []
     numbers = {"changed": f"{len(changing):,}", "total": f"{len(firings):,}"}
     is_forward = {step.kind in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS) for step in changing}
     text = N_("{changed} of {total} hook calls changed a gradient")

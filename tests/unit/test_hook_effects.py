@@ -63,6 +63,17 @@ def test_of_a_large_gradient_the_statistics_show_a_factor_and_a_limit() -> None:
     assert effect_of(lambda grad: grad.clamp(-1, 1), large).short == "clipped"
 
 
+def test_of_a_large_gradient_with_more_zeros_the_numbers_of_both_are_said() -> None:
+    effect = effect_of(lambda grad: grad * (torch.arange(100) >= 10), torch.linspace(1, 4, 100))
+    assert effect.headline.endswith(" changed the gradient: 10 of 100 numbers are 0, 0 were before")
+
+
+@pytest.mark.parametrize("hook", [lambda grad: grad * 3, lambda grad: grad + 2, lambda grad: grad.clamp(min=3)])
+def test_of_equal_numbers_no_factor_sum_or_limit_is_claimed(hook: Callable[[Tensor], Any]) -> None:
+    effect = effect_of(hook, torch.ones(2))
+    assert effect.headline.endswith(" changed each number of the gradient from 1 to 3") and effect.short == "1 → 3"
+
+
 def test_one_number_goes_from_one_value_to_another() -> None:
     assert effect_of(lambda grad: grad + 2, torch.tensor(4.0)).headline.endswith(" changed the gradient from 4 to 6")
 
