@@ -8,7 +8,7 @@ from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import STEP_HOOK_KINDS, Step, TraceData, Values
 from hookviz.trace.changes import describe_change, find_factor, list_finite
 from hookviz.trace.sentences import describe_hook_step
-from hookviz.trace.values import Value, flatten_numbers, format_number, is_same_value
+from hookviz.trace.values import Value, are_same_values, flatten_numbers, format_number
 
 _DIGITS = 4
 
@@ -62,7 +62,7 @@ class HookEffects:
         what = _name_object(step, len(pairs))
         if step.effect not in ("edited", "replaced"):
             return _describe_look(step, hook, what)
-        changed = [pair for pair in pairs if not _are_same(*pair)]
+        changed = [pair for pair in pairs if not are_same_values(*pair)]
         if not changed:
             return _describe_equal(step, hook, [after for _ignored, after in pairs])
         return self._describe_change(step, hook, changed, len(pairs))
@@ -107,12 +107,6 @@ def _pair(before: Values, after: Values) -> list[tuple[Value | None, Value | Non
     return [(one, other) for one, other in pairs if isinstance(one, Value) or isinstance(other, Value)]
 
 
-def _are_same(before: Value | None, after: Value | None) -> bool:
-    if before is None or after is None:
-        return before is after
-    return is_same_value(before.row, after.row)
-
-
 def _name_object(step: Step, count: int) -> str:
     """Name what a hook had before it."""
     if step.row.subject == "data":
@@ -129,7 +123,7 @@ def _name_changed(step: Step) -> str:
     names, before, after = step.row.labels[1], step.before, step.after
     if not isinstance(before, tuple) or not isinstance(after, tuple) or not len(names) == len(before) == len(after):
         return ""
-    changed = [name for name, *pair in zip(names, before, after, strict=True) if not _are_same(*pair)]
+    changed = [name for name, *pair in zip(names, before, after, strict=True) if not are_same_values(*pair)]
     return changed[0] if len(changed) == 1 else ""
 
 

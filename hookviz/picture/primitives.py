@@ -8,7 +8,7 @@ from typing import Literal
 from hookviz.support.columns import truncate
 from hookviz.support.messages import _
 from hookviz.trace import TensorRow, Values
-from hookviz.trace.values import Value
+from hookviz.trace.values import Value, are_same_values
 
 MAX_NAME, MAX_LABEL, MAX_VALUE = 28, 24, 16
 """Characters of a name, of a pin's label, and of a value."""
@@ -127,7 +127,8 @@ class Mark:
         norm = _("norm {norm}").format(norm="")
         words = "" if old.startswith("(") else old[: old.rfind(norm) + len(norm)] if norm in old else ""
         new = new.removeprefix(words)
-        self.write(text_id, f"{old} → {new}", old, new)
+        sign = "=" if are_same_values(before, after) else "→"
+        self.write(text_id, f"{old} {sign} {new}", old, new)
 
 
 def format_values(values: Values, max_chars: int = MAX_VALUE) -> str:

@@ -159,7 +159,9 @@ class Scene:
             return mark_optimizer(optimizer, step)
         call = None if step.row.call is None else self.calls.get(step.row.call)
         if call is not None:
-            return mark_call(call, step, self.list_elements(step.node), self.list_arrows_along)
+            # The step of a hook is about the hook and its module, not about a box next to the node that calls the hook.
+            elements = self.list_elements(step.node, or_nearby=step.hook is None)
+            return mark_call(call, step, elements, self.list_arrows_along)
         holder = self.find_holder(step.node)
         return _mark_hidden(self, step) if holder is None else _mark_node(self, holder, step)
 
@@ -172,15 +174,17 @@ class Scene:
         """Leaf → its row, for parameters that are rows in the box of an op."""
         return {parameter.node: parameter for box in self.boxes.values() for parameter in box.parameters}
 
-    def list_elements(self, node: int | None) -> list[str]:
+    def list_elements(self, node: int | None, *, or_nearby: bool = True) -> list[str]:
         """List the ids of the elements that stand for a node.
 
-        Of a hidden one these are the arrows over it, or else a box or row next to it.
+        Of a hidden one these are the arrows over it, or else, with ``or_nearby``, a box or row next to it.
         """
         if node is None or self.find_holder(node) is not None:
             return [] if node is None else [ids.node_id(node)]
         slots = (slot for slot, _end in self.trace.lookup.next_nodes.get(node, ()) if node not in self.graph.joined)
         arrows = dict.fromkeys(arrow.id for slot in slots for arrow in self.list_arrows_along(node, slot))
+        if not or_nearby:
+            return [*arrows]
         nearby = (self.find_holder(nodes.get(node)) for nodes in (self.graph.ends, self.graph.boxes))
         return [*arrows] or [holder.id for holder in nearby if holder is not None][:1]
 

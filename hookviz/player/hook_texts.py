@@ -10,6 +10,7 @@ from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step,
 from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.sentences import format_hook_position, format_values
+from hookviz.trace.values import are_same_values
 
 MAX_FIRINGS = 1_000
 """The most rows of the table of firings."""
@@ -82,7 +83,8 @@ def _firing_row(step: Step, effect: HookEffect) -> FiringRow:
     # AccumulateGrad sends no gradient onward, so a hook that runs after it has none to change.
     has_gradient = step.before != () or step.after != ()
     before, after = format_values(step.before, VALUE_WIDTH), format_values(step.after, VALUE_WIDTH)
-    change = f"{before} → {after}" if has_gradient else ""
+    sign = "=" if are_same_values(step.before, step.after) else "→"
+    change = f"{before} {sign} {after}" if has_gradient else ""
     return {
         "step": step.index,
         "hook": f"{format_hook_position(hook.place)} {hook.label}",

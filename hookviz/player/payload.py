@@ -320,6 +320,8 @@ class FindingText(TypedDict):
     """Why it is so, and what to do."""
     name: str
     """What it is about in a few words, such as ``vanishing``."""
+    silent: bool
+    """Whether it says why hooks did not fire."""
     step: int
 
 

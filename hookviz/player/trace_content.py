@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Protocol
 
 from hookviz.analysis.findings import Diagnosis, Finding, describe_pass, diagnose
-from hookviz.analysis.findings.finding import name_of_finding, name_of_severity
+from hookviz.analysis.findings.finding import is_about_silence, name_of_finding, name_of_severity
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
@@ -318,9 +318,11 @@ def _finding_text(trace: TraceData, finding: Finding) -> FindingText:
     severity = name_of_severity(finding.severity)
     head = join_list([describe_pass(trace, finding), where, severity, finding.when])
     text = _("{head}: {sentence}").format(head=head, sentence=finding.sentence)
+    name = name_of_finding(finding)
     return {
         "text": text,
         "more": join_sentences([finding.cause, finding.advice]),
-        "name": name_of_finding(finding),
+        "name": f"{name}: {finding.hooks[0].label}" if len(finding.hooks) == 1 else name,
+        "silent": is_about_silence(finding),
         "step": finding.step or 0,
     }

@@ -107,7 +107,7 @@ def format_ranges(numbers: Sequence[int]) -> str:
 
 def _describe_statistics(before: Value, after: Value) -> str:
     factor = _find_factor_of_statistics(before, after)
-    text = _("By its minimum, maximum, mean and norm it was multiplied by {factor}.")
+    text = _("Its minimum, maximum, mean and norm were all multiplied by {factor}.")
     return "" if factor is None else text.format(factor=format_number(factor, 4))
 
 

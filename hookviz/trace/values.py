@@ -298,3 +298,18 @@ def _count(numbers: Sequence[complex], test: Callable[[float], bool]) -> int:
 
 Values = Value | tuple[Value | None, ...] | None
 """One gradient, or a tuple of all gradients of a node; None for a gradient that torch does not pass."""
+
+
+def are_same_values(one: Values, other: Values) -> bool:
+    """Whether what stands before a hook and after it is the same.
+
+    >>> import torch
+    >>> value = Value.of(torch.tensor(2.0))
+    >>> are_same_values((value, None), (value, None)), are_same_values(value, None)
+    (True, False)
+    """
+    if isinstance(one, Value) and isinstance(other, Value):
+        return is_same_value(one.row, other.row)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(are_same_values(*pair) for pair in zip(one, other, strict=True))
+    return one is other

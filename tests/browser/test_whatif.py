@@ -103,7 +103,7 @@ def test_every_changed_value_is_shown_with_its_former_value(open_file: Any) -> N
         [
             "gradient 10 8",
             "8 → 10 off",
-            "10 → 10 8 → 8",
+            "10 = 10 8 = 8",
             ".grad = 10 8",
             "30 24",
             "20 16",

@@ -15,12 +15,12 @@ const summary = (groups) => groups.map(({ name, on, sign, steps }) => [name, on,
 
 test("consecutive calls of a hook that did the same share a chip", () => {
   assert.deepEqual(summary(joinFirings(firings, Infinity)), [
-    ["log", "layers 3 – 2", "looked", [2, 5]], ["boost", "layers.1", "changed", [6]], ["boost", "layers.0", "looked", [9]],
+    ["log", "layers.3 … 2", "looked", [2, 5]], ["boost", "layers.1", "changed", [6]], ["boost", "layers.0", "looked", [9]],
   ]);
 });
 
 test("what is still hidden tells no calls apart", () => {
-  assert.deepEqual(summary(joinFirings(firings, 6)).at(-1), ["boost", "layers 1 – 0", "open", [6, 9]]);
+  assert.deepEqual(summary(joinFirings(firings, 6)).at(-1), ["boost", "layers.1 … 0", "open", [6, 9]]);
 });
 
 test("owners without numbers are named by the first and the last", () => {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { chooseTitles, makePassTitles, sayPosition } from "../../hookviz/player/browser/common/pass_titles.js";
 
 const TEXTS = {
-  pass: "Pass {number}", pass_loss: "Pass {number} · loss {loss}", pass_number: "Pass {number} · {loss}", number_loss: "{number} · {loss}",
+  pass: "Pass {number}", pass_loss: "Pass {number} · loss {loss}", number_loss: "{number} · loss {loss}",
   pass_of: "pass {number} of {count}", step_of: "Step {step} of {steps}",
 };
 /** @type {any} */
@@ -17,7 +17,7 @@ const widthOf = (/** @type {string} */ title) => title.length;
 test("titles of passes have losses where there is room", () => {
   const titles = makePassTitles(passes([1, 2], ["0.5", "0.25"]));
   const shown = (/** @type {number} */ width) => chooseTitles(titles, 2, width, widthOf)(1);
-  assert.deepEqual([100, 26, 13, 8, 4].map(shown), ["Pass 2 · loss 0.25", "Pass 2 · 0.25", "Pass 2 · 0.25", "2 · 0.25", "Pass 2"]);
+  assert.deepEqual([100, 26, 13, 4].map(shown), ["Pass 2 · loss 0.25", "2 · loss 0.25", "2 · loss 0.25", "Pass 2"]);
 });
 
 test("without losses a title is the number, and a pass without one has its number", () => {

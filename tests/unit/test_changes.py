@@ -34,8 +34,8 @@ def change_row(grad: torch.Tensor) -> torch.Tensor:
     [
         (torch.neg, (4, 3), "Each number was multiplied by -1."),
         (lambda grad: grad * 0.1, (4, 3), "Each number was multiplied by 0.1."),
-        (lambda grad: grad * 0.1, (40, 30), "By its minimum, maximum, mean and norm it was multiplied by 0.1."),
-        (torch.neg, (40, 30), "By its minimum, maximum, mean and norm it was multiplied by -1."),
+        (lambda grad: grad * 0.1, (40, 30), "Its minimum, maximum, mean and norm were all multiplied by 0.1."),
+        (torch.neg, (40, 30), "Its minimum, maximum, mean and norm were all multiplied by -1."),
         (zero_rows, (4, 3), "Rows 1–2 of 4, counted from 0, are 0 now; the others are as they were."),
         (change_row, (4, 3), "Rows 0 of 4, counted from 0, changed; the others are as they were."),
         (torch.clone, (4, 3), "All numbers are the same as before."),

@@ -85,8 +85,8 @@ def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
     figure = trace.figure()
     root, plan = parsed(figure), PicturePlan(figure.svg())
     at_output, at_input = (text_of(with_id(root, f"m1-{side}")) for side in "qf")
-    assert "forward ① looks 6 → 6" in at_output and "backward pre ① looks 2 → 2" in at_output
-    assert "forward pre ① looks 3 → 3" in at_input and "backward ① looks 4 → 4" in at_input
+    assert "forward ① looks 6 = 6" in at_output and "backward pre ① looks 2 = 2" in at_output
+    assert "forward pre ① looks 3 = 3" in at_input and "backward ① looks 4 = 4" in at_input
     head, output, inputs = (plan.areas[f"m1-{side}"] for side in "hqf")
     (box,) = [
         plan.boxes[name] for name in plan.boxes if name.startswith("n") and plan.frames["m1"].contains(plan.boxes[name])
@@ -160,7 +160,7 @@ def test_call_steps_show_the_input_and_pre_hook_steps_its_change(trace: hv.Trace
     assert shown(trace, "call", "net.l1")["texts"] == {"m1-i": "input 3"}
     frame = shown(trace, "forward_pre_hook", "net.l1")
     (pin,) = set(frame["on"]) - {"m1"}
-    assert "m1" in frame["on"] and frame["texts"] == {f"{pin}-v": "3 → 3", "m1-i": "input 3"}
+    assert "m1" in frame["on"] and frame["texts"] == {f"{pin}-v": "3 = 3", "m1-i": "input 3"}
 
 
 def test_a_backward_hook_marks_its_pin_module_and_the_arrow_over_its_node(trace: hv.Trace) -> None:
@@ -169,7 +169,7 @@ def test_a_backward_hook_marks_its_pin_module_and_the_arrow_over_its_node(trace:
     start, _, end = map(int, arrow[1:].split("-"))
     assert {*frame["on"]} == {arrow, pin, "m1"}
     assert [trace._data.ops[node] for node in (start, end)] == ["ReluBackward0", "MulBackward0"]
-    assert frame["texts"] == {f"{pin}-v": "2 → 2"}
+    assert frame["texts"] == {f"{pin}-v": "2 = 2"}
 
 
 def test_an_arrow_shows_how_a_backward_hook_changed_the_gradient() -> None:

@@ -239,8 +239,8 @@ def test_a_step_shows_past_values_and_hides_future_ones(trace: hv.Trace) -> None
     shown = [" ".join(texts(trace.figure(step), hidden=False)) for step in (0, 1, 8, 15)]
     assert "1 → 2" not in shown[0] and "8 → 10" not in shown[0]
     assert "1 → 2" in shown[1] and "8 → 10" not in shown[1]
-    assert "8 → 10" in shown[2] and "10 → 10" not in shown[2]
-    assert all(text in shown[3] for text in ("1 → 2", "12 → 112", "8 → 10", "10 → 10", ".grad = 30", ".grad = 20"))
+    assert "8 → 10" in shown[2] and "10 = 10" not in shown[2]
+    assert all(text in shown[3] for text in ("1 → 2", "12 → 112", "8 → 10", "10 = 10", ".grad = 30", ".grad = 20"))
 
 
 def test_the_elements_of_a_step_are_outlined(trace: hv.Trace) -> None:

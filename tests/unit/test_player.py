@@ -180,7 +180,7 @@ def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) ->
         "1 → 2",
         "12 → 112",
         "8 → 10",
-        "10 → 10",
+        "10 = 10",
     ]
 
 

@@ -263,9 +263,16 @@ SURPRISES = ("early", "again", "kept", "ignored", "undefined")
 
 def name_of_finding(finding: Finding) -> str:
     """Name the kind of a finding, such as "shared parameter"."""
-    if finding.about == "hook" and finding.kind not in NAMED_HOOK_KINDS:
-        return _("surprising hook") if finding.kind in SURPRISES else _("hook did not fire")
+    if is_about_silence(finding):
+        return _("hook did not fire")
+    if finding.about == "hook" and finding.kind in SURPRISES:
+        return _("surprising hook")
     return name_of_kind(finding.kind)
+
+
+def is_about_silence(finding: Finding) -> bool:
+    """Return whether a finding says why hooks did not fire."""
+    return finding.about == "hook" and finding.kind not in (*NAMED_HOOK_KINDS, *SURPRISES)
 
 
 def name_of_kind(kind: str) -> str:

@@ -6,7 +6,7 @@
 /** @typedef {{ run: Pick<Context["run"], "passNumbers" | "losses">, say: Context["say"] }} Passes */
 
 /**
- * Returns what writes the titles of passes, the longest form first: `Pass 7 · loss 0.31`, `Pass 7 · 0.31`, `7 · 0.31`, `Pass 7`.
+ * Returns what writes the titles of passes, the longest form first: `Pass 7 · loss 0.31`, `7 · loss 0.31`, `Pass 7`.
  * @param {Passes} passes
  * @returns {TitleOf[]}
  */
@@ -18,7 +18,7 @@ export function makePassTitles({ run, say }) {
   if (run.losses.every((loss) => !loss)) return [plain];
   /** @type {(label: string) => TitleOf} */
   const withLoss = (label) => (picture) => (run.losses[picture] ? say(label, facts(picture)) : plain(picture));
-  return [withLoss("pass_loss"), withLoss("pass_number"), withLoss("number_loss"), plain];
+  return [withLoss("pass_loss"), withLoss("number_loss"), plain];
 }
 
 /**

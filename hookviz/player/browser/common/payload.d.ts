@@ -268,6 +268,8 @@ export interface FindingText {
   more: string;
   /** What it is about in a few words, such as ``vanishing``. */
   name: string;
+  /** Whether it says why hooks did not fire. */
+  silent: boolean;
   step: number;
 }
 

@@ -29,7 +29,7 @@ export function joinFirings(firings, hiddenFrom) {
 }
 
 /**
- * Writes the names of several owners: `m.layers.11`, `m.layers.10` … as `m.layers 11 – 7`; of several calls, the module.
+ * Writes the names of several owners: `m.layers.11`, `m.layers.10` … as `m.layers.11 … 7`; of several calls, the module.
  * @param {string[]} names
  */
 export function joinOwners(names) {
@@ -38,6 +38,6 @@ export function joinOwners(names) {
   if (names.every((name) => name === shortest || name.startsWith(`${shortest} `))) return shortest;
   const parts = names.map((name) => /^(.*?)(\d+)(\D*)$/.exec(name));
   const [head, , tail] = parts[0]?.slice(1) ?? [];
-  const isCounted = parts.every((part) => part && part[1] === head && part[3] === tail);
-  return isCounted ? `${head.replace(/\.$/, " ")}${parts[0]?.[2]} – ${parts.at(-1)?.[2]}${tail}` : `${first} … ${last}`;
+  const isCounted = parts.every((part) => part && part[1] === head && part[3] === tail) && ["", ")"].includes(tail);
+  return isCounted ? `${head}${parts[0]?.[2]} … ${parts.at(-1)?.[2]}${tail}` : `${first} … ${last}`;
 }

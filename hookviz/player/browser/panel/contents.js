@@ -49,7 +49,9 @@ export class Contents {
     const isPredicting = Boolean(model.get("predict"));
     const { step } = driver.position();
     const groups = joinFirings(run.firings, isPredicting ? step + 1 : Infinity);
-    const findings = isPredicting ? [] : content.findings;
+    // The chip of a single silent hook says why it did not fire.
+    const isSaid = run.silent.length === 1;
+    const findings = isPredicting ? [] : content.findings.filter(({ silent }) => !silent || !isSaid);
     this.#chips = [...groups.map((group) => this.#makeHookChip(group)), ...findings.map((finding) => this.#makeFindingChip(finding))];
     this.#chips.sort((one, other) => one.steps[0] - other.steps[0]);
     this.#chips.push(...run.silent.map((hook) => this.#makeSilentChip(hook)));

@@ -12,7 +12,7 @@ import { sayPosition } from "../common/pass_titles.js";
 
 /** @import { Say } from "../common/labels.js" */
 /** @import { HookText, StepWords } from "../common/payload" */
-/** @import { Context } from "../common/types" */
+/** @import { Context, LoadedRun } from "../common/types" */
 
 const TICK = "M-6,0L-2,5L6,-5";
 
@@ -135,7 +135,7 @@ export class Panel {
     const isEnd = step === run.steps.length - 1;
     const lines = [
       makeSentence(words, hook === null ? "" : content.hooks[hook].name),
-      makeElement("p", "hv-start", isStart ? say(run.firings.length ? "start_hooks" : "start") : ""),
+      makeElement("p", "hv-start", isStart ? sayStart(run, say) : ""),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(words.cards, before?.cards ?? [], run.steps[step].sign),
       ...this.#makeNumbers(words),
@@ -169,6 +169,16 @@ export class Panel {
     if (this.more.hidden === lines.length > 0) this.more.hidden = !lines.length;
     this.moreLines.replaceChildren(...lines);
   }
+}
+
+/**
+ * Says what to do first; if no hook fired, why.
+ * @param {LoadedRun} run
+ * @param {Say} say
+ */
+function sayStart({ firings, silent }, say) {
+  if (firings.length) return say("start_hooks");
+  return silent.length ? silent[0].reason : say("start");
 }
 
 /**
