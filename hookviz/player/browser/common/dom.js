@@ -28,11 +28,16 @@ export function makeElement(tag, name = "", text = "", attributes = {}) {
 export const escapeBidi = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 
 /**
- * Splits a text where a name such as net.head.weight or MulBackward0 may end a line: after a dot, or before a capital
- * letter. A number stays whole.
+ * Splits a text where a long name such as net.encoder.layers.0.weight or ConvolutionBackward0 may end a line: after a
+ * dot, or before a capital letter. A number stays whole.
  * @param {string} text
  */
-export const splitNames = (text) => text.split(/(?<=\D\.)|(?<=\.)(?=[a-z_])|(?<=[a-z0-9])(?=[A-Z])/);
+export const splitNames = (text) => text.split(/(?<=\s)/).flatMap((word) => {
+  return word.length > LONGEST_WHOLE ? word.split(/(?<=\D\.)|(?<=\.)(?=[a-z_])|(?<=[a-z0-9])(?=[A-Z])/) : [word];
+});
+
+/** The letters of a word that is never split. */
+const LONGEST_WHOLE = 18;
 
 /**
  * Appends a text whose names may end a line at their seams.

@@ -78,8 +78,11 @@ export function drawColumns({ pen, width, colours }, columns, scale, isColored) 
  */
 export function drawSigns({ pen, width, colours }, columns) {
   const step = width / columns.length;
+  const edge = SIGN_RADIUS + 2.5;
+  /** @param {number} i */
+  const place = (i) => Math.min(Math.max((i + 0.5) * step, edge), width - edge);
   /** @param {string} kind */
-  const placesOf = (kind) => columns.flatMap(({ kinds }, i) => (kinds.has(kind) ? [(i + 0.5) * step] : []));
+  const placesOf = (kind) => columns.flatMap(({ kinds }, i) => (kinds.has(kind) ? [place(i)] : []));
   Object.assign(pen, { fillStyle: colours.side, strokeStyle: colours.hook, lineWidth: 2 });
   let last = -Infinity;
   for (const [kind, corners] of /** @type {[string, number][]} */ ([["looked", 32], ["open", 6]])) {
@@ -93,7 +96,7 @@ export function drawSigns({ pen, width, colours }, columns) {
   }
   pen.fillStyle = colours.hook;
   for (const x of placesOf("changed")) {
-    drawPolygon(pen, x, SIGN_RADIUS + 2.5, 4);
+    drawPolygon(pen, x, edge, 4);
     pen.fill();
   }
 }

@@ -95,9 +95,10 @@ export function passMarks(steps, chosen, width, titleWidth) {
   const starts = new Map();
   chosen.forEach((step, i) => starts.has(steps[step].picture) || starts.set(steps[step].picture, i));
   const stride = roundUp((starts.size * titleWidth) / width);
+  const offset = stride > 2 ? 1 : 0; // 1, 3, 5 …, or 5, 10, 15 …
   const isTight = starts.size * MIN_PASS_WIDTH > width;
   const marks = [...starts].map(([picture, i]) => {
-    return { picture, left: (i / chosen.length) * width, isTitled: (picture + 1) % stride === 0 };
+    return { picture, left: (i / chosen.length) * width, isTitled: (picture + offset) % stride === 0 };
   });
   const shown = isTight ? marks.filter(({ isTitled }) => isTitled) : marks;
   return shown.map((mark, i) => {
