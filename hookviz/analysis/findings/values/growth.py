@@ -37,8 +37,8 @@ def describe_growing_loss(trace: TraceData, pass_id: int) -> str:
     """Say by how much the loss grew over the passes before one that holds NaN or Inf; empty if it did not."""
     losses: list[float] = []
     for earlier in reversed(range(pass_id)):  # of passes with NaN in a row, only the first looks further than one back
-        loss = _find_loss(trace, earlier)
-        if loss is None or not math.isfinite(loss):
+        loss = trace.losses.get(earlier)
+        if loss is None:
             return ""
         losses.append(loss)
     run = _find_rise(losses[::-1])
@@ -58,16 +58,6 @@ def _find_rise(numbers: Sequence[float]) -> list[float]:
     while start > 0 and numbers[start - 1] < numbers[start]:
         start -= 1
     return list(numbers[max(start, 0) :])
-
-
-def _find_loss(trace: TraceData, pass_id: int) -> float | None:
-    """Return the number at which a pass began; None if it began at several, or it is not known."""
-    roots = trace.roots[pass_id]
-    rows = (row for node, _output in roots for row in trace.lookup.tensors(pass_id, node))
-    found = [row.data for row in rows if (row.node, row.output) in roots]
-    value = Value(*trace.values[found[0]]) if len(found) == 1 and found[0] is not None else None
-    number = None if value is None else value.tolist()
-    return number if isinstance(number, float) else None
 
 
 def _find_size(value: Value | None) -> float | None:
