@@ -35,5 +35,5 @@ class CutSign:
         top = baseline - 0.35 * SMALL - _HEIGHT / 2
         place = f"translate({format_points(x)} {format_points(top)})"
         svg.element("path", d=_SCISSORS, transform=place, fill="none", stroke=GREY, stroke_width="1.6")
-        svg.shared(' class="hv-cut"/>')
+        svg.shared(' class="hv-scissors"/>')
         self._words.draw(svg, x + _ROOM, baseline)
