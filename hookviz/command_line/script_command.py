@@ -79,6 +79,7 @@ def add_run_command(add_parser: AddParser) -> None:
 def _run_recorded(options: argparse.Namespace) -> int:
     """Run and record a program; its own exit status counts first."""
     from hookviz import record  # without torch it raises an ImportError that says so
+    from hookviz.recorder.torch_patches import own_recording
 
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
@@ -88,12 +89,15 @@ def _run_recorded(options: argparse.Namespace) -> int:
     process = os.getpid()
     with program_environment(program, options.is_module):
         how = {"every": options.every, "keep": options.keep, "statistics": options.statistics, "cuts": options.cuts}
-        recording = record(**how)
-        with recording as trace:
-            status = run_program(program, options.is_module, recording.end)
+        block = record(**how)
+        with block as trace:
+            recording = own_recording()
+            assert recording is not None  # it has just begun
+            recording.gives_way = True
+            status = run_program(program, options.is_module, block.end)
         if os.getpid() != process:  # a child that the program forked has come to its end here
             raise SystemExit(status)
-    found = _report_trace(trace, options)
+    found = _report_own_recording(options) if recording.has_given_way else _report_trace(trace, options)
     return status or found
 
 
@@ -107,6 +111,17 @@ def _check_folder(path: Path | None) -> None:
         raise FileNotFoundError(
             _("{path} cannot be written: there is no folder {folder}.").format(folder=path.parent, path=path)
         )
+
+
+def _report_own_recording(options: argparse.Namespace) -> int:
+    """Say that the program recorded itself, so that nothing is known here; return the exit status."""
+    sys.stdout.flush()
+    text = _(
+        "The program records itself with hookviz, and one recording is open at a time: this run ended its own. "
+        "Run the program with python, or without its recording."
+    )
+    write_line(text, sys.stderr)
+    return ExitStatus.FAILED if options.check or options.record or options.page else ExitStatus.GOOD
 
 
 def _report_trace(trace: Trace, options: argparse.Namespace) -> int:

@@ -117,7 +117,11 @@ def new_recording(options: RecordOptions) -> Recording:
         RuntimeError, TypeError, ValueError, FileNotFoundError: as ``record`` does.
     """
     require_internals()
-    if torch_patches.own_recording() is not None:
+    outer = torch_patches.own_recording()
+    if outer is not None and outer.gives_way:
+        outer.has_given_way = True
+        end(outer)
+    elif outer is not None:
         raise RuntimeError(
             _(
                 "record() is already observing this thread: one recording can hold several passes. Leave the "

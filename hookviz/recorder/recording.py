@@ -50,6 +50,9 @@ class Recording:
         """Whether a pass ran in a thread that no recording follows."""
         self.missed_calls = False
         """Whether a module was called in such a thread, if the recording follows all modules."""
+        self.gives_way = False
+        """Whether it ends as soon as the program begins a recording of its own, as that of the command line does."""
+        self.has_given_way = False
         followers = self.followers = Followers(self.session)
         self.calls = CallTracker(self.session, models, followers)
         edits = followers.add(GradientEdits(trace))

@@ -48,7 +48,7 @@ def assert_gradients_reach(model: Module, loss: torch.Tensor, *, except_: str | 
     AssertionError: The loss does not reach 2 of 4 parameters that require grad:
       body.weight
       body.bias
-    No parameter of body is reached: the graph is cut on the way from there to the loss. ...
+    No parameter of body is reached: forward does not call it, or the graph is cut on the way to the loss. ...
     """
     __tracebackhide__ = True
     _check_types(model, loss)
@@ -188,9 +188,8 @@ def _describe_gap(loss: torch.Tensor, missing: Sequence[str], reached: Collectio
     modules = [module for module in outermost if module]
     return (
         _(
-            "No parameter of {modules} is reached: the graph is cut on the way from there to the loss. "
-            "Look for detach(), .item(), .data, torch.no_grad() or a hook that replaces the output, and "
-            "for modules that forward does not call."
+            "No parameter of {modules} is reached: forward does not call it, or the graph is cut on the way to the "
+            "loss. Look for detach(), .item(), .data, torch.no_grad() or a hook that replaces the output."
         ).format(modules=join_list(modules))
         if modules
         else _("Other parameters of the same modules are reached: forward probably does not use these.")

@@ -271,6 +271,24 @@ def test_check_of_a_hook_whose_model_is_gone_fails(write_script: Write, capsys: 
     assert "watch on net.0 did not fire" in " ".join(capsys.readouterr().err.split())
 
 
+def test_run_of_a_program_that_records_itself_leaves_it_alone(
+    write_script: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = write_script(
+        """
+import torch, hookviz as hv
+x = torch.ones(2, requires_grad=True)
+x.register_hook(lambda grad: grad * 2)
+with hv.record() as trace:
+    (x * 3).sum().backward()
+print(len(trace.firings), "fired")
+"""
+    )
+    assert main(["run", script]) == 0 and main(["run", "--check", script]) == 2
+    output, errors = capsys.readouterr()
+    assert output.count("1 fired\n") == 2 and errors.count("The program records itself with hookviz") == 2
+
+
 def test_status_of_the_script_counts_before_the_findings(write_script: Write) -> None:
     assert main(["run", "--check", write_script(ERROR + "sys.exit(3)\n")]) == 3
 

@@ -206,6 +206,16 @@ def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_
     assert ("and 1 more" if in_place else "second.bias, second.weight get") in finding.sentence
 
 
+def test_the_second_derivative_of_a_leaky_relu_is_no_trouble() -> None:
+    torch.manual_seed(0)
+    critic = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.LeakyReLU(), torch.nn.Linear(8, 1))
+    x = torch.randn(4, 2, requires_grad=True)
+    with hv.record(critic) as trace:
+        (grad,) = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
+        (grad.norm(dim=1) - 1).square().mean().backward()
+    assert not trace.findings.values
+
+
 def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero() -> None:
     x = leaf(3.0)
     y = x * 2

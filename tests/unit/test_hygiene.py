@@ -1,5 +1,6 @@
 """``Trace.findings`` lists mistakes of a training loop besides the troubles of gradients, and says what it examined."""
 
+import copy
 import json
 import math
 from collections.abc import Callable
@@ -186,6 +187,18 @@ def test_an_empty_table_says_what_was_examined() -> None:
     with hv.record(net) as trace:
         net(torch.ones(2, 4)).mean().backward()
     assert str(trace.findings).endswith("each optimizer step (0).")
+
+
+def test_an_empty_table_tells_of_the_hooks_of_a_model_whose_copy_was_trained() -> None:
+    template = small_net()
+    for parameter in template.parameters():
+        parameter.register_hook(look)
+    worker = copy.deepcopy(template)
+    with hv.record(worker) as trace:
+        worker(torch.ones(2, 4)).mean().backward()
+    count = len(list(template.parameters()))
+    assert f"Hooks that did not fire, on what the passes did not use: {count}." in str(trace.findings)
+    assert all("after copy.deepcopy()" in row.finding.advice for row in trace.hooks if row.finding is not None)
 
 
 def test_troubles_do_not_call_gradients_healthy_if_there_are_other_findings() -> None:

@@ -32,6 +32,14 @@ def scale_output(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = torch.mul(output, 2)
 
 
+def drop(_module: nn.Module, _args: Any, output: Tensor) -> None:
+    output = nn.functional.dropout(output, 0.5)
+
+
+def drop_in_place(_module: nn.Module, _args: Any, output: Tensor) -> None:
+    output = nn.functional.dropout(output, 0.0, inplace=True)
+
+
 def keep_a_copy(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
     x = args[0]
     x = x * 2
@@ -76,6 +84,7 @@ def list_kinds(trace: hv.Trace) -> list[str]:
         (add_noise, "x = x + torch.ones(())"),
         (clamp_gradient, "grad.clamp(-0.1, 0.1)"),
         (scale_output, "output = torch.mul(output, 2)"),
+        (drop, "output = nn.functional.dropout(output, 0.5)"),
     ],
 )
 def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook: Any, code: str) -> None:
@@ -84,7 +93,7 @@ def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook
     assert finding.advice == f"Return the new value from {hook.__name__}."
 
 
-@pytest.mark.parametrize("hook", [keep_a_copy, clamp_in_place, measure, return_doubled])
+@pytest.mark.parametrize("hook", [keep_a_copy, clamp_in_place, drop_in_place, measure, return_doubled])
 def test_hooks_that_use_or_return_what_they_compute_are_healthy(hook: Any) -> None:
     assert list_kinds(record_hook(hook)) == []
 

@@ -74,7 +74,7 @@ def diagnose(trace: TraceData) -> Diagnosis:
     silent_hooks, lines = list_silent_hooks(trace), StepLines(trace)
     found = sorted(list_silence(trace, silent_hooks, others), key=_rank)
     with_lines = [_add_line(trace, finding, lines) for finding in found] if trace.lines else found
-    nothing = "" if found else _describe_no_findings(trace)
+    nothing = "" if found else _describe_no_findings(trace, len(silent_hooks))
     return Diagnosis(Findings(trace, with_lines, nothing), silent_hooks, lines, nothing)
 
 
@@ -97,8 +97,11 @@ def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
 # -- nothing was found
 
 
-def _describe_no_findings(trace: TraceData) -> str:
-    """The sentence for a trace without findings: what was looked at, and what was not."""
+def _describe_no_findings(trace: TraceData, silent: int) -> str:
+    """The sentence for a trace without findings: what was looked at, and what was not.
+
+    Of ``silent`` hooks that did not fire it is not known whether anybody expects them to.
+    """
     if not _has_gradients(trace):
         return join_sentences([_("This trace holds no gradients to check."), *_list_unknown_nonfinite(trace)])
     fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
@@ -110,7 +113,9 @@ def _describe_no_findings(trace: TraceData) -> str:
     ).format(passes=f"{len(trace.roots):,}", hooks=f"{len(hooks):,}", steps=f"{len(trace.updates):,}")
     missed = _list_unexamined(trace)
     unlooked = [_("Not looked at: {parts}.").format(parts=join_list(missed))] if missed else []
-    return join_sentences([looked, *unlooked, *_list_unknown_nonfinite(trace)])
+    text = _("Hooks that did not fire, on what the passes did not use: {count}. trace.hooks lists them.")
+    others = [text.format(count=f"{silent:,}")] if silent else []
+    return join_sentences([looked, *others, *unlooked, *_list_unknown_nonfinite(trace)])
 
 
 def _has_gradients(trace: TraceData) -> bool:

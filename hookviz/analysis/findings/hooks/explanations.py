@@ -180,7 +180,8 @@ EXPLANATIONS: dict[str, Explanation] = {
         "substituted",
         N_("No module that ran holds {on}: the pass used other parameters."),
         N_(
-            "Register the hook on the parameter that the module holds now, after load_state_dict(assign=True) or tying."
+            "Register the hook on the parameter that the module holds when it runs: after copy.deepcopy(), "
+            "load_state_dict(assign=True) or tying."
         ),
         is_unrelated=True,
     ),

@@ -23,11 +23,15 @@ _KINDS: tuple[HookKind, ...] = (
 """The kinds of hooks whose returned value takes the place of something."""
 # fmt: off
 _COMPUTING = frozenset({
-    "abs", "add", "clamp", "clamp_max", "clamp_min", "clip", "detach", "div", "exp", "log", "masked_fill", "mul",
-    "nan_to_num", "neg", "pow", "relu", "renorm", "round", "sigmoid", "sign", "sqrt", "square", "sub", "tanh", "to",
+    "abs", "add", "clamp", "clamp_max", "clamp_min", "clip", "detach", "div", "dropout", "exp", "full_like", "gelu",
+    "layer_norm", "leaky_relu", "log", "log_softmax", "masked_fill", "mul", "nan_to_num", "neg", "normalize",
+    "ones_like", "pow", "relu", "renorm", "round", "sigmoid", "sign", "silu", "softmax", "sqrt", "square", "sub",
+    "tanh", "to", "zeros_like",
 })
 # fmt: on
 """Methods and functions that make a new tensor, and do nothing else."""
+_OWNERS = frozenset({"torch", "F", "functional", "nn.functional", "torch.nn.functional"})
+"""What such functions are called through."""
 
 
 def list_unreturned_values(trace: TraceData) -> list[Finding]:
@@ -96,9 +100,9 @@ def _computes(value: ast.expr, names: set[str]) -> bool:
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
     owner: ast.expr = value.func.value
-    if isinstance(owner, ast.Name) and owner.id in ("F", "torch") and value.args:
+    if value.args and ast.unparse(owner) in _OWNERS:
         owner = value.args[0]
     while isinstance(owner, ast.Subscript):
         owner = owner.value
-    is_kept = any(keyword.arg == "out" for keyword in value.keywords)
+    is_kept = any(keyword.arg in ("out", "inplace") for keyword in value.keywords)
     return value.func.attr in _COMPUTING and isinstance(owner, ast.Name) and owner.id in names and not is_kept

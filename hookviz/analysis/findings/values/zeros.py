@@ -52,6 +52,11 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
             leaves.add(row.own_node)
             if row.own_node in culprits:
                 zero_leaves.setdefault(culprits[row.own_node], []).append(row.own_node)
+    ops, rows = statistics.trace.ops, statistics.trace.rows
+    # The second derivative of a ReLU or a leaky one is 0 everywhere: no trouble, as in each gradient penalty.
+    zero_leaves = {
+        step: found for step, found in zero_leaves.items() if not ops[rows[step].own_node].endswith("BackwardBackward0")
+    }
     if not zero_leaves:
         return None
     first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
