@@ -70,7 +70,7 @@ class TorchLens(Plain):
     """TorchLens: the checks of its quick start while the loop runs, then each audit of a traced training step."""
 
     package = "torchlens"
-    module = "torchlens.user_funcs"
+    module = "torchlens.checks"
 
     def turns(self, net: torch.nn.Module, opt: torch.optim.Optimizer) -> Iterator[int]:
         """Watch with a session of checks, as "The checks kit" in its documentation does."""

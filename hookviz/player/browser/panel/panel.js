@@ -203,7 +203,7 @@ function makeSentence({ sentence, headline }, hook) {
   const element = makeElement("p", `hv-sentence ${sentenceSize(text)}`);
   const isNamed = hook !== "" && headline !== undefined && text.startsWith(hook);
   if (isNamed) element.append(makeElement("b", "hv-actor", hook));
-  element.append(escapeBidi(keepShapesTogether(isNamed ? text.slice(hook.length) : text)));
+  appendNames(element, keepShapesTogether(isNamed ? text.slice(hook.length) : text));
   return element;
 }
 
