@@ -178,7 +178,7 @@ function paintChip({ button, steps, note: noteAt }, step) {
  */
 function makeChip(sign, name, on) {
   const button = makeElement("button", `hv-chip hv-chip-${sign}`, "", { type: "button" });
-  button.append(makeSign(sign), makeElement("b", "", name, { title: name }), makeElement("span", "hv-chip-on", on));
+  button.append(makeSign(sign), makeElement("b", "", name, { title: name }), makeElement("span", "hv-chip-on", on, { title: on }));
   button.append(makeElement("span", "hv-chip-note"));
   return button;
 }
