@@ -252,6 +252,14 @@ def _find_clip(before: Value, after: Value) -> _Outcome | None:
     return _Outcome(N_("{hook} clipped {what} to {low} … {high}"), _("clipped"), parts) if is_clip else None
 
 
+def find_limit(before: Value, after: Value) -> float | None:
+    """Return the largest absolute number that clipping left; None if a tensor was not clipped."""
+    low, high = after.min, after.max
+    if before.shape != after.shape or low is None or high is None or _find_clip(before, after) is None:
+        return None
+    return max(abs(low), abs(high))
+
+
 def _find_some(before: Value, after: Value) -> _Outcome | None:
     """Some rows, or numbers of a vector, changed."""
     old, new = before.tolist(), after.tolist()

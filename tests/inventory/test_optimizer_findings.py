@@ -272,6 +272,25 @@ def test_clipping_and_steps_with_scaled_gradients_are_findings_and_the_twin_is_n
     assert find(lambda: scaled(unscale=False, by_hand=True)) == []
 
 
+def clip_in_hooks(*, times: float = 1.0) -> None:
+    net = net_of(3, 4)
+    for parameter in net.parameters():
+        parameter.register_hook(lambda grad: grad.clamp(-0.05 * times, 0.05 * times))  # here
+    optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(2):
+        optimizer.zero_grad()
+        scaler.scale(net(torch.randn(6, 3)).square().mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def test_hooks_that_clip_scaled_gradients_are_a_finding_unless_their_limit_has_the_scale() -> None:
+    (finding,) = [finding for finding in find(clip_in_hooks) if finding.severity != "remark"]
+    assert finding.kind == "clips_scaled" and len(finding.hooks) > 1
+    assert "with a scale of 1024, its limit of 0.05 is one of 4.883e-05" in finding.sentence
+    assert find(lambda: clip_in_hooks(times=1024.0)) == []
+
+
 def never_step(clear: bool, factor: float = 1.0) -> None:
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.1)

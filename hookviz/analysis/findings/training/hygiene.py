@@ -28,6 +28,7 @@ from hookviz.analysis.findings.training.plain_tensors import find_plain_tensors
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_optimizer_call, put_line
 from hookviz.analysis.findings.training.rebound_names import find_rebound
 from hookviz.analysis.findings.training.repeated_losses import find_repeated_losses
+from hookviz.analysis.findings.training.scaled_hooks import find_scaled_hooks
 from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.findings.training.uncalled_optimizers import find_uncalled
@@ -179,6 +180,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     _find_skipped_steps,
     find_useless_clips,
     find_scaled_clips,
+    find_scaled_hooks,
     find_scaled_steps,
     find_early_steps,
     find_idle_optimizers,
