@@ -63,7 +63,7 @@ export function makeLens(viewport) {
   const pane = makeElement("div", "hv-lens hv-art", "", { "aria-hidden": true, hidden: true });
   const paint = () => {
     const { picture } = viewport;
-    const box = viewport.letters < viewport.smallestWhole ? picture?.shown : null;
+    const box = findUnreadable(viewport);
     const rect = box ? picture?.rectOf(box) : null;
     const isNeeded = Boolean(picture && box && rect && !surrounds(rect, picture));
     if (pane.hidden === isNeeded) pane.hidden = !isNeeded;
@@ -72,6 +72,15 @@ export function makeLens(viewport) {
     pane.classList.toggle("hv-at-start", liesAtEnd(rect, viewport));
   };
   return { pane, paint };
+}
+
+/**
+ * Returns the box of the step if its letters are too small; null for a sign without letters.
+ * @param {Viewport} viewport
+ */
+function findUnreadable({ picture, letters, smallestWhole }) {
+  const box = letters < smallestWhole ? picture?.shown : null;
+  return box?.textContent?.trim() ? box : null;
 }
 
 /**
