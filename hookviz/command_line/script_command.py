@@ -129,8 +129,8 @@ def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
     sys.stdout.flush()
     counts = {"steps": f"{len(trace.steps):,}", "passes": f"{len(trace.pass_numbers):,}"}
     notes = [
-        note.text for note in data_of(trace).remarks if note.fact != "trace.empty"
-    ]  # it is about the with statement
+        note.text for note in data_of(trace).remarks if note.fact not in ("trace.empty", "raised")
+    ]  # these are about the with statement
     for line in (
         (
             _("hookviz recorded {steps} steps of {passes} backward pass(es).")

@@ -8,7 +8,7 @@ import torch
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.autograd.variable_names import validate_names
-from hookviz.recorder.exception_tracker import describe_exception
+from hookviz.recorder.exception_tracker import describe_exception, exception_text
 from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
@@ -123,11 +123,12 @@ class Recording:
             self.trouble_file.write(reason.text)
 
     def note_exception(self, error: BaseException) -> None:
-        """Record ``error``, which is about to end the recording, unless a step names it already."""
+        """Note ``error``, which is about to end the recording; it is a step of its own unless one names it already."""
         if isinstance(error, Exception) and not self.sampler.is_stopped:
             self.session.guard(self._note_exception, error)
 
     def _note_exception(self, error: Exception) -> None:
+        self.session.notes.say("raised", error=exception_text(error).partition("\n")[0])
         if self.session.exceptions.is_new(error):
             row = StepRow(self.session.last_pass, "exception", **describe_exception(error))
             self.trace.rows.append(row)

@@ -40,7 +40,6 @@ class TroubleFile:
         if not self._is_done:
             with suppress(Exception):  # the text of an exception is the user's code
                 text = f"{type(error).__name__}: {error}".partition("\n")[0]
-                self.notes.say("raised", error=text)
                 self.write(_("The with block raised {error}.").format(error=text))
 
     def _save(self) -> None:

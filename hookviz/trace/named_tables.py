@@ -47,6 +47,11 @@ class NamedTables(TraceTables):
         last = len(self.roots) - 1
         return last >= 0 and self.pass_number(last) != last + 1  # numbers increase, so one gap moves the last
 
+    @property
+    def has_raised(self) -> bool:
+        """Whether an exception left the block, and so ended the recording: others were caught by the program."""
+        return any(note.fact == "raised" for note in self.remarks)
+
     def value(self, index: Any) -> Values:
         """Return the value with this index; a tuple for a tuple of indexes."""
         if index is None:

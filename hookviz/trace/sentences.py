@@ -291,7 +291,7 @@ def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
         return _("{hook} on {on} raised {error}: the pass ends here.").format(**parts)
     if step.on:
         return _("{on} raised {error}: the pass ends here.").format(**parts)
-    is_last = step.index == len(step.trace.rows) - 1
+    is_last = step.trace.has_raised and step.index == len(step.trace.rows) - 1
     return (_("{error} ended the recording.") if is_last else _("{error} ended the pass.")).format(**parts)
 
 

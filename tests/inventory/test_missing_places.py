@@ -175,6 +175,28 @@ def test_evaluation_after_the_last_pass_hides_no_cut() -> None:
     assert {row.place for row in missing_gradients(trace)} == {"between"}
 
 
+class WithUnusedHead(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head, self.out = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = self.body(x)
+        self.head(hidden)
+        result: torch.Tensor = self.out(hidden)
+        return result
+
+
+def test_an_evaluation_before_explains_nothing_of_an_output_that_the_forward_drops() -> None:
+    net = WithUnusedHead()
+    with hv.record(net) as trace:
+        with torch.no_grad():
+            net(torch.ones(1, 2))
+        net(torch.ones(1, 2)).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "within" and "no_grad" not in row.sentence
+
+
 def test_call_without_a_graph_is_named_beside_one_whose_output_is_not_used() -> None:
     actor, critic = two_layers()
     with hv.record(actor, critic) as trace:

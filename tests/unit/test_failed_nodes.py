@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -115,3 +116,19 @@ def test_a_pass_that_retains_its_graph_gives_no_finding() -> None:
         state.sum().backward(retain_graph=True)
         net(state).sum().backward()
     assert not trace.findings
+
+
+def walk_twice() -> None:
+    loss = (torch.ones(2, requires_grad=True) * 2).exp().sum()
+    loss.backward()
+    loss.backward()
+
+
+def test_an_exception_that_the_program_catches_is_a_remark_also_as_the_last_step() -> None:
+    with hv.record() as caught, suppress(RuntimeError):
+        walk_twice()
+    with suppress(RuntimeError), hv.record() as left:
+        walk_twice()
+    assert [finding.severity for finding in caught.findings if finding.kind == "exception"] == ["remark"]
+    assert [finding.severity for finding in left.findings if finding.kind == "exception"] == ["error"]
+    assert not caught.notes and "The with block ended with an exception" in left.notes[0]

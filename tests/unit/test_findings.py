@@ -206,6 +206,13 @@ def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_
     assert ("and 1 more" if in_place else "second.bias, second.weight get") in finding.sentence
 
 
+def test_a_part_of_a_concatenation_that_was_zero_before_is_not_blamed_on_the_concatenation() -> None:
+    alive, dead = torch.ones(2, 3, requires_grad=True), torch.full((2, 3), -1.0, requires_grad=True)
+    with hv.record() as trace:
+        torch.relu(torch.ones(4, 3) @ torch.cat([alive, dead]).T).sum().backward()
+    assert not trace.findings.values
+
+
 def test_the_second_derivative_of_a_leaky_relu_is_no_trouble() -> None:
     torch.manual_seed(0)
     critic = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.LeakyReLU(), torch.nn.Linear(8, 1))

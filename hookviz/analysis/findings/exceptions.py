@@ -45,7 +45,7 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         line=line,
         file=file,
         line_role="step" if line is None else "raises",
-        advice=_("Fix the exception first: what should have run after it did not."),
+        advice=_("Fix the exception first: what should have run after it did not.") if trace.has_raised else "",
         hooks=() if hook is None else (hook,),
     )
     if _NO_GRAPH in (row.error or ""):
@@ -182,6 +182,6 @@ def _rate(trace: TraceData, row: StepRow, last: int) -> str:
 
     A program that goes on has caught it, perhaps on purpose: a forward hook may raise to end the forward early.
     """
-    is_last = last == len(trace.rows) - 1
+    is_last = trace.has_raised and last == len(trace.rows) - 1
     is_in_backward_hook = row.hook is not None and trace.hook_rows[row.hook].kind not in _FORWARD_KINDS
     return "error" if is_last or is_in_backward_hook else "remark"

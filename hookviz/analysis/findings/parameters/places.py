@@ -203,7 +203,8 @@ class PlaceFinder:
             return self._bare_calls.find(calls[-1])
         place = self.weigh(self._after(with_graph[-1], names), calls)
         others = [call for call in calls if call not in with_graph]
-        if place.key not in ("within", "after") or place.line is not None or not others:
+        # If the graph ends within a forward that the loss depends on, calls of another forward explain nothing.
+        if place.key != "after" or place.line is not None or not others:
             return place
         return place._replace(sentence=join_sentences([place.sentence, self._bare_calls.find(others[-1]).sentence]))
 

@@ -40,6 +40,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
             if not targets and row.kind in CHANGING_KINDS and row.kind not in _SENDING_KINDS:
                 culprits.pop(row.own_node, None)  # a hook makes something else of the zeros
             culprit = culprits.get(row.own_node) if targets and _has_zero_norm(statistics, row.before) else index
+            if culprit == index and statistics.trace.ops[row.own_node] in _SLICING:
+                continue  # it sends parts of what it got: that part was 0 before, and where it became so is not known
             if culprit is not None and (is_known or culprit != index):
                 culprits |= {target: culprit for target in targets if target not in culprits}
         elif row.kind == "aliased" and row.cause is not None and _has_zero_norm(statistics, row.after):
@@ -128,6 +130,8 @@ _FLAT_OPS = {
 change the loss. Other ops send zeros because they multiply by zeros, such as a mask or a weight that starts at 0; that
 may be intended, as in stochastic depth, which leaves out whole blocks."""
 
+_SLICING = ("CatBackward0", "StackBackward0")
+"""The nodes that send each input its part of what they get."""
 _SENDING_KINDS = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
 """The kinds of step that hold the gradients that a node sends."""
 
