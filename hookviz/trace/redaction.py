@@ -34,7 +34,10 @@ def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> Tra
         return trace
     remarks = [] if source else [Note.of("redacted.source")]
     remarks += [] if values else [Note.of("redacted.values")]
-    remarks += [Note.of("redacted.notes", count=len(trace.remarks))] if trace.remarks else []
+    ends = [note for note in trace.remarks if note.fact == "raised"]
+    remarks += [Note.of("raised", error=str(dict(note.details)["error"]).partition(":")[0]) for note in ends]
+    others = len(trace.remarks) - len(ends)
+    remarks += [Note.of("redacted.notes", count=others)] if others else []
     secrets: set[Secret] = {*(() if source else ("source",)), *(() if values else ("values",))}
     copy = replace(trace, remarks=remarks, rows=[_without_message(row) for row in trace.rows])
     change_tables(copy, partial(make_change, choose=partial(_choose_secret, secrets)))

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import zlib
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,10 @@ def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:
         (x * x).backward()
     redacted = redact(trace._data, source=False)
     assert [row.name for row in redacted.hook_rows] == ["partial(lambda)"] * 2
+
+
+def test_that_an_exception_ended_the_recording_stays_without_its_message() -> None:
+    with suppress(ValueError), hv.record() as trace:
+        raise ValueError("secret")
+    kept = redact(trace._data, source=False)
+    assert kept.has_raised and not any("secret" in note for note in kept.notes)
