@@ -90,6 +90,8 @@ _LABELS: dict[str, str] = {
     "more": N_("More"),
     "start": N_("Press → or Next step to see what happens next."),
     "start_hooks": N_("Press ] or Next hook to see what the hooks do, → to see every step."),
+    "start_touch": N_("Press Next step to see what happens next."),
+    "start_hooks_touch": N_("Press Next hook to see what the hooks do, Next step to see every step."),
     "step_of": N_("Step {step} of {steps}"),
     "empty": N_("Nothing was recorded."),
     "first": N_("First step"),

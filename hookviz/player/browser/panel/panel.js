@@ -177,8 +177,10 @@ export class Panel {
  * @param {Say} say
  */
 function sayStart({ firings, silent }, say) {
-  if (firings.length) return say("start_hooks");
-  return silent.length ? silent[0].reason : say("start");
+  const hasKeys = !matchMedia("(pointer: coarse)").matches;
+  if (firings.length) return say(hasKeys ? "start_hooks" : "start_hooks_touch");
+  if (silent.length) return silent[0].reason;
+  return say(hasKeys ? "start" : "start_touch");
 }
 
 /**
