@@ -79,7 +79,6 @@ def add_run_command(add_parser: AddParser) -> None:
 def _run_recorded(options: argparse.Namespace) -> int:
     """Run and record a program; its own exit status counts first."""
     from hookviz import record  # without torch it raises an ImportError that says so
-    from hookviz.recorder.torch_patches import own_recording
 
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
@@ -90,6 +89,8 @@ def _run_recorded(options: argparse.Namespace) -> int:
     with program_environment(program, options.is_module):
         how = {"every": options.every, "keep": options.keep, "statistics": options.statistics, "cuts": options.cuts}
         block = record(**how)
+        from hookviz.recorder.torch_patches import own_recording
+
         with block as trace:
             recording = own_recording()
             assert recording is not None  # it has just begun
