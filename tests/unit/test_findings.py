@@ -213,6 +213,15 @@ def test_a_part_of_a_concatenation_that_was_zero_before_is_not_blamed_on_the_con
     assert not trace.findings.values
 
 
+def test_a_hook_that_zeroes_the_gradient_of_a_concatenation_is_blamed() -> None:
+    parts = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    joined = torch.cat(parts)
+    joined.register_hook(torch.zeros_like)
+    with hv.record() as trace:
+        (joined * 2).sum().backward()
+    assert [finding.kind for finding in trace.findings.values] == ["zero"]
+
+
 def test_the_second_derivative_of_a_leaky_relu_is_no_trouble() -> None:
     torch.manual_seed(0)
     critic = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.LeakyReLU(), torch.nn.Linear(8, 1))

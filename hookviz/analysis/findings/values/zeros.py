@@ -40,8 +40,9 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
             if not targets and row.kind in CHANGING_KINDS and row.kind not in _SENDING_KINDS:
                 culprits.pop(row.own_node, None)  # a hook makes something else of the zeros
             culprit = culprits.get(row.own_node) if targets and _has_zero_norm(statistics, row.before) else index
-            if culprit == index and statistics.trace.ops[row.own_node] in _SLICING:
-                continue  # it sends parts of what it got: that part was 0 before, and where it became so is not known
+            is_new = bool(targets) and culprit == index and row.kind == "compute"
+            if is_new and _sends_rightful_zeros(statistics.trace.ops[row.own_node]):
+                continue
             if culprit is not None and (is_known or culprit != index):
                 culprits |= {target: culprit for target in targets if target not in culprits}
         elif row.kind == "aliased" and row.cause is not None and _has_zero_norm(statistics, row.after):
@@ -54,11 +55,6 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
             leaves.add(row.own_node)
             if row.own_node in culprits:
                 zero_leaves.setdefault(culprits[row.own_node], []).append(row.own_node)
-    ops, rows = statistics.trace.ops, statistics.trace.rows
-    # The second derivative of a ReLU or a leaky one is 0 everywhere: no trouble, as in each gradient penalty.
-    zero_leaves = {
-        step: found for step, found in zero_leaves.items() if not ops[rows[step].own_node].endswith("BackwardBackward0")
-    }
     if not zero_leaves:
         return None
     first = max(zero_leaves, key=lambda step: (len(zero_leaves[step]), -step))
@@ -130,8 +126,16 @@ _FLAT_OPS = {
 change the loss. Other ops send zeros because they multiply by zeros, such as a mask or a weight that starts at 0; that
 may be intended, as in stochastic depth, which leaves out whole blocks."""
 
-_SLICING = ("CatBackward0", "StackBackward0")
-"""The nodes that send each input its part of what they get."""
+
+def _sends_rightful_zeros(op: str) -> bool:
+    """Whether the zeros that a node sends say nothing of a trouble there.
+
+    ``cat`` and ``stack`` send each input its part, which was 0 before: where it became so is not known. The second
+    derivative of a ReLU, or of a leaky one, is 0 everywhere, as in each gradient penalty.
+    """
+    return op in ("CatBackward0", "StackBackward0") or op.endswith("BackwardBackward0")
+
+
 _SENDING_KINDS = ("compute", "node_post_hook", "full_backward_hook", "backward_hook")
 """The kinds of step that hold the gradients that a node sends."""
 
