@@ -13,7 +13,7 @@ from hookviz.support.source_code import describe_place
 from hookviz.trace import HOOK_KINDS, ClipRow, Hook
 from hookviz.trace.values import format_number
 
-_LEAST_SHARE = 0.01
+LEAST_SHARE = 0.01
 """A limit of at least this share of the scale was meant for scaled gradients."""
 
 
@@ -191,7 +191,7 @@ def _find_scale_at(facts: TrainingFacts, row: ClipRow) -> float | None:
     """Return the scale that gradients had at a call that clips; None if they had none, or the limit has it, too."""
     written = _find_round(facts, row)
     scale = facts.find_scale(written[-1]) if written else None
-    if scale is None or row.limit >= scale * _LEAST_SHARE or _was_divided(facts, row, written, scale):
+    if scale is None or row.limit >= scale * LEAST_SHARE or _was_divided(facts, row, written, scale):
         return None
     unscaled = facts.trace.lookup.steps_of_kinds("unscale")
     return scale if bisect_left(unscaled, written[-1]) == bisect_left(unscaled, row.step) else None

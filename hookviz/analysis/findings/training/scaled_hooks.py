@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.training.gradient_clipping import LEAST_SHARE
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
 from hookviz.support.messages import _, join_first
@@ -11,8 +12,6 @@ from hookviz.support.source_code import Source
 from hookviz.trace import Step
 from hookviz.trace.values import Value, format_number
 
-_LEAST_SHARE = 0.01
-"""A limit of at least this share of the scale was meant for scaled gradients."""
 _MAX_NAMED = 4
 
 
@@ -24,7 +23,7 @@ def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
     for number in facts.trace.lookup.steps_of_kinds("tensor_hook"):
         step, scale = facts.trace.steps[number], facts.find_scale(number)
         limit = _find_limit_of(step)
-        if step.hook is not None and scale is not None and limit is not None and limit < scale * _LEAST_SHARE:
+        if step.hook is not None and scale is not None and limit is not None and limit < scale * LEAST_SHARE:
             groups.setdefault(step.hook.source_, []).append((step, scale, limit))
     for group in groups.values():
         yield _describe_clips(group)
