@@ -108,7 +108,7 @@ def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     is_too_early = bool(occasions) and occasions[-1] >= hook.until
     if between(occasions, hook.since, hook.until) or not (is_too_early or hook.until == hook.since):
         return None
-    if family == "backward" and timeline.passes_into_earlier_calls(hook):
+    if family == "backward" and timeline.has_pass_into_earlier_call(hook):
         return None  # it was there for the whole pass of the call before it
     step = hook.until if hook.until < len(timeline.trace.rows) else None  # it may have been removed after the last step
     return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, step)

@@ -85,7 +85,7 @@ class Timeline:
         """Return the steps at which passes began while a hook was registered."""
         return between(self.seeds, hook.since, hook.until)
 
-    def passes_into_earlier_calls(self, hook: UnfiredRow) -> bool:
+    def has_pass_into_earlier_call(self, hook: UnfiredRow) -> bool:
         """Return whether a pass began while a hook was registered, and ran through a call of its module before it."""
         earlier = [] if hook.since is None else between(self.calls_of(hook), None, hook.since)
         calls = {self.trace.rows[step].own_call for step in earlier}
