@@ -1,13 +1,35 @@
-"""Write text to consoles: in colours where rich is installed, and on consoles that lack characters such as →."""
+"""What all commands share: how they are added to the parser, their exit statuses, and how they write to a console.
 
+They write in colours where rich is installed, and also on consoles that lack characters such as →.
+"""
+
+import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import TYPE_CHECKING, TextIO
 
 from hookviz.analysis.text_timeline import Role, TextLine
+from hookviz.api.trace import Trace
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+AddParser = Callable[..., argparse.ArgumentParser]
+"""The method of argparse that adds a command."""
+Command = Callable[[argparse.Namespace], int]
+"""A function that runs a command and returns its exit status."""
+
+
+class ExitStatus(IntEnum):
+    """What a command returns to the shell."""
+
+    GOOD = 0
+    FOUND = 1
+    """``findings`` lists an error or a warning, ``check`` a difference."""
+    FAILED = 2
+    """The arguments are wrong, or a file cannot be read or written; also the status of ``argparse``."""
+
 
 _STYLES: dict[Role, str] = {
     "title": "bold",
@@ -48,3 +70,15 @@ def _open_console() -> "Console | None":
     except ImportError:
         return None
     return Console(highlight=False)
+
+
+def report_findings(trace: Trace, stream: TextIO | None = None, width: int | None = None) -> ExitStatus:
+    """Write the findings to ``stream`` (standard output if None), and return the exit status.
+
+    A remark alone is no reason to fail: it is worth knowing, and perhaps intended.
+    """
+    findings = trace.findings
+    for line in findings.lines(width):
+        write_line(line, stream)
+    is_bad = any(finding.is_bad for finding in findings)
+    return ExitStatus.FOUND if is_bad else ExitStatus.GOOD

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hookviz.command_line.conventions import Command, ExitStatus
+from hookviz.command_line.console import Command, ExitStatus
 from hookviz.command_line.script_command import add_run_command
 from hookviz.command_line.trace_commands import add_trace_commands
 from hookviz.support.messages import _

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hookviz.api.trace import Trace, data_of
-from hookviz.command_line.console import write_line
-from hookviz.command_line.conventions import AddParser, ExitStatus
-from hookviz.command_line.findings_report import report_findings
+from hookviz.command_line.console import AddParser, ExitStatus, report_findings, write_line
 from hookviz.command_line.program import program_environment, run_program
 from hookviz.support.messages import _
 

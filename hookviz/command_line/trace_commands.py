@@ -7,9 +7,7 @@ from pathlib import Path
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
 from hookviz.api.loading import load
 from hookviz.api.trace import Trace, data_of
-from hookviz.command_line.console import write_line, write_timeline
-from hookviz.command_line.conventions import AddParser, Command, ExitStatus
-from hookviz.command_line.findings_report import report_findings
+from hookviz.command_line.console import AddParser, Command, ExitStatus, report_findings, write_line, write_timeline
 from hookviz.player.html_page import page
 from hookviz.support.columns import wrap
 from hookviz.support.messages import N_, _

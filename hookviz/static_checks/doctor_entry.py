@@ -8,12 +8,10 @@ from torch.nn import Module
 from hookviz.analysis.findings.finding import SEVERITIES, name_of_severity
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
-from hookviz.static_checks.finding_texts import KIND_NAMES
 from hookviz.static_checks.function_rules import find_in_function
-from hookviz.static_checks.hook_rules import find_in_hooks
+from hookviz.static_checks.hook_rules import NamedModel, find_in_hooks
 from hookviz.static_checks.hook_syntax import read_hook
-from hookviz.static_checks.registered_hooks import NamedModel
-from hookviz.static_checks.static_finding import StaticFinding
+from hookviz.static_checks.static_finding import KIND_NAMES, StaticFinding
 from hookviz.support.messages import _, join_sentences
 from hookviz.support.printable import describe_type
 from hookviz.support.source_code import describe_function

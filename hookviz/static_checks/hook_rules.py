@@ -1,6 +1,7 @@
-"""Rules about the hooks that are registered on a model."""
+"""Rules about the hooks that are registered on a model, and these hooks with their functions and owners."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
@@ -8,11 +9,63 @@ import torch
 from torch.nn import Module, MultiheadAttention, Sequential
 
 from hookviz.autograd import module_tree
-from hookviz.static_checks.late_binding import find_late_binding
-from hookviz.static_checks.registered_hooks import NamedModel, RegisteredHook
+from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.recorder.torch.hook_dicts import module_hook_dicts, user_hook_entries
+from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.static_checks.static_finding import StaticFinding, make_finding, make_finding_of_cause
-from hookviz.trace import MODULE_HOOK_KINDS
+from hookviz.support.columns import truncate
+from hookviz.support.definitions import find_definition, list_loop_variables
+from hookviz.support.printable import describe_type, make_printable
+from hookviz.support.source_code import describe_function
+from hookviz.trace import MODULE_HOOK_KINDS, TraceData
 from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
+
+
+@dataclass(frozen=True)
+class RegisteredHook:
+    """A hook that is registered now. It refers to live objects, so it is kept only while the rules run."""
+
+    kind: str
+    on: str
+    """The name of the owner."""
+    owner: Module | torch.nn.Parameter
+    function: Any
+    """The function of the user."""
+    with_kwargs: bool
+    dict_id: int
+    """Identifies the dict that keeps it."""
+
+    @property
+    def label(self) -> str:
+        """The short name of its function."""
+        return describe_function(self.function).label
+
+
+class NamedModel:
+    """A model, its modules by the names that a recording gives them, and its hooks."""
+
+    def __init__(self, root: Module) -> None:
+        registry = ModuleRegistry(TraceData())
+        registry.name_model(root)
+        self.modules = [
+            (registry.trace.module(registry.number(module)), module) for module in module_tree.all_modules(root)
+        ]
+        self.parameter_count = len({id(parameter) for parameter in module_tree.all_parameters(root)})
+        self.hooks = list(self._list_hooks())
+
+    def _list_hooks(self) -> Iterator[RegisteredHook]:
+        seen: set[int] = set()
+        for name, module in self.modules:
+            owners = {f"{name}.{own}": parameter for own, parameter in module_tree.own_parameters(module)}
+            for kept in module_hook_dicts(module, name):
+                if id(kept.hooks) in seen:  # of a parameter with two names
+                    continue
+                seen.add(id(kept.hooks))
+                for key, hook in user_hook_entries(kept.hooks):
+                    kind = "multi_grad_hook" if is_multi_grad_part(hook) else kept.kind
+                    owner = owners.get(kept.on, module)
+                    function, takes_kwargs = user_function(hook), "with_kwargs" in kept.flags_of(key)
+                    yield RegisteredHook(kind, kept.on, owner, function, takes_kwargs, id(kept.hooks))
 
 
 def find_in_hooks(model: NamedModel) -> Iterator[StaticFinding]:
@@ -93,3 +146,59 @@ def _find_wrapped(model: NamedModel) -> Iterator[StaticFinding]:
 def _edits_in_place(module: Module) -> bool:
     """Whether it is an activation of PyTorch that writes its result over its input."""
     return type(module).__module__ == "torch.nn.modules.activation" and vars(module).get("inplace") is True
+
+
+MAX_SHOWN_VALUE = 40
+"""Letters of the loop variable's value that the finding shows."""
+
+
+def find_late_binding(model: NamedModel) -> Iterator[StaticFinding]:
+    """Find functions that a loop made several times, and that read the variable of this loop when they run."""
+    made_from: dict[Any, list[RegisteredHook]] = {}
+    for hook in model.hooks:
+        code = getattr(hook.function, "__code__", None)
+        if code is not None:
+            made_from.setdefault(code, []).append(hook)
+    for group in made_from.values():
+        if len({id(hook.function) for hook in group}) > 1:
+            yield from _find_in_copies(group)
+
+
+def _find_in_copies(hooks: Sequence[RegisteredHook]) -> Iterator[StaticFinding]:
+    """Find loop variables that several hooks, made of one piece of code, share."""
+    definition, around = find_definition(hooks[0].function)
+    for name in [] if definition is None else list_loop_variables(definition, around):
+        sharing: dict[int, list[RegisteredHook]] = {}
+        for hook in hooks:
+            variable = _variable_of(hook.function, name)
+            if variable is not None:
+                sharing.setdefault(id(variable), []).append(hook)
+        for group in sharing.values():
+            if len({id(hook.function) for hook in group}) > 1:
+                yield _describe_group(group, name)
+
+
+def _variable_of(function: Any, name: str) -> Any:
+    """Return what keeps the variable ``name`` that a function reads: a closure cell, or its globals; None if neither.
+
+    A parameter of that name, such as in ``lambda grad, name=name: ...``, is the function's own.
+    """
+    code = function.__code__
+    if name in code.co_varnames:
+        return None
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    if name in cells:
+        return cells[name]
+    return function.__globals__ if name in code.co_names and name in function.__globals__ else None
+
+
+def _describe_group(hooks: Sequence[RegisteredHook], name: str) -> StaticFinding:
+    variable = _variable_of(hooks[0].function, name)
+    try:
+        value = variable[name] if isinstance(variable, dict) else variable.cell_contents
+    except (KeyError, ValueError):  # the variable was deleted
+        value = None
+    is_plain = type(value) in (str, int, float, bool, type(None))  # the repr of another object is the user's code
+    shown = truncate(make_printable(repr(value) if is_plain else describe_type(value)), MAX_SHOWN_VALUE)
+    parts = {"hook": hooks[0].label, "count": len(hooks), "name": name, "value": shown}
+    return make_finding("late_binding", "warning", hooks[0].on, **parts)

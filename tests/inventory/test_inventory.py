@@ -18,7 +18,7 @@ from hookviz.analysis.findings import finding
 from hookviz.analysis.findings.hooks.explanation import KINDS as CAUSE_KINDS
 from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.command_line.entry_point import build_parser
-from hookviz.static_checks import finding_texts
+from hookviz.static_checks import static_finding
 from hookviz.trace import KINDS
 from hookviz.trace.rows import GRAD_MODES
 from tests.inventory.keys import read_keys
@@ -96,7 +96,7 @@ IN_CODE: dict[str, Callable[[], set[str]]] = {
     "cause": lambda: set(CAUSE_KINDS),
     "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused", "unnamed", "frozen", "no_pass"} - {"grad"},
     "finding": lambda: set(finding._KIND_NAMES),
-    "doctor_rule": lambda: set(finding_texts.KIND_NAMES),
+    "doctor_rule": lambda: set(static_finding.KIND_NAMES),
     "make_target": list_make_targets,
     "extra": list_extras,
 }
