@@ -171,8 +171,8 @@ next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "pass
 """The number of the node that this thread makes next: shows which module call made a node."""
 _attribute(
     "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
-    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/torch/engine_order.py",
-    "recorder/followers/leaf_search.py", "recorder/modules/module_outputs.py", "recorder/modules/node_owners.py",
+    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/passes/pass_observer.py",
+    "recorder/followers/leaf_search.py", "recorder/modules/graph_owners.py",
 )  # fmt: skip
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
 """Both ``backward`` and ``autograd.grad`` call it, with the roots as first argument: instrumented."""
@@ -205,7 +205,7 @@ TENSOR_HOOKS: dict[str, str] = {kind: HOOK_FACTS[kind].kept for kind in TENSOR_H
 _attribute("torch.Tensor", "_version", "2.0", "values",
            "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/gradient_edits.py",
            "recorder/followers/hook_entry.py", "recorder/followers/hook_ledger.py",
-           "recorder/passes/parameter_values.py", "recorder/side_effects.py")  # fmt: skip
+           "recorder/nonfinite_values.py", "recorder/side_effects.py")  # fmt: skip
 
 # -- hooks that torch registers on behalf of the user
 

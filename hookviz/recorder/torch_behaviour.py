@@ -38,11 +38,10 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder.followers.optimizer_steps import STEP_CODE
-from hookviz.recorder.passes.multi_grad_hooks import collected_gradients
 from hookviz.recorder.record_entry import record
 from hookviz.recorder.torch.compiled_regions import find_switch_calls, is_recomputing
 from hookviz.recorder.torch.instrumentation import has_readable_source
-from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks, unwrap_hook
+from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks, collected_gradients, unwrap_hook
 
 
 class Behaviour(NamedTuple):

@@ -269,7 +269,7 @@ def test_nan_in_a_running_statistic_is_found() -> None:
 
 
 def test_a_healthy_run_reads_no_parameter_for_nan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.recorder.modules.nonfinite_parameters._list_nonfinite", pytest.fail)
+    monkeypatch.setattr("hookviz.recorder.nonfinite_values._list_nonfinite", pytest.fail)
     net = small_net()
     assert len(train(net, SGD(net.parameters(), lr=0.01)).findings) == 0
 

@@ -11,7 +11,7 @@ from hookviz.autograd import module_tree
 from hookviz.recorder.followers.owner_names import OwnerNames
 from hookviz.recorder.followers.stand_ins import StandIn, StandIns
 from hookviz.recorder.modules.call_tracker import CallTracker
-from hookviz.recorder.modules.module_outputs import TensorKey, find_key
+from hookviz.recorder.modules.graph_owners import TensorKey, find_key
 from hookviz.support.user_objects import is_of
 
 

@@ -1,19 +1,17 @@
 """Decides after each pass whether the recording stops: on NaN or Inf, or when a function of the user's says so."""
 
-import math
 from collections.abc import Iterator
-from typing import Any
 
 from hookviz.api.trace import Trace
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.follower import Follower
+from hookviz.recorder.nonfinite_values import any_nonfinite
 from hookviz.recorder.notes import warn_user
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.session import Session
 from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.value_rows import get_stored_rows
-from hookviz.trace.values import holds_nonfinite
 
 
 class StopCondition(Follower):
@@ -79,13 +77,13 @@ def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note |
     stored = get_stored_rows(trace.rows, first_row)
     rows = [row for row in stored if type(row) is StepRow and row.pass_id == pass_id]
     for row in rows:
-        if row.kind == "forward" and _any_nonfinite(trace, row.after):
+        if row.kind == "forward" and any_nonfinite(trace, row.after):
             return _make_note(trace, pass_id, "output", trace.plain_call(row.own_call))
     for node, output, value in _iter_root_values(trace, pass_id):
-        if _any_nonfinite(trace, value):
+        if any_nonfinite(trace, value):
             return _make_note(trace, pass_id, "loss", trace.plain_name(node, output))
     for row in rows:
-        if row.kind in ("accumulate", "returned") and _any_nonfinite(trace, row.after):
+        if row.kind in ("accumulate", "returned") and any_nonfinite(trace, row.after):
             return _make_note(trace, pass_id, "gradient", trace.plain_name(row.own_node, row.own_output))
     return None
 
@@ -102,12 +100,3 @@ def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int
             return
         if row.pass_id == pass_id and (row.node, row.output) in roots:
             yield row.node, row.output, row.data
-
-
-def _any_nonfinite(trace: TraceData, values: Any) -> bool:
-    """Return whether one of ``values``, an index or a tuple of indexes, is known to hold NaN or Inf."""
-    for index in values if isinstance(values, tuple) else (values,):
-        value: Any = None if index is None else list.__getitem__(trace.values, index)  # a float is a compact row
-        if value is not None and (not math.isfinite(value) if type(value) is float else holds_nonfinite(value)):
-            return True
-    return False

@@ -1,17 +1,116 @@
-"""Assigns the nodes of a graph to module calls."""
+"""Assigns the nodes of a graph to module calls: to those that made them, and to those that returned their tensors."""
 
+import threading
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.tensor_types import is_tensor
+from hookviz.autograd.torch_internals import next_sequence_number
 from hookviz.recorder.modules.followed_modules import FollowedModules
-from hookviz.recorder.modules.module_outputs import ModuleOutputs
 from hookviz.recorder.modules.module_registry import ModuleRegistry
-from hookviz.recorder.modules.node_owners import NodeOwners
-from hookviz.trace import CallRow, TraceData
+from hookviz.trace import CallRow, ReturnedPart, TraceData
+
+
+class TensorKey(NamedTuple):
+    """Identifies a tensor with a history by numbers: torch counts the nodes that each thread makes."""
+
+    thread: int
+    sequence: int
+    op: str
+    output: int
+
+
+class ModuleOutputs:
+    """Knows for the tensors that calls returned which call was the first to return it, and where in its result.
+
+    As for the makers of nodes, a graph is taken to be made by the thread that runs its backward pass.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[int, int, str], dict[int, ReturnedPart]] = {}
+        """Thread, sequence number and op of a node → its output → what a call returned."""
+
+    def note(self, call: int, labelled: Iterable[tuple[str, Any]]) -> None:
+        """Note what a call returns: leaves of its result with their labels, such as ``output[0]``."""
+        for label, item in labelled:
+            key = find_key(item) if is_tensor(item) else None
+            if key is not None:
+                self._parts.setdefault(key[:3], {}).setdefault(key.output, ReturnedPart(call, label))
+
+    def find(self, nodes: Sequence[Node]) -> dict[int, dict[int, ReturnedPart]]:
+        """Map the ``id`` of a node to its outputs that calls returned."""
+        thread, found = threading.get_ident(), {}
+        for node in nodes if self._parts else ():
+            parts = self._parts.get((thread, node._sequence_nr(), type(node).__name__))
+            if parts is not None:
+                found[id(node)] = parts
+        return found
+
+    def find_part(self, key: TensorKey) -> ReturnedPart | None:
+        """Return which call returned a tensor that may no longer exist; None if none did."""
+        return self._parts.get(key[:3], {}).get(key.output)
+
+    def renumber(self, calls: Mapping[int, int]) -> None:
+        """Renumber the calls (old → new), and forget those that are not in the mapping."""
+        for key, parts in list(self._parts.items()):
+            left = {out: part._replace(call=calls[part.call]) for out, part in parts.items() if part.call in calls}
+            self._parts[key] = left
+            if not left:
+                del self._parts[key]
+
+
+def find_key(tensor: torch.Tensor) -> TensorKey | None:
+    """Return what identifies a tensor with a history that this thread has made; None for a leaf."""
+    with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
+        node = tensor.grad_fn if tensor.requires_grad else None
+        if node is not None:
+            return TensorKey(threading.get_ident(), node._sequence_nr(), type(node).__name__, tensor.output_nr)
+    return None
+
+
+class NodeOwners:
+    """Finds the maker of a node by its sequence number, which torch counts per thread.
+
+    A graph is taken to be made by the thread that runs its backward pass, as nothing in a node says otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._calls_by_thread: dict[int, tuple[list[int], list[int]]] = {}
+        """Thread → (sequence numbers, calls): from each number on, which call was the innermost.
+
+        Beside the thread of the recording, these are threads of the engine in which checkpointing recomputes a call.
+        """
+
+    def note_call(self, call: int) -> None:
+        """Note that ``call`` is the innermost call of this thread from now on (-1: none)."""
+        numbers, calls = self._calls_by_thread.setdefault(threading.get_ident(), ([], []))
+        numbers.append(next_sequence_number())
+        calls.append(call)
+
+    def find_owners(self, nodes: Sequence[Node]) -> dict[int, int]:
+        """Map the ``id`` of a node to the call that made it, for the nodes (leaves excepted) that a call made."""
+        numbers, calls = self._calls_by_thread.get(threading.get_ident(), ([], []))
+        owners = {}
+        for node in nodes:
+            position = bisect_right(numbers, node._sequence_nr())
+            if position and calls[position - 1] >= 0 and graph.leaf_of(node) is None:
+                owners[id(node)] = calls[position - 1]
+        return owners
+
+    def renumber(self, renumbered: Mapping[int, int]) -> None:
+        """Renumber the calls (old → new), and forget those that are not in the mapping."""
+        for thread, (numbers, calls) in self._calls_by_thread.items():
+            calls = [renumbered.get(call, -1) for call in calls]
+            kept_indices = [i for i, call in enumerate(calls) if call != (calls[i - 1] if i else -1)]
+            self._calls_by_thread[thread] = [numbers[i] for i in kept_indices], [calls[i] for i in kept_indices]
+
 
 Module = torch.nn.Module
 

@@ -1,18 +1,91 @@
-"""One running module call, to which the observers between its hooks report."""
+"""One running module call, to which the observers between its hooks report, and the steps that it writes.
+
+The hooks on the graph of a pass have their classes in ``hookviz.recorder.passes.hook_kinds``.
+"""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import torch
 
-from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS
+from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS, StopRecomputation
+from hookviz.recorder.exception_tracker import describe_exception, exception_text
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
-from hookviz.recorder.modules.call_log import CallLog
-from hookviz.recorder.modules.forward_hook_kinds import FORWARD_HOOKS
+from hookviz.recorder.modules.argument_probe import ArgumentProbe
+from hookviz.recorder.modules.graph_owners import ModuleOutputs
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
-from hookviz.recorder.modules.pytree import PytreeLeaf
-from hookviz.trace import HookPlace, StepKind
+from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.recorder.modules.pytree import PytreeLeaf, labelled_arguments, labelled_leaves
+from hookviz.recorder.pass_sampler import is_outermost
+from hookviz.recorder.session import Session
+from hookviz.recorder.torch.compiled_regions import is_restoring_saved_tensors
+from hookviz.support.source_code import describe_function
+from hookviz.trace import HookPlace, Note, StepKind, StepRow
+
+
+class CallLog:
+    """Writes the events of module calls as steps, which refer to values and hooks by number."""
+
+    def __init__(self, session: Session, modules: ModuleRegistry, probe: ArgumentProbe, outputs: ModuleOutputs) -> None:
+        self.session, self.trace, self.modules, self.probe = session, session.trace, modules, probe
+        self.outputs = outputs
+
+    def add_step(
+        self,
+        kind: StepKind,
+        call: int | None,
+        before: Sequence[PytreeLeaf] | None = None,
+        after: Sequence[PytreeLeaf] | None = None,
+        **more: Any,
+    ) -> None:
+        """Add a step. A forward step belongs to the next pass, unless the running one needs it again."""
+        labels = (_leaf_labels(before), _leaf_labels(after))
+        values = {"before": _value_numbers(before), "after": _value_numbers(after), "labels": labels}
+        self.trace.rows.append(StepRow(self._find_pass(), kind, call=call, **values, **more))
+
+    def _find_pass(self) -> int:
+        running = None if is_outermost() or not is_restoring_saved_tensors() else self.session.passes.current()
+        return len(self.trace.roots) if running is None else running.number
+
+    def hook_number(self, dict_observer: HookDictObserver, entry: tuple[Any, Hook], call: int) -> int:
+        """Return the number of a module's forward hook in the trace."""
+        shared = isinstance(dict_observer, ModuleHooksObserver) and dict_observer.shared
+        return self.modules.hook_number(
+            dict_observer.kind, self.trace.calls[call].module, entry[0], entry[1], shared=shared
+        )
+
+    def is_new(self, error: BaseException) -> bool:
+        """Return whether no step names ``error`` yet, and mark it as named."""
+        return self.session.exceptions.is_new(error)
+
+    def add_exception(self, call: int, error: BaseException, hook: int | None) -> None:
+        """Add a step for ``error``, which was raised in a call, in ``hook`` if that is known.
+
+        Checkpointing ends calls early with an exception that it catches; such a step has the kind "cut_short".
+        """
+        if isinstance(error, StopRecomputation):
+            self.add_step("cut_short", call, hook=hook, error=exception_text(error))
+        else:
+            self.add_step("exception", call, hook=hook, **describe_exception(error))
+
+    def add_unobserved(self, call: int, hooks: Sequence[Hook]) -> None:
+        """Add a step for each of ``hooks``: they ran without being observed, so their effects are unknown."""
+        on = self.trace.plain_call(call)
+        for hook in hooks:
+            self.add_step("unobserved", call, note=Note.of("trace.unseen", hook=describe_function(hook)[0], on=on))
+
+
+def _leaf_labels(leaves: Sequence[PytreeLeaf] | None) -> tuple[str, ...]:
+    return tuple([leaf.label for leaf in leaves]) if leaves else ()
+
+
+def _value_numbers(leaves: Sequence[PytreeLeaf] | None) -> Any:
+    if leaves is None:
+        return None
+    return leaves[0].value if len(leaves) == 1 else tuple(leaf.value for leaf in leaves)
+
 
 Module = torch.nn.Module
 
@@ -185,3 +258,41 @@ def _keep_identity(before: PytreeLeaf, after: PytreeLeaf) -> PytreeLeaf:
     if original is None or returned is None or not returned.is_unwritten_since(original):
         return after
     return after._replace(fingerprint=replace(returned, identity=original.identity))
+
+
+class ForwardPreHooks:
+    """Hooks in front of a module's forward: torch calls them with the module, its arguments, and perhaps keywords."""
+
+    def measure(self, call: ModuleCall, given: tuple[Any, ...]) -> list[PytreeLeaf]:
+        """Measure what a hook may change."""
+        positional = call.log.probe.measure(labelled_arguments(call.module, given[1], {}), again=True)
+        keywords = labelled_arguments(call.module, (), given[2] if len(given) > 2 else {})
+        leaves = call.log.probe.measure(keywords, again=True)
+        return [*positional, *(leaf._replace(by_keyword=True) for leaf in leaves)]
+
+    def enter(self, call: ModuleCall, given: tuple[Any, ...], now: list[PytreeLeaf]) -> None:
+        """Record what happened before the first hook of a dict is called."""
+
+
+class ForwardHooks:
+    """Hooks behind a module's forward: torch calls them with the module, its arguments, and what it returned."""
+
+    def measure(self, call: ModuleCall, given: tuple[Any, ...]) -> list[PytreeLeaf]:
+        """Measure the output."""
+        return call.log.probe.measure(labelled_leaves("output", given[-1]), again=True)
+
+    def enter(self, call: ModuleCall, given: tuple[Any, ...], now: list[PytreeLeaf]) -> None:
+        """Record that the forward has returned, unless torch is here because of an exception."""
+        if call.is_failing:
+            return
+        call.finish_hooks(now)  # a last global hook without an observer after it: the module's own hooks come next
+        if not call.forward_logged:
+            call.log.outputs.note(call.index, labelled_leaves("output", given[-1]))
+            call.log_forward(now)
+
+
+FORWARD_HOOKS: dict[str, ForwardPreHooks | ForwardHooks] = {
+    "forward_pre_hook": ForwardPreHooks(),
+    "forward_hook": ForwardHooks(),
+}
+"""Kind of hook → what is special about it."""

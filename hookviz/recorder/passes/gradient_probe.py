@@ -1,11 +1,12 @@
 """Measures gradients, and tells what a hook did to them."""
 
+import weakref
 from collections.abc import Sequence
 
 import torch
 
 from hookviz.autograd.tensor_statistics import append_value
-from hookviz.recorder.fingerprint import Fingerprint, Gradients, fingerprint_of
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, fingerprint_of, value_of
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import DeferredRow
 from hookviz.trace.values import is_same_value
@@ -68,3 +69,29 @@ class GradientProbe:
             self.trace.values.pop()  # the measurement only showed that nothing changed
             return before, effect
         return now, effect
+
+
+class MultiGradInputs:
+    """Fingerprints of the gradients that a multi-grad hook is about to get. They are not held while it runs."""
+
+    def __init__(self, probe: GradientProbe, index: int, gradients: list[torch.Tensor | None]) -> None:
+        self._probe, self._index = probe, index
+        self._before = [probe.fingerprint(gradient) for gradient in gradients]
+        self._tensors = [None if gradient is None else weakref.ref(gradient) for gradient in gradients]
+
+    def compare_with_now(self, before: int | None, after: int | None) -> tuple[list[int | None], list[int | None], str]:
+        """Return the values of all gradients before and after the hook, and its effect on the earlier gradients.
+
+        ``before`` and ``after`` are the values of the last gradient, at whose arrival the hook ran. A gradient that no
+        longer exists counts as unchanged.
+        """
+        befores = [value_of(fingerprint) for fingerprint in self._before]
+        afters, effect = list(befores), "kept"
+        for i, (fingerprint, reference) in enumerate(zip(self._before, self._tensors, strict=True)):
+            tensor = None if reference is None else reference()
+            if tensor is not None:
+                current, changed = self._probe.compare_one(fingerprint, tensor)
+                afters[i] = value_of(current)
+                effect = effect if changed == "kept" else changed
+        befores[self._index], afters[self._index] = before, after
+        return befores, afters, effect

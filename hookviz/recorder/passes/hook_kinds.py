@@ -1,6 +1,6 @@
 """What is special about each kind of hook on the graph of a pass: what torch calls it with, and what a call tells.
 
-The two kinds of forward hooks belong to a module call (``hookviz.recorder.modules.module_hooks``), those of optimizers
+The two kinds of forward hooks belong to a module call (``hookviz.recorder.modules.module_call``), those of optimizers
 to a step (``hookviz.recorder.followers.optimizer_steps``).
 """
 

@@ -6,8 +6,7 @@ from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
 from hookviz.recorder.modules.graph_owners import GraphOwners
-from hookviz.recorder.passes.multi_grad_hooks import tensor_index
-from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, unwrap_hook
+from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, tensor_index, unwrap_hook
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 

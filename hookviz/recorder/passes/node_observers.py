@@ -9,8 +9,7 @@ from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, DisableTorchFunction, current_node, current_task
 from hookviz.recorder.hook_observer import HookDictObserver, Observer
-from hookviz.recorder.passes.late_hooks import LateHooks
-from hookviz.recorder.passes.observer_registry import ObserverRegistry
+from hookviz.recorder.passes.observer_registry import LateHooks, ObserverRegistry
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries

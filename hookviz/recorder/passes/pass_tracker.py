@@ -17,12 +17,11 @@ from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.follower import Followers, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
+from hookviz.recorder.nonfinite_values import measure_unread_leaves
 from hookviz.recorder.notes import saved_tensors_are_packed
 from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.passes.late_hooks import LateHooks
 from hookviz.recorder.passes.node_observers import NodeObservers
-from hookviz.recorder.passes.observer_registry import ObserverRegistry
-from hookviz.recorder.passes.parameter_values import measure_unread_leaves
+from hookviz.recorder.passes.observer_registry import LateHooks, ObserverRegistry
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
 from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.passes.saved_tensors import SavedTensors

@@ -15,7 +15,7 @@ from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.value_rows import DeferredRow
-from hookviz.trace.values import get_norm_nan_inf
+from hookviz.trace.values import holds_nonfinite
 
 MAX_SAVED_NUMBERS = 1_024
 """How many numbers a recording keeps for formulas, in addition to those that it keeps anyway."""
@@ -131,7 +131,7 @@ def _begins_at_nonfinite(snapshot: GraphSnapshot) -> bool:
     rows = trace.tensors[snapshot.tensors.first_row :]
     indexes = [row.data for row in rows if (row.node, row.output) in roots and row.data is not None]
     values = [value for value in map(trace.values.__getitem__, indexes) if not isinstance(value, DeferredRow)]
-    return any(value[-1] is None and any(get_norm_nan_inf(value)[1:]) for value in values)
+    return any(map(holds_nonfinite, values))
 
 
 def _is_plain(saved: Any) -> bool:

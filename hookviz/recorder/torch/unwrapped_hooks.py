@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import torch
+
 from hookviz.autograd.torch_internals import OUTPUT_HOOK, LegacyModuleHook, ModuleBackwardHook
 from hookviz.support.wrapped_functions import closure_variables
 
@@ -130,3 +132,25 @@ def user_function(hook: Any) -> Any:
 def is_multi_grad_part(hook: Any) -> bool:
     """Return whether a hook is one of the parts of a multi-grad hook, which torch registers on each of its tensors."""
     return isinstance(unwrap_hook(hook), MultiGradPart)
+
+
+def tensor_index(hook: Any) -> int | None:
+    """Return the index of the tensor that a part of a multi-grad hook is on; None in mode "any"."""
+    index = closure_variables(hook).get("idx")
+    return index if isinstance(index, int) else None
+
+
+def collected_gradients(hook: Any, task: int) -> tuple[int, list[torch.Tensor | None]] | None:
+    """Return the index of a part's tensor, and the gradients that torch has collected for the other tensors.
+
+    The gradients are complete when the hook is about to run; None stands for a gradient that has not arrived or never
+    will. Before that, and in mode "any", the result is None.
+    """
+    variables = closure_variables(hook)
+    try:
+        arrived = variables["count"].get(task, 0)
+        if arrived and arrived != variables["nb_calls"] - 1:
+            return None
+        return variables["idx"], list(variables["buffer"].get(task) or [None] * variables["len_tensors"])
+    except KeyError:  # mode "any", or a torch that keeps the gradients elsewhere
+        return None
