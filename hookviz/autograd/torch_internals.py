@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
 
 Use = Literal[
@@ -29,7 +29,7 @@ Use = Literal[
     "saved_hooks", "compiled", "checkpoint", "ranks", "scaler", "listing",
     "cuts",
 ]  # fmt: skip
-"""What hookviz uses an internal for; ``torch.use.*`` and ``torch.loss.*`` among the messages say it in words."""
+"""What hookviz uses an internal for; ``recorder/compatibility.py`` says it in words."""
 
 Kind = Literal["function", "class", "dict", "attribute", "lazy"]
 
@@ -48,9 +48,8 @@ class Internal(NamedTuple):
     kind: Kind
     files: tuple[str, ...] = ()
     """For an attribute: the files of hookviz that write its name."""
-    optional: bool = False
-    """Whether hookviz does without it in a release that is older than ``since``; ``torch.gap.<name>`` among the
-    messages says what is left out."""
+    gap: str = ""
+    """What hookviz leaves out in a release that is older than ``since``; empty if it cannot do without this."""
 
     @property
     def name(self) -> str:
@@ -134,12 +133,14 @@ def _function(path: str, since: str, use: Use) -> Any:
     return _declare(path, since, use, "function")
 
 
-def _function_or(path: str, since: str, use: Use, *, older: str | None = None, stand_in: Any = None) -> Any:
-    """Declare a function; without it take the one at ``older``, else ``stand_in``."""
+def _function_or(
+    path: str, since: str, use: Use, *, older: str | None = None, stand_in: Any = None, gap: str = ""
+) -> Any:
+    """Declare a function; without it take the one at ``older``, else ``stand_in``, which leaves a gap."""
     found = _find(path, "function")
     if found is None and older is not None:
         return _declare(older, "2.0", use, "function")
-    INTERNALS.append(Internal(path, since, use, "function", optional=older is None))
+    INTERNALS.append(Internal(path, since, use, "function", gap=gap))
     return stand_in if found is None else found
 
 
@@ -151,8 +152,8 @@ def _dict(path: str, since: str, use: Use, *files: str) -> Any:
     return _declare(path, since, use, "dict", *files)
 
 
-def _attribute(owner: str, name: str, since: str, use: Use, *files: str, optional: bool = False) -> str:
-    INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", files, optional))
+def _attribute(owner: str, name: str, since: str, use: Use, *files: str, gap: str = "") -> str:
+    INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", files, gap))
     return name
 
 
@@ -197,7 +198,7 @@ _attribute(
     "course/lesson02.py", "picture/tensor_layer.py",
 )  # fmt: skip
 _attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks")
-_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/op_arguments.py")
+_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/ops.py")
 read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
 """Reads the ``.grad`` of a tensor past a property that a program puts in its place."""
 TENSOR_HOOKS: dict[str, str] = {kind: HOOK_FACTS[kind].kept for kind in TENSOR_HOOK_KINDS}
@@ -382,13 +383,30 @@ _attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
 SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
 """Prefixes of a node's attributes: a saved value under its name in the formulas, and the same value packed, which
 has the unpack hook."""
-_attribute("torch._C._autograd.SavedTensor", "unpack_hook", "2.10", "formulas", optional=True)
+_attribute(
+    "torch._C._autograd.SavedTensor",
+    "unpack_hook",
+    "2.10",
+    "formulas",
+    gap=N_(
+        "Formulas have no values, hooks on tensors that no variable holds any more have no names, "
+        "and saved-tensor hooks around a forward pass before the recording are not noted: all three "
+        "need PyTorch {since} or newer."
+    ),
+)
 SAVED_TENSORS_SHOW_THEIR_HOOKS = hasattr(torch._C._autograd.SavedTensor, "unpack_hook")
 """Without this, reading a saved tensor might call an unpack hook of the user, so hookviz reads none."""
 FUNCTION_OF_NODE = _attribute("torch.autograd.function.BackwardCFunction", "_forward_cls", "2.0", "formulas")
 """An attribute of the class of a node whose backward is written in Python: its ``Function``."""
 saved_tensor_hooks = _function_or(
-    "torch._C._autograd._top_saved_tensors_default_hooks", "2.8", "saved_hooks", stand_in=lambda ignore_tracing: None
+    "torch._C._autograd._top_saved_tensors_default_hooks",
+    "2.8",
+    "saved_hooks",
+    stand_in=lambda ignore_tracing: None,
+    gap=N_(
+        "Saved-tensor hooks that were in force before a recording began are not noted: that needs "
+        "PyTorch {since} or newer."
+    ),
 )
 """The active hooks (pack, unpack), None if there are none; with argument True also while torch traces."""
 SAVED_TENSOR_HOOKS_ARE_SHOWN = hasattr(torch._C._autograd, "_top_saved_tensors_default_hooks")

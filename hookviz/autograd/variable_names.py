@@ -13,6 +13,7 @@ from hookviz.autograd.module_tree import named_modules, named_parameters
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
+from hookviz.support.source_code import shorten_filename
 from hookviz.support.user_objects import own_attributes
 from hookviz.support.wrapped_functions import is_installed_file
 
@@ -242,3 +243,11 @@ def _tensors_in_variable(name: str, value: Any, with_modules: bool) -> Iterator[
 def _write_key(key: Any) -> str:
     """Write the key of a dict; that of another type by its name, since its ``repr`` may be the user's."""
     return repr(key) if type(key) in (str, int, float, bool, bytes, type(None)) else f"<{type(key).__name__}>"
+
+
+def find_code_place() -> str | None:
+    """Return file and line of the innermost frame of the user's own code; None if there is none."""
+    frame = user_frames()[0]
+    filename = frame.f_code.co_filename
+    file = None if is_installed_file(filename) else shorten_filename(filename)
+    return None if file is None else f"{file}:{frame.f_lineno}"

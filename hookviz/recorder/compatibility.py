@@ -11,11 +11,56 @@ from typing import Any, NamedTuple, get_args
 import torch
 
 from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
-from hookviz.recorder.compatibility_texts import GAPS, LOSSES, RELIANCES, USES
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
 from hookviz.support.columns import count_columns, pad
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.support.version import VERSION
+
+USES: dict[str, str] = {
+    "passes": N_("backward passes"),
+    "node_hooks": N_("hooks on nodes"),
+    "tensor_hooks": N_("hooks on tensors"),
+    "calls": N_("module calls and forward hooks"),
+    "full_hooks": N_("backward hooks of modules"),
+    "multi_grad": N_("multi-grad hooks"),
+    "optimizers": N_("optimizer steps"),
+    "values": N_("reading tensors unnoticed"),
+    "formulas": N_("saved tensors, for the formulas"),
+    "saved_hooks": N_("saved-tensor hooks"),
+    "compiled": N_("compiled code"),
+    "checkpoint": N_("checkpointing"),
+    "ranks": N_("DDP and FSDP"),
+    "scaler": "GradScaler",
+    "listing": N_("listing hooks on saving, loading and registration"),
+    "cuts": N_("following ops, for record(cuts=True)"),
+}
+"""Use of a part of torch → its name."""
+
+LOSSES: dict[str, str] = {
+    "passes": N_(
+        "Without it hookviz cannot tell which node runs in which pass: recordings of backward passes "
+        "fail or miss steps."
+    ),
+    "node_hooks": N_("Without it hookviz cannot observe nodes and the hooks on them: recordings miss what they do."),
+    "tensor_hooks": N_("Without it recordings and `hooks` miss hooks on tensors."),
+    "calls": N_("Without it recordings miss calls of modules, or what their forward hooks do."),
+    "full_hooks": N_("Without it recordings do not show which backward hook of a module did what."),
+    "multi_grad": N_("Without it multi-grad hooks appear as hooks of PyTorch's own."),
+    "optimizers": N_("Without it recordings miss optimizer steps and their hooks."),
+    "values": N_("Without it hookviz may miss an edit, or your own tools may notice that hookviz reads tensors."),
+    "formulas": N_(
+        "Without it `Trace.why` has formulas but no values for them, and recordings do not name "
+        "hooks on tensors that no variable holds any more."
+    ),
+    "saved_hooks": N_("Without it recordings do not name saved-tensor hooks."),
+    "compiled": N_("Without it recordings do not tell compiled code from other code, and may disturb the compiler."),
+    "checkpoint": N_("Without it recordings show recomputation by checkpointing as new calls."),
+    "ranks": N_("Without it recordings miss the gradients that several ranks combine."),
+    "scaler": N_("Without it recordings do not tell scaled gradients from others."),
+    "listing": N_("Without it `hooks` misses hooks that run on saving, loading or registration."),
+    "cuts": N_("Without it `record(cuts=True)` does not work."),
+}
+"""Use of a part of torch → what is lost without it."""
 
 
 class Mismatch(NamedTuple):
@@ -97,7 +142,7 @@ def check_torch() -> Report:
 
 def _needs_newer_torch(internal: Internal) -> bool:
     """Return whether hookviz is made to do without this internal in a torch as old as the installed one."""
-    return internal.optional and torch.__version__ < internal.since
+    return bool(internal.gap) and torch.__version__ < internal.since
 
 
 def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
@@ -105,7 +150,7 @@ def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
     owner, _ignored, name = internal.path.rpartition(".")
     is_attribute, loss = internal.kind == "attribute", _(LOSSES[internal.use])
     if _needs_newer_torch(internal):
-        missing = _(GAPS[name]).format(since=internal.since)
+        missing = _(internal.gap).format(since=internal.since)
     else:
         missing = _("{path} is missing (hookviz expects it from PyTorch {since} on). {loss}").format(
             path=internal.path, since=internal.since, loss=loss
@@ -133,7 +178,7 @@ def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
 
 def _behaviour_mismatches(behaviour: Behaviour) -> Iterator[Mismatch]:
     """Yield the mismatch of one behaviour, if there is one."""
-    relies, loss = _(RELIANCES[behaviour.name]), _(LOSSES[behaviour.use])
+    relies, loss = _(behaviour.relies), _(LOSSES[behaviour.use])
     try:
         if not behaviour.holds():
             yield Mismatch(behaviour.use, _("No longer true: {relies} {loss}").format(relies=relies, loss=loss))

@@ -4,8 +4,7 @@ import threading
 import traceback
 from typing import Any
 
-from hookviz.autograd.variable_names import is_library_file
-from hookviz.recorder.code_place import find_code_place
+from hookviz.autograd.variable_names import find_code_place, is_library_file
 from hookviz.support.columns import truncate
 from hookviz.support.source_code import shorten_filename
 from hookviz.support.wrapped_functions import is_installed_file

@@ -13,18 +13,16 @@ from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.followers.grad_scaler import ScaleTracker
-from hookviz.recorder.followers.gradient_clips import GradientClips
-from hookviz.recorder.followers.gradient_edits import GradientEdits
+from hookviz.recorder.followers.gradient_edits import GradientClips, GradientEdits
 from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.optimizer_groups import OptimizerGroups
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
-from hookviz.recorder.followers.silent_hooks import SilentHooks
+from hookviz.recorder.followers.silent_hooks import SilentHooks, UnobservedHooks
 from hookviz.recorder.followers.stop_condition import StopCondition
 from hookviz.recorder.followers.training_tracker import TrainingTracker
-from hookviz.recorder.followers.unobserved_hooks import UnobservedHooks
 from hookviz.recorder.followers.user_code import UserCode
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.module_call import ModuleCall

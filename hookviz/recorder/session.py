@@ -1,17 +1,74 @@
 """The state that all components of one recording share."""
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from hookviz.autograd.tensor_statistics import hidden_from_tools
-from hookviz.autograd.torch_internals import DisableTorchFunction
+from hookviz.autograd.torch_internals import DisableTorchFunction, current_task
 from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
-from hookviz.recorder.pass_stack import PassStack
+from hookviz.support.interrupts import Uninterrupted
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
+
+if TYPE_CHECKING:
+    from hookviz.recorder.passes.pass_observer import PassObserver
+    from hookviz.recorder.passes.running_pass import RunningPass
+
+
+class PassStack:
+    """The running passes of one recording, the innermost last."""
+
+    def __init__(self) -> None:
+        self._passes: list[RunningPass] = []
+        self.nodes_got_hooks = False
+        """Whether a node got a hook during a pass, so that observers are needed in front of all nodes."""
+
+    def __iter__(self) -> "Iterator[RunningPass]":
+        return iter(self._passes)
+
+    def __len__(self) -> int:
+        return len(self._passes)
+
+    def add(self, running_pass: "RunningPass") -> None:
+        """Add a pass that begins."""
+        self._passes.append(running_pass)
+
+    def remove(self, running_pass: "RunningPass") -> None:
+        """Remove a pass that has ended. Calling it twice is safe."""
+        if running_pass in self._passes:
+            self._passes.remove(running_pass)
+
+    def in_this_thread(self) -> "list[RunningPass]":
+        """Return the passes that began in the calling thread."""
+        return [running_pass for running_pass in self._passes if running_pass.thread == threading.get_ident()]
+
+    def current(self) -> "PassObserver | None":
+        """Return the observer of the pass in which the calling hook runs, or None outside of all passes."""
+        task: int = current_task()
+        for running_pass in reversed(self._passes):
+            if running_pass.observer.task == task:
+                return running_pass.observer
+        thread = None if is_engine_thread() else threading.get_ident()
+        for running_pass in reversed(self._passes):
+            if running_pass.observer.task is None and thread in (None, running_pass.thread):
+                running_pass.observer.task = task
+                return running_pass.observer
+        return None
+
+    def observe_all_nodes(self) -> None:
+        """Put an observer in front of every node of every pass, because nodes got hooks."""
+        self.nodes_got_hooks = False
+        with Uninterrupted():
+            for running_pass in self._passes:
+                running_pass.observe_all_nodes()
+
+
+def is_engine_thread() -> bool:
+    """Return whether this is one of the autograd engine's own threads (of a CUDA device, for example)."""
+    return isinstance(threading.current_thread(), threading._DummyThread)
 
 
 class Session:

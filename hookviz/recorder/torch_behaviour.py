@@ -42,13 +42,14 @@ from hookviz.recorder.record_entry import record
 from hookviz.recorder.torch.compiled_regions import find_switch_calls, is_recomputing
 from hookviz.recorder.torch.instrumentation import has_readable_source
 from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks, collected_gradients, unwrap_hook
+from hookviz.support.messages import N_
 
 
 class Behaviour(NamedTuple):
     """A behaviour of torch that hookviz relies on."""
 
-    name: str
-    """``torch.relies.<name>`` among the messages describes the behaviour in a sentence."""
+    relies: str
+    """What hookviz relies on."""
     use: Use
     holds: Callable[[], bool]
 
@@ -57,12 +58,12 @@ BEHAVIOURS: list[Behaviour] = []
 """All behaviours, in the order of this file."""
 
 
-def _relied_on(use: Use, *, if_there: bool = True) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
+def _relied_on(use: Use, relies: str, *, if_there: bool = True) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
     """Add a behaviour to the list, unless the internal that it is about is missing: that is reported anyway."""
 
     def add(holds: Callable[[], bool]) -> Callable[[], bool]:
         if if_there:
-            BEHAVIOURS.append(Behaviour(holds.__name__.removeprefix("_"), use, holds))
+            BEHAVIOURS.append(Behaviour(relies, use, holds))
         return holds
 
     return add
@@ -75,7 +76,7 @@ def _new_leaf() -> Any:  # torch's methods carry no types
 # -- passes
 
 
-@_relied_on("passes")
+@_relied_on("passes", N_("A hook can ask which node and which pass it runs in."))
 def _hooks_know_their_node_and_pass() -> bool:
     seen: list[Any] = []
     out = _new_leaf() * 3
@@ -85,7 +86,9 @@ def _hooks_know_their_node_and_pass() -> bool:
     return seen == [True, True] and current_task() == -1
 
 
-@_relied_on("passes")
+@_relied_on(
+    "passes", N_("Nodes are numbered in the order in which they are created, and the nodes of leaves come last.")
+)
 def _nodes_are_numbered_in_order() -> bool:
     first: int = next_sequence_number()
     out = (_new_leaf() * 3).exp()
@@ -94,7 +97,13 @@ def _nodes_are_numbered_in_order() -> bool:
     return numbers == [first + 1, first, graph.LEAF_SEQUENCE] and next_sequence_number() == first + 2
 
 
-@_relied_on("node_hooks")
+@_relied_on(
+    "node_hooks",
+    N_(
+        "Hooks run by kind: tensor hooks, then node pre-hooks, then node post-hooks; at a leaf also "
+        "hooks after .grad is written."
+    ),
+)
 def _hooks_run_by_kind() -> bool:
     ran: list[str] = []
 
@@ -116,7 +125,9 @@ def _hooks_run_by_kind() -> bool:
     return ran == [*at_node, *at_leaf, "leaf accumulated .grad", "leaf post .grad"]
 
 
-@_relied_on("node_hooks")
+@_relied_on(
+    "node_hooks", N_("All post-hooks of a node are kept in one dict, and a registration can be given that dict.")
+)
 def _a_node_shares_one_hook_dict() -> bool:
     out = _new_leaf() * 3
     node: Any = out.grad_fn
@@ -125,7 +136,7 @@ def _a_node_shares_one_hook_dict() -> bool:
     return again is hooks and node.register_hook(print).hooks_dict_ref() is hooks and len(hooks) == 3
 
 
-@_relied_on("tensor_hooks")
+@_relied_on("tensor_hooks", N_("The engine reads a tensor's hook dict in each pass, in the order of the dict."))
 def _hook_dicts_are_read_live() -> bool:
     ran: list[str] = []
     out = _new_leaf() * 3
@@ -139,7 +150,7 @@ def _hook_dicts_are_read_live() -> bool:
     return ran == ["before", "theirs", "after"]
 
 
-@_relied_on("values")
+@_relied_on("values", N_("A tensor's version counts in-place edits, but not edits through .data."))
 def _versions_count_edits() -> bool:
     tensor = torch.zeros(2)
     before = tensor._version
@@ -149,7 +160,7 @@ def _versions_count_edits() -> bool:
     return unseen == before and tensor._version == before + 1
 
 
-@_relied_on("passes")
+@_relied_on("passes", N_("The source of the function that runs the engine can be read and instrumented."))
 def _the_engine_can_be_instrumented() -> bool:
     return has_readable_source(run_engine)
 
@@ -157,17 +168,19 @@ def _the_engine_can_be_instrumented() -> bool:
 # -- modules
 
 
-@_relied_on("calls")
+@_relied_on("calls", N_("Module.__call__ is a function whose source can be read and instrumented."))
 def _module_calls_can_be_instrumented() -> bool:
     return torch.nn.Module.__call__ is call_module and has_readable_source(call_module)
 
 
-@_relied_on("calls")
+@_relied_on("calls", N_("The source of the functions that report calls to hookviz can be read and instrumented."))
 def _listened_functions_can_be_instrumented() -> bool:
     return all(map(has_readable_source, (remove_handle, begin_saving, swap_tensors)))
 
 
-@_relied_on("calls")
+@_relied_on(
+    "calls", N_("A module's forward hooks are read in each call, in the order of their dict, with their flags.")
+)
 def _forward_hooks_are_read_in_each_call() -> bool:
     ran: list[str] = []
     module = torch.nn.Identity()
@@ -182,7 +195,7 @@ def _forward_hooks_are_read_in_each_call() -> bool:
     return ran == ["before 4", "theirs"]
 
 
-@_relied_on("full_hooks")
+@_relied_on("full_hooks", N_("A module's full backward hooks can be found from the node of its output."))
 def _full_backward_hooks_are_found_behind_nodes() -> bool:
     module = torch.nn.Identity()
     module.register_full_backward_hook(lambda *_: None)
@@ -192,7 +205,7 @@ def _full_backward_hooks_are_found_behind_nodes() -> bool:
     return [len(owner.user_hooks) for owner in owners] == [1] and owners[0].module is module
 
 
-@_relied_on("multi_grad")
+@_relied_on("multi_grad", N_("A multi-grad hook shows which gradients it has collected."))
 def _multi_grad_hooks_show_what_they_collect() -> bool:
     seen: list[Any] = []
     a, b = _new_leaf(), _new_leaf()
@@ -208,7 +221,7 @@ def _multi_grad_hooks_show_what_they_collect() -> bool:
 # -- optimizers
 
 
-@_relied_on("optimizers")
+@_relied_on("optimizers", N_("An optimizer's step calls its hooks itself."))
 def _step_hooks_are_called_by_the_step() -> bool:
     callers: list[CodeType] = []
     parameter = torch.nn.Parameter(torch.ones(1))
@@ -222,7 +235,11 @@ def _step_hooks_are_called_by_the_step() -> bool:
 # -- saved tensors
 
 
-@_relied_on("formulas", if_there=SAVED_TENSORS_SHOW_THEIR_HOOKS)
+@_relied_on(
+    "formulas",
+    N_("A node shows the tensors that it saved, and whether a hook unpacks them."),
+    if_there=SAVED_TENSORS_SHOW_THEIR_HOOKS,
+)
 def _nodes_show_what_they_saved() -> bool:
     a, b = _new_leaf(), torch.tensor(5.0)
     out = a * b
@@ -241,13 +258,15 @@ class _OwnFunction(torch.autograd.Function):
         return grad
 
 
-@_relied_on("formulas")
+@_relied_on("formulas", N_("The node of a Function shows the class that it belongs to."))
 def _a_node_knows_its_function() -> bool:
     out: Any = _OwnFunction.apply(_new_leaf())  # type: ignore[no-untyped-call]
     return getattr(type(out.grad_fn), FUNCTION_OF_NODE, None) is _OwnFunction
 
 
-@_relied_on("saved_hooks", if_there=SAVED_TENSOR_HOOKS_ARE_SHOWN)
+@_relied_on(
+    "saved_hooks", N_("Saved-tensor hooks that are in force can be seen."), if_there=SAVED_TENSOR_HOOKS_ARE_SHOWN
+)
 def _saved_tensor_hooks_are_seen() -> bool:
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
@@ -260,7 +279,7 @@ def _saved_tensor_hooks_are_seen() -> bool:
 # -- dispatch modes, compiled code, checkpointing
 
 
-@_relied_on("values")
+@_relied_on("values", N_("hookviz can hide its own computations from dispatch modes."))
 def _dispatch_modes_can_be_kept_out() -> bool:
     heard: list[Any] = []
 
@@ -277,7 +296,7 @@ def _dispatch_modes_can_be_kept_out() -> bool:
     return 0 < before == len(heard)
 
 
-@_relied_on("compiled")
+@_relied_on("compiled", N_("Torch enters and leaves a compiled function through a call that hookviz can see."))
 def _compiled_functions_are_switched_to() -> bool:
     wrapper = _inner_code(resolve(f"{DYNAMO}._TorchDynamoContext.__call__").__code__, COMPILE_WRAPPER)
     return wrapper is not None and {*find_switch_calls(wrapper).values()} == {True, False}
@@ -288,7 +307,7 @@ def _inner_code(code: CodeType, name: str) -> CodeType | None:
     return next((one for one in code.co_consts if isinstance(one, CodeType) and one.co_qualname == name), None)
 
 
-@_relied_on("checkpoint")
+@_relied_on("checkpoint", N_("hookviz can recognise when checkpointing recomputes something."))
 def _checkpointing_is_recognised() -> bool:
     found: dict[bool, list[bool]] = {}
     for reentrant in (True, False):
@@ -321,7 +340,9 @@ def _run_sample() -> list[float]:
     return [x.item() for x in (a.grad, net.weight.grad, net.weight)]
 
 
-@_relied_on("passes")
+@_relied_on(
+    "passes", N_("A small program is recorded with all its hooks, and gets the same gradients as without recording.")
+)
 def _a_program_is_recorded_and_unchanged() -> bool:
     plain = _run_sample()
     with record() as trace, warnings.catch_warnings():

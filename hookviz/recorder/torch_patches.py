@@ -31,7 +31,7 @@ from hookviz.autograd.torch_internals import (
     run_engine,
     swap_tensors,
 )
-from hookviz.recorder.followers import grad_scaler, gradient_clips, optimizer_groups
+from hookviz.recorder.followers import grad_scaler, gradient_edits, optimizer_groups
 from hookviz.recorder.followers.optimizer_steps import (
     ObservedStepHooks,
     OptimizerTracker,
@@ -39,9 +39,7 @@ from hookviz.recorder.followers.optimizer_steps import (
     is_called_by_step,
 )
 from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.pass_stack import is_engine_thread
-from hookviz.recorder.registrations import notify_registration, observe_handles, observe_node_hooks, tensor_hook_added
-from hookviz.recorder.torch import pickling
+from hookviz.recorder.session import is_engine_thread
 from hookviz.recorder.torch.compiled_regions import (
     RegionSwitch,
     is_compiled,
@@ -51,7 +49,18 @@ from hookviz.recorder.torch.compiled_regions import (
 )
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Replacement
 from hookviz.recorder.torch.instrumentation import Instrumented, PassiveWatcher
-from hookviz.recorder.torch.profilers import follows_python_calls, replace_switches
+from hookviz.recorder.torch.replacements import (
+    clean_handle,
+    clean_module,
+    follows_python_calls,
+    forget_copies,
+    leaving_observers_out,
+    notify_registration,
+    observe_handles,
+    observe_node_hooks,
+    replace_switches,
+    tensor_hook_added,
+)
 from hookviz.trace.hook_facts import HOOK_FACTS
 
 if TYPE_CHECKING:
@@ -110,7 +119,7 @@ def stop_observing(recording: "Recording") -> None:
             _restore_functions()
             for switch in _PROFILER_SWITCHES:
                 switch.restore()
-            pickling.clear_cache()
+            forget_copies()
 
 
 def _pause_or_resume(recording: "Recording", *, compiled: bool) -> bool:
@@ -410,7 +419,7 @@ _INSTRUMENTED = (
     Instrumented(begin_saving, _SavingWatcher()),
     Instrumented(remove_handle, _RemovalWatcher()),
     Instrumented(swap_tensors, _SwapWatcher()),
-    *gradient_clips.instrumented_clips(recording_after_pass),
+    *gradient_edits.instrumented_clips(recording_after_pass),
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
 _REPLACEMENTS: tuple[Replacement, ...] = (
@@ -425,8 +434,8 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     ),
     Replacement(RemovableHandle, "__init__", observe_handles(recording_here)),
     Replacement(NODE_REGISTRATION, "_register_hook", observe_node_hooks(recording_here)),
-    Replacement(Module, "__getstate__", pickling.leaving_observers_out(pickling.clean_module)),
-    Replacement(RemovableHandle, "__getstate__", pickling.leaving_observers_out(pickling.clean_handle)),
+    Replacement(Module, "__getstate__", leaving_observers_out(clean_module)),
+    Replacement(RemovableHandle, "__getstate__", leaving_observers_out(clean_handle)),
     Replacement(
         Module,
         "register_forward_hook",

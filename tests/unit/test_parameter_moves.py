@@ -8,7 +8,7 @@ from torch import nn
 from torch.optim import SGD
 
 import hookviz as hv
-from hookviz.recorder.followers import parameter_moves
+from hookviz.recorder.followers import training_tracker
 from hookviz.trace.parameter_moves import list_parameter_moves
 
 
@@ -51,7 +51,7 @@ def test_ten_parameters_are_listed_and_the_others_counted() -> None:
         net(torch.ones(1)).backward()
         opt.step()
     moves = moves_of(trace)
-    assert len(moves) == parameter_moves.MAX_MOVES + 1 and moves[""] == "… 4 more"
+    assert len(moves) == training_tracker.MAX_MOVES + 1 and moves[""] == "… 4 more"
 
 
 def test_what_a_hook_did_to_a_parameter_before_the_step_is_not_the_optimizer_s() -> None:
@@ -69,7 +69,7 @@ def test_what_a_hook_did_to_a_parameter_before_the_step_is_not_the_optimizer_s()
 
 
 def test_a_large_parameter_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parameter_moves, "MAX_NUMBERS", 3)
+    monkeypatch.setattr(training_tracker, "MAX_NUMBERS", 3)
     net = nn.Linear(4, 1)
     opt = SGD(net.parameters(), lr=0.1)
     with hv.record(net) as trace:

@@ -18,7 +18,6 @@ from hookviz.autograd import torch_internals
 from hookviz.autograd.torch_internals import INTERNALS, Internal
 from hookviz.recorder import torch_behaviour
 from hookviz.recorder.compatibility import check_torch
-from hookviz.recorder.compatibility_texts import GAPS
 
 PACKAGE = Path(hv.__file__).parent
 ADAPTER = "autograd/torch_internals.py"
@@ -34,7 +33,6 @@ PYTHON_PRIVATE_NAMES = {
 }
 EXEMPT = {
     "recorder/torch_behaviour.py",
-    "recorder/compatibility_texts.py",
     "trace/named_tables.py",
     "trace/hook_facts.py",
 }
@@ -108,16 +106,17 @@ def test_the_installed_torch_is_as_expected(capsys: pytest.CaptureFixture[str]) 
     assert (torch_internals.run_engine.__code__, len(torch_internals.global_forward_hooks)) == before
     lines = capsys.readouterr().out.splitlines()
     assert torch.__version__ in lines[0] and not [line for line in lines if "different" in line]
-    gaps = [entry for entry in INTERNALS if entry.optional and torch.__version__ < entry.since]
+    gaps = [entry for entry in INTERNALS if entry.gap and torch.__version__ < entry.since]
     assert lines[-1].startswith(f"{len(gaps)} of " if gaps else "All ")
-    assert all(GAPS[entry.name].format(since=entry.since) in lines for entry in gaps)
+    assert all(entry.gap.format(since=entry.since) in lines for entry in gaps)
 
 
 @pytest.mark.usefixtures("only_pass_checks")
 def test_what_only_a_newer_torch_has_is_a_gap_and_no_fault(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gap = Internal("torch._C._autograd.SavedTensor.unpack_hook", "9.9", "passes", "attribute", optional=True)
+    entry = next(entry for entry in INTERNALS if entry.name == "unpack_hook")
+    gap = Internal("torch._C._autograd.SavedTensor.unpack_hook", "9.9", "passes", "attribute", gap=entry.gap)
     monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", [gap])
     monkeypatch.setattr("hookviz.recorder.compatibility.resolve", lambda path: object)
     assert main(["check"]) == 0

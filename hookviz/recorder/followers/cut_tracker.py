@@ -16,23 +16,27 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import DisableTorchFunction, push_function_mode
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.recorder.follower import Follower, PassStart
-from hookviz.recorder.followers.cut_calls import CutCalls
-from hookviz.recorder.followers.cut_code import GRAPH_MAY_FOLLOW, OpCode, find_mode, read_code
 from hookviz.recorder.followers.flow_marks import FlowMarks
 from hookviz.recorder.followers.leaf_search import MAX_NODES, NO_LEAVES, LeafSearch, Leaves
-from hookviz.recorder.followers.op_arguments import (
+from hookviz.recorder.followers.ops import (
     DESCRIBING,
     DETACHING_OPS,
     FREEZING_OPS,
+    GRAPH_MAY_FOLLOW,
     NUMBER_OPS,
+    OpCode,
+    OpMode,
     base_of,
+    find_mode,
     has_history,
+    insert_mode,
     is_in_place,
     iter_values,
     list_inputs,
     name_op,
+    read_code,
+    remove_mode,
 )
-from hookviz.recorder.followers.op_mode import OpMode, insert_mode, remove_mode
 from hookviz.recorder.modules.tensor_flow import TensorFlow
 from hookviz.recorder.session import Session
 from hookviz.support.user_objects import is_of
@@ -85,6 +89,28 @@ class Op(NamedTuple):
     """The cuts through which its inputs have come, as the bits of a number."""
     leaves: Leaves | None
     """The leaves below the inputs, if they have to be found before it runs."""
+
+
+class CutCalls:
+    """Remembers for each cut, by its index, the call whose output it cut last."""
+
+    def __init__(self, flow: TensorFlow) -> None:
+        self._flow = flow
+        self._calls: dict[int, int | None] = {}
+
+    def note(self, index: int, sources: Sequence[torch.Tensor]) -> None:
+        """Note what a cut has just cut off: the output of one call, or something else."""
+        calls = {self._flow.find_graph_call(source) for source in sources}
+        self._calls[index] = calls.pop() if len(calls) == 1 else None
+
+    def find(self, cuts: int) -> dict[int, int]:
+        """Return call → the last of some cuts, given as the bits of a number, that cut off its output."""
+        found = ((call, index) for index, call in sorted(self._calls.items()) if cuts >> index & 1)
+        return {call: index for call, index in found if call is not None}
+
+    def clear(self) -> None:
+        """Forget everything: the numbers of calls are about to change."""
+        self._calls.clear()
 
 
 class CutTracker(Follower):

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from hookviz.recorder.followers.op_arguments import has_history
+from hookviz.recorder.followers.ops import has_history
 
 _MAX_NUMBERS = 10_000
 """Up to this many numbers that left torch are remembered, the last ones."""

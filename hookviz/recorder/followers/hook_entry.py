@@ -1,15 +1,23 @@
 """What the ledger of a recording keeps of one hook: numbers and texts, which outlive it."""
 
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.follower import PassStart
 from hookviz.recorder.followers.hook_owners import HookOwner, TensorOwner
-from hookviz.recorder.followers.multi_grad_rows import MultiGradGroup
 from hookviz.support.source_code import Source
+
+
+class MultiGradGroup(NamedTuple):
+    """What the parts of one multi-grad hook have in common."""
+
+    state: object
+    """The dict that the parts share; it is held so that no other hook gets the same ``id``."""
+    size: int | None
+    """The number of parts; None for a hook that fires at the first gradient, whose parts torch does not count."""
 
 
 class HookEntry:

@@ -13,14 +13,11 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.recorder.follower import Follower, PassStart
-from hookviz.recorder.followers.hook_dates import HookDates
-from hookviz.recorder.followers.hook_entry import HookEntry
+from hookviz.recorder.followers.hook_dates import HookDates, OverwrittenHandles
+from hookviz.recorder.followers.hook_entry import HookEntry, MultiGradGroup
 from hookviz.recorder.followers.hook_firings import HookFirings
-from hookviz.recorder.followers.hook_owners import HookOwner, HookOwners, TensorOwner
-from hookviz.recorder.followers.multi_grad_rows import MultiGradGroup
-from hookviz.recorder.followers.overwritten_handles import OverwrittenHandles
+from hookviz.recorder.followers.hook_owners import HookOwner, HookOwners, StandIns, TensorOwner
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
-from hookviz.recorder.followers.stand_ins import StandIns
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries

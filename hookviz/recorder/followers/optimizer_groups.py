@@ -2,20 +2,20 @@
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from torch.optim import Optimizer
 
 from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.recorder.code_place import find_code_place
+from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.training_tracker import TrainingTracker, read_rate
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, make_notifier
 from hookviz.trace import GroupRow, ModuleRow, TraceData
 
 if TYPE_CHECKING:
-    from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
+    from hookviz.recorder.recording import Recording
 
 _PASSES = 2
 """After so many passes an optimizer should have taken a step."""
@@ -98,16 +98,10 @@ class OptimizerGroups(Follower):
             self._training.note_holder(parameter, number)
 
 
-class _RecordingWithGroups(Protocol):
-    """The part of a recording that the method of optimizers needs."""
-
-    optimizers: "OptimizerTracker"
-
-
 def make_observer(here: Here) -> Callable[[Any, ActiveFlag], Any]:
     """Return a factory that wraps ``Optimizer.add_param_group``, which each optimizer calls while it is made."""
 
-    def group_added(recording: _RecordingWithGroups, _: None, optimizer: Optimizer, *__: Any) -> None:
+    def group_added(recording: "Recording", _: None, optimizer: Optimizer, *__: Any) -> None:
         recording.optimizers.groups.add(optimizer)
 
     return make_notifier(here, group_added)

@@ -1,28 +1,42 @@
-"""Writes at the end of a recording a row for each hook that did not fire, with what the ledger knows of its owner."""
+"""Writes at the end of a recording a row for each hook that did not fire, with what the ledger knows of its owner.
 
-from collections.abc import Iterable, Iterator
+Hooks on state_dict, load_state_dict and registration are followed by no recording: a note names their owners.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 import torch
 
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.follower import Follower
-from hookviz.recorder.followers.hook_entry import HookEntry
+from hookviz.recorder.followers.hook_entry import HookEntry, MultiGradGroup
 from hookviz.recorder.followers.hook_ledger import MAX_ENTRIES, HookLedger, find_user_source
 from hookviz.recorder.followers.hook_owners import HookOwner, ModuleOwner, OptimizerOwner, TensorOwner
-from hookviz.recorder.followers.multi_grad_rows import GroupedRow, merge_multi_grad_rows
 from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
+from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.recorder.notes import Notes
 from hookviz.recorder.passes.pass_tracker import PassTracker
-from hookviz.recorder.torch.hook_dicts import user_hook_entries
+from hookviz.recorder.torch.hook_dicts import (
+    CENSUS_KINDS,
+    global_module_hook_dicts,
+    module_hook_dicts,
+    optimizer_hook_dicts,
+    user_hook_entries,
+)
 from hookviz.support.user_objects import is_of
-from hookviz.trace import HookIdentity, UnfiredRow, identity_of
+from hookviz.trace import STEP_HOOK_KINDS, HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.traversal import list_outer_paths
 
 MAX_HOOKS = 2_000
 """A trace holds up to this many hooks that did not fire; a note says that there are more."""
+
+GroupedRow: TypeAlias = tuple[UnfiredRow, MultiGradGroup | None]
+"""A row, and for a part of a multi-grad hook its group."""
 
 
 class SilentHooks(Follower):
@@ -238,3 +252,65 @@ class SilentHooks(Follower):
                 )
                 registered = self.ledger.dates.registered_at(row.key)
                 yield found._replace(module=row.module, node=row.node, registered_at=registered)
+
+
+def merge_multi_grad_rows(rows: Iterable[GroupedRow], fired_states: set[int]) -> list[UnfiredRow]:
+    """Merge the rows of the parts of each multi-grad hook; leave out the hooks that fired, by ``id`` of their state."""
+    merged: list[UnfiredRow] = []
+    parts: dict[int, tuple[MultiGradGroup, list[UnfiredRow]]] = {}
+    for row, group in rows:
+        if group is None:
+            merged.append(row)
+        else:
+            parts.setdefault(id(group.state), (group, []))[1].append(row)
+    for state, (group, same) in parts.items():
+        if state not in fired_states and not _may_have_fired_unseen(group, same):
+            merged.append(_merge(same))
+    return merged
+
+
+def _may_have_fired_unseen(group: MultiGradGroup, parts: Sequence[UnfiredRow]) -> bool:
+    """Return whether the hook may have a part that the recording does not know: one that is older than it."""
+    return parts[0].since is None and (group.size is None or len(parts) < group.size)
+
+
+def _merge(parts: Sequence[UnfiredRow]) -> UnfiredRow:
+    """Return the row of a hook, with the facts that hold for all of its tensors, or for those in the graph."""
+    relevant = [part for part in parts if part.in_graph] or list(parts)
+    return parts[0]._replace(
+        on=", ".join(part.on for part in parts if part.on),
+        passes=min(part.passes for part in relevant),
+        partial=min(part.partial for part in relevant),
+        in_graph=max(part.in_graph for part in relevant),
+        leaf=all(part.leaf for part in relevant),
+        frozen=all(part.frozen for part in relevant),
+        stray=all(part.stray for part in relevant),
+    )
+
+
+MAX_NAMED = 3
+"""How many modules or optimizers one note names."""
+
+
+class UnobservedHooks(Follower):
+    """Notes at the end which modules and optimizers have hooks that are not followed; whether they ran is unknown."""
+
+    def __init__(self, notes: Notes, modules: ModuleRegistry, optimizers: OptimizerTracker) -> None:
+        self.notes, self.modules, self.optimizers = notes, modules, optimizers
+
+    def close(self) -> None:
+        """Add a note for each kind of hook."""
+        owners_by_kind: dict[str, list[str]] = {}
+        optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive_optimizers()]
+        modules = [module_hook_dicts(module, name) for name, module in self.modules.called_or_given_modules()]
+        for hook_dict in chain(*modules, *optimizers, global_module_hook_dicts()):
+            if (
+                hook_dict.kind in CENSUS_KINDS
+                and hook_dict.kind not in STEP_HOOK_KINDS
+                and user_hook_entries(hook_dict.hooks)
+            ):
+                owner = "torch.nn.Module" if "global" in hook_dict.flags else hook_dict.on
+                owners_by_kind.setdefault(hook_dict.kind, []).append(owner)
+        for kind, owners in owners_by_kind.items():
+            on = ", ".join(owners[:MAX_NAMED] + ["…"] * (len(owners) > MAX_NAMED))
+            self.notes.say("unfollowed", kind=kind, on=on)

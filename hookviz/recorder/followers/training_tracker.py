@@ -1,9 +1,13 @@
-"""Writes down what each optimizer step is given: its parameters, learning rates, and which gradients are missing."""
+"""Writes down what each optimizer step is given, and how far it moves its parameters.
+
+It is given parameters, learning rates and gradients, of which some may be missing.
+"""
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -13,13 +17,71 @@ from hookviz.autograd import module_tree, tensor_statistics
 from hookviz.autograd.module_tree import own_parameters
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
-from hookviz.recorder.code_place import find_code_place
+from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.followers.gradient_edits import GradientEdits
-from hookviz.recorder.followers.parameter_moves import Move
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
+
+MAX_MOVES = 10
+"""Of one step, this many parameters are measured, the first ones."""
+MAX_NUMBERS = 2**20
+"""With more numbers than this in all, the parameters beyond are not measured: each is copied while the step runs."""
+
+
+class _Copy(NamedTuple):
+    """A parameter before a step."""
+
+    position: int
+    """Its position among the parameters of the optimizer."""
+    group: int
+    parameter: torch.Tensor
+    numbers: torch.Tensor
+
+
+class Move(NamedTuple):
+    """How far a parameter was moved."""
+
+    position: int
+    group: int
+    norm: float | None
+    """None if it is not finite."""
+
+
+def copy_parameters(optimizer: Optimizer) -> list[_Copy]:
+    """Copy the first parameters of an optimizer, as they are before its step."""
+    copies, room = list[_Copy](), MAX_NUMBERS
+    for position, (group, parameter) in enumerate(_list_parameters(optimizer)):
+        if len(copies) == MAX_MOVES or not _is_readable(parameter) or parameter.numel() > room:
+            break
+        room -= parameter.numel()
+        copies.append(_Copy(position, group, parameter, parameter.detach().clone()))
+    return copies
+
+
+def measure_moves(copies: Sequence[_Copy]) -> list[Move]:
+    """Return how far each parameter is from its copy."""
+    pairs = [(copy, copy.parameter.detach()) for copy in copies]
+    norms = [(copy, float(torch.linalg.vector_norm(now - copy.numbers))) for copy, now in pairs]
+    return [Move(copy.position, copy.group, norm if isfinite(norm) else None) for copy, norm in norms]
+
+
+def _list_parameters(optimizer: Optimizer) -> Iterator[tuple[int, torch.Tensor]]:
+    for number, group in enumerate(optimizer.param_groups):
+        yield from ((number, parameter) for parameter in group["params"])
+
+
+def _is_readable(tensor: torch.Tensor) -> bool:
+    """Whether a tensor can be copied and compared at once, without waiting for a device."""
+    return (
+        type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.layout is torch.strided
+        and tensor.is_floating_point()
+        and not tensor.is_meta
+        and not tensor_statistics.reading_waits(tensor)
+    )
+
 
 _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
 

@@ -17,9 +17,8 @@ from hookviz.recorder.hook_observer import (
     release_observers,
 )
 from hookviz.recorder.modules.graph_owners import GraphOwners
-from hookviz.recorder.pass_stack import PassStack
 from hookviz.recorder.passes.running_pass import RunningPass
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import PassStack, Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks
 from hookviz.support.interrupts import Uninterrupted

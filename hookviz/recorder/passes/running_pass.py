@@ -1,7 +1,7 @@
 """A running pass, with everything that has to be released when it ends."""
 
 import threading
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
@@ -11,34 +11,15 @@ from hookviz.recorder.passes.pass_observer import PassObserver
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, TraceData
 
-
-class PassNodeObservers(Protocol):
-    """What a running pass needs of the observers on its nodes."""
-
-    def install(self, running_pass: "RunningPass", everywhere: bool) -> None:
-        """Install the observers."""
-
-    def observe_all_nodes(self, running_pass: "RunningPass") -> None:
-        """Put an observer in front of every node."""
-
-    def hook_registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
-        """Handle a hook that was added to a node during the pass."""
-
-    def suspend(self) -> None:
-        """Take out the observers for a while."""
-
-    def resume(self) -> None:
-        """Put back the observers that were taken out."""
-
-    def uninstall(self) -> None:
-        """Remove the observers."""
+if TYPE_CHECKING:
+    from hookviz.recorder.passes.node_observers import NodeObservers
 
 
 class RunningPass:
     """A running pass, with everything that has to be released when it ends."""
 
     def __init__(
-        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: PassNodeObservers
+        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: "NodeObservers"
     ) -> None:
         self.snapshot = GraphSnapshot(trace, numbering)
         self.observer = PassObserver(trace, self.snapshot, owners)

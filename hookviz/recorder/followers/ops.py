@@ -1,12 +1,25 @@
-"""What flows into an op and out of it: tensors, arrays and numbers, without those of which it reads the shape only."""
+"""The ops of one thread: what flows into one and out of it, who sees it run, and where in the user's code that is.
 
+Tensors, arrays and numbers flow, without those of which an op reads the shape only.
+"""
+
+import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import getattr_static
-from typing import Any
+from itertools import islice
+from types import FrameType
+from typing import Any, NamedTuple, Protocol
 
 import torch
+from torch.overrides import TorchFunctionMode
 
+from hookviz.autograd.torch_internals import count_function_modes, pop_function_mode, push_function_mode
+from hookviz.recorder.torch.grad_modes import APPLY_HAS_A_FRAME, grad_mode, is_function_running
+from hookviz.support.columns import truncate
+from hookviz.support.printable import make_printable
+from hookviz.support.source_code import shorten_filename
 from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
+from hookviz.trace.missing_rows import CutKind
 
 _DATA_ATTRIBUTES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 """Attributes of a tensor that give its numbers. Others describe it, or give its gradient, which no forward computed."""
@@ -120,3 +133,122 @@ def iter_values(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from iter_values(item, depth + 1)
         else:
             yield item
+
+
+class OpObserver(Protocol):
+    """Sees each op before and after it runs; none of this may raise."""
+
+    def op_begins(self, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        """Look at the arguments of an op; None if its result is of no interest."""
+
+    def op_returned(self, op: Any, result: Any) -> None:
+        """Look at the result of an op; ``op`` is what ``op_begins`` returned."""
+
+
+class OpMode(TorchFunctionMode):
+    """Passes every op on as it is, and shows it to an observer; without an observer it only passes on."""
+
+    def __init__(self, observer: OpObserver) -> None:
+        super().__init__()
+        self.observer: OpObserver | None = observer
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Run an op. A traceback of its exception shows no frame of ours."""
+        options = kwargs or {}
+        observer = self.observer
+        op = None if observer is None else observer.op_begins(func, args, options)
+        try:
+            result = func(*args, **options)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            raise
+        if observer is not None and op is not None:
+            observer.op_returned(op, result)
+        return result
+
+
+def remove_mode(mode: TorchFunctionMode) -> int | None:
+    """Remove a mode from the stack of this thread, and leave the user's modes above it as they are.
+
+    Returns how many modes are below it; None if it is not on the stack, as in an op that it passes on.
+    """
+    modes_above: list[Any] = []
+    position = None
+    while position is None and count_function_modes():
+        top = pop_function_mode()
+        if top is mode:
+            position = count_function_modes()
+        else:
+            modes_above.append(top)
+    _push_all(modes_above)
+    return position
+
+
+def insert_mode(mode: TorchFunctionMode, position: int) -> None:
+    """Put a mode on the stack of this thread, above ``position`` others."""
+    modes_above: list[Any] = []
+    while count_function_modes() > position:
+        modes_above.append(pop_function_mode())
+    push_function_mode(mode)
+    _push_all(modes_above)
+
+
+def _push_all(modes: list[Any]) -> None:
+    """Push modes that were popped in this order."""
+    for mode in reversed(modes):
+        push_function_mode(mode)
+
+
+GRAPH_MAY_FOLLOW: tuple[CutKind, ...] = (
+    ("function", "checkpoint") if APPLY_HAS_A_FRAME else ("function", "checkpoint", "no_grad")
+)
+"""The kinds of cuts that are none if the output gets a graph afterwards, as that of an ``autograd.Function`` does.
+
+Without a frame of ``apply``, its own ops cannot be told from those of a ``no_grad`` block.
+"""
+MAX_CODE = 80
+"""Longer code is shortened; an ellipsis says so."""
+
+
+class OpCode(NamedTuple):
+    """The place of an op in the user's code."""
+
+    file: str | None
+    line: int
+    text: str | None
+
+
+def read_code(frame: FrameType) -> OpCode:
+    """Read the expression that ``frame`` computes just now; its text is None if Python does not have it."""
+    code = frame.f_code
+    positions = next(islice(code.co_positions(), max(frame.f_lasti, 0) // 2, None), (None,) * 4)
+    lines = linecache.getlines(code.co_filename, frame.f_globals)
+    text = _cut_out(lines, *positions)
+    shown = None if text is None else truncate(make_printable(text), MAX_CODE)
+    return OpCode(shorten_filename(code.co_filename), frame.f_lineno, shown or None)
+
+
+def _cut_out(lines: list[str], first: int | None, last: int | None, start: int | None, end: int | None) -> str | None:
+    """Cut a part out of ``lines``; Python counts columns in bytes of UTF-8."""
+    if first is None or last is None or start is None or end is None or not 0 < first <= last <= len(lines):
+        return None
+    part = [line.encode() for line in lines[first - 1 : last]]
+    part[-1] = part[-1][:end]
+    part[0] = part[0][start:]
+    return b"".join(part).decode(errors="replace")
+
+
+def find_mode() -> CutKind:
+    """Return how the calling op runs: ``graph``, or where torch records none."""
+    if torch.is_grad_enabled():
+        return "graph"
+    mode = grad_mode()
+    if mode != "no_grad":
+        return "graph" if mode == "grad" else mode
+    return "function" if is_function_running() else "no_grad"

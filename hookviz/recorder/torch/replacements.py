@@ -1,0 +1,178 @@
+"""What stands in for functions of torch during a recording: it tells of hooks and profilers, and hides observers."""
+
+import copy
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+import torch.autograd.profiler as profiler
+from torch.utils.hooks import RemovableHandle
+
+from hookviz.autograd.torch_internals import PROFILER_STARTS, PROFILER_STOPS, TENSOR_HOOKS
+from hookviz.recorder.hook_observer import Observer
+from hookviz.recorder.passes.node_observers import PROBE, NodeHookDict, ProbeResult
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, Notify, Replacement, make_notifier
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+Observing: TypeAlias = Callable[[Callable[..., Any], ActiveFlag], Any]
+"""Makes the replacement of a function of torch's."""
+
+
+# -- a hook is registered on a tensor, a node or a module
+
+
+def notify_registration(here: Here, notify: Callable[..., None]) -> Observing:
+    """Make a registering function of torch's notify the recording of the object it registers on."""
+    return make_notifier(here, _with_first_argument(notify))
+
+
+def _with_first_argument(notify: Callable[..., None]) -> Notify:
+    return lambda recording, _, *arguments: notify(recording, *arguments[:1])
+
+
+def observe_handles(here: Here) -> Observing:
+    """Observe the method that makes the handle of a new hook. It also runs in every call with full backward hooks."""
+
+    def make(initialize: Callable[..., None], active: ActiveFlag) -> Callable[..., None]:
+        @wraps(initialize)
+        def make_handle(self: RemovableHandle, *arguments: Any, **options: Any) -> None:
+            initialize(self, *arguments, **options)
+            recording = here() if active.on else None
+            if recording is not None:
+                recording.hook_ledger.registered(self, sys._getframe(1))
+
+        return make_handle
+
+    return make
+
+
+def observe_node_hooks(here: Here) -> Observing:
+    """Observe the function that puts a hook into the dict of a node, and let observers of ours in without a handle."""
+
+    def make(register: Callable[..., Any], active: ActiveFlag) -> Any:
+        def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+            if hook is PROBE:
+                raise ProbeResult(backward_hooks)
+            if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
+                hooks = NodeHookDict() if backward_hooks is None else backward_hooks
+                hooks[hook] = hook
+                return hooks, hooks
+            hooks, handle = register(backward_hooks, hook)
+            recording = here() if active.on else None
+            if recording is not None:
+                recording.passes.late_hooks.node_hook_added(hooks)
+            return hooks, handle
+
+        return staticmethod(register_node_hook)
+
+    return make
+
+
+def tensor_hook_added(kind: str, recording: "Recording", tensor: torch.Tensor) -> None:
+    """Notify a recording of a hook of a ``kind`` that was just added to a tensor."""
+    hooks = getattr(tensor, TENSOR_HOOKS[kind])
+    is_late = tensor.grad_fn is not None and recording.passes.numbering.find(tensor) is not None
+    recording.hook_ledger.tensor_hook_added(kind, tensor, hooks, is_late=is_late)
+    recording.passes.late_hooks.tensor_hook_added(tensor, kind, hooks)
+
+
+# -- a profiler of torch's follows each Python call, as ``torch.profiler.profile(with_stack=True)`` does
+
+_FOLLOWER = "TraceContext"
+"""The class of what torch gives to Python to be told of each call in a thread."""
+
+
+def follows_python_calls() -> bool:
+    """Return whether a profiler of torch's follows each Python call of this thread."""
+    return type(sys.getprofile()).__name__ == _FOLLOWER
+
+
+def replace_switches(starts: Callable[[], None], stopped: Callable[[], None]) -> tuple[Replacement, Replacement]:
+    """Return replacements that call ``starts`` before such a profiler starts, and ``stopped`` after any has stopped.
+
+    Torch runs the two functions while it does not profile: what they call is in no profile.
+    """
+
+    def observe_start(start: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
+        @wraps(start)
+        def observed_start() -> None:
+            settings: Any = sys._getframe(1).f_locals.get("self")
+            if active.on and getattr(settings, "with_stack", False):
+                starts()
+            start()
+
+        return observed_start
+
+    def observe_stop(stop: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
+        @wraps(stop)
+        def observed_stop() -> None:
+            stop()
+            if active.on:
+                stopped()
+
+        return observed_stop
+
+    return (
+        Replacement(profiler, PROFILER_STARTS, observe_start),
+        Replacement(profiler, PROFILER_STOPS, observe_stop),
+    )
+
+
+# -- copies and pickles are made while a module call runs: observers are kept out of them
+
+_cleaned: dict[int, OrderedDict[Any, Any]] = {}
+"""``id`` of a dict with observers → a copy without them, which a module and its handles share."""
+
+
+def forget_copies() -> None:
+    """Forget the copies, because no recording is open."""
+    _cleaned.clear()
+
+
+def clean_module(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a module without observers; leave that of a shallow copy, which shares the dicts."""
+    if not _is_shallow_copy():
+        state.update((name, without_observers(hooks)) for name, hooks in list(state.items()) if "hooks" in name)
+    return state
+
+
+def clean_handle(state: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the state of a handle without observers in the dicts that hold its hook."""
+    if _is_shallow_copy():
+        return state
+    hooks, number, *more = state
+    return (without_observers(hooks), number, *(tuple(map(without_observers, dicts)) for dicts in more))
+
+
+def _is_shallow_copy() -> bool:
+    """Return whether ``copy.copy`` requested the state."""
+    return sys._getframe(3).f_code is copy.copy.__code__
+
+
+def without_observers(hooks: Any) -> Any:
+    """Return a hook dict without observers: a copy, or the dict itself if it has none."""
+    if not isinstance(hooks, OrderedDict) or not any(isinstance(key, Observer) for key in hooks):
+        return hooks
+    user_hooks = OrderedDict((key, hook) for key, hook in hooks.items() if not isinstance(key, Observer))
+    copied = _cleaned.get(id(hooks))
+    if copied is None or list(copied.items()) != list(user_hooks.items()):
+        copied = _cleaned[id(hooks)] = user_hooks
+    return copied
+
+
+def leaving_observers_out(clean: Callable[[Any], Any]) -> Callable[[Any, ActiveFlag], Any]:
+    """Wrap a method that returns the state to pickle, to leave out our observers."""
+
+    def make(state: Callable[[Any], Any], _: ActiveFlag) -> Callable[[Any], Any]:
+        @wraps(state)
+        def state_without_observers(self: Any) -> Any:
+            return clean(state(self))
+
+        return state_without_observers
+
+    return make
