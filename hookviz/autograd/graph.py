@@ -1,9 +1,10 @@
-"""Walk the autograd graph, and read what its nodes saved."""
+"""Walk the autograd graph, read what its nodes saved, and put marks on nodes."""
 
 import heapq
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.autograd.graph import GradientEdge, Node
@@ -142,3 +143,56 @@ def leaf_of(node: Node) -> torch.Tensor | None:
 def op_of(node: Node) -> str:
     """The node's op as torch prints it: ``MulBackward0``, ``AccumulateGrad``."""
     return type(node).__name__
+
+
+Mark = TypeVar("Mark")
+
+MARKS_KEY = "hookviz"
+"""The key of all marks of a node in its ``metadata``, a dict that users may read and write, too."""
+
+
+class NodeMarks(Generic[Mark]):
+    """Gives marks to nodes.
+
+    A node has no weak references, and torch may make a new Python object each time it is accessed; its ``metadata``
+    stays the same and is freed with it. A mark is freed with its node, or when it is cleared.
+    """
+
+    def __init__(self) -> None:
+        self._owner: _Owner | None = None
+
+    def __bool__(self) -> bool:
+        return self._owner is not None
+
+    def __contains__(self, node: Node) -> bool:
+        return self.get(node) is not None
+
+    def get(self, node: Node) -> Mark | None:
+        """The mark of ``node``; None if it has none."""
+        if self._owner is None:
+            return None
+        marks = _metadata(node).get(MARKS_KEY)
+        return None if marks is None else marks.get(self._owner)
+
+    def put(self, node: Node, mark: Mark) -> None:
+        """Give ``node`` a mark, replacing the one that it has."""
+        if self._owner is None:
+            self._owner = _Owner()
+        metadata = _metadata(node)
+        if MARKS_KEY not in metadata:
+            metadata[MARKS_KEY] = WeakKeyDictionary()
+        metadata[MARKS_KEY][self._owner] = mark
+
+    def clear(self) -> None:
+        """Remove all marks."""
+        self._owner = None
+
+
+class _Owner:
+    """Whose marks they are: when it is freed, so are they."""
+
+
+def _metadata(node: Node) -> dict[str, Any]:
+    """The dict that a node carries for users' notes; torch's stubs declare it as a method."""
+    metadata: Any = node.metadata
+    return cast("dict[str, Any]", metadata)

@@ -13,8 +13,8 @@ from torch.autograd.graph import GradientEdge, Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph, tensor_statistics
+from hookviz.autograd.graph import NodeMarks
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
-from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_types import has_few_numbers, is_tensor, runs_user_code
 from hookviz.autograd.torch_internals import TENSOR_HOOKS

@@ -8,9 +8,9 @@ from torch.autograd.graph import Node
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
+from hookviz.autograd.graph import NodeMarks
 from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row, dict_of_handle
 from hookviz.autograd.graph_tensors import PlacedHookDict
-from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction

@@ -9,7 +9,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.session import Session
 
 if TYPE_CHECKING:
-    from hookviz.recorder.passes.running_pass import RunningPass
+    from hookviz.recorder.passes.pass_observer import RunningPass
 
 
 class PassStart(NamedTuple):

@@ -12,8 +12,8 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
 from hookviz.autograd.module_tree import own_buffers, own_parameters
 from hookviz.autograd.tensor_statistics import measure_or_defer, reading_waits
+from hookviz.recorder.modules.arguments import PytreeLeaf
 from hookviz.recorder.modules.module_registry import ModuleRegistry
-from hookviz.recorder.modules.pytree import PytreeLeaf
 from hookviz.trace import NonfiniteRow, StepRow, TraceData
 from hookviz.trace.value_rows import DeferredRow, get_stored_rows
 from hookviz.trace.values import get_norm_nan_inf, holds_nonfinite

@@ -14,8 +14,7 @@ from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
 
 if TYPE_CHECKING:
-    from hookviz.recorder.passes.pass_observer import PassObserver
-    from hookviz.recorder.passes.running_pass import RunningPass
+    from hookviz.recorder.passes.pass_observer import PassObserver, RunningPass
 
 
 class PassStack:

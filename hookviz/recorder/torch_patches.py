@@ -65,7 +65,7 @@ from hookviz.trace.hook_facts import HOOK_FACTS
 
 if TYPE_CHECKING:
     from hookviz.recorder.modules.module_call import ModuleCall
-    from hookviz.recorder.passes.running_pass import RunningPass
+    from hookviz.recorder.passes.pass_observer import RunningPass
     from hookviz.recorder.recording import Recording
 
 _recordings_by_thread: dict[int, "Recording | None"] = {}

@@ -14,7 +14,7 @@ from torch.autograd.graph import register_multi_grad_hook
 
 import hookviz as hv
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
-from hookviz.recorder.modules.argument_probe import ArgumentProbe
+from hookviz.recorder.modules.arguments import ArgumentProbe
 from tests.proof.unfired_programs import PROGRAMS as PROVEN
 from tests.reasons import reasons
 

@@ -145,16 +145,16 @@ def test_retained_passes_keep_their_outside_nodes() -> None:
 
 
 def test_values_of_unrecorded_modules_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hookviz.recorder.modules import argument_probe
+    from hookviz.recorder.modules import arguments
 
     shapes_read: list[Any] = []
-    measure_or_defer = argument_probe.measure_or_defer
+    measure_or_defer = arguments.measure_or_defer
 
     def measure_and_log(tensor: Any, *options: Any) -> Any:
         shapes_read.append(tensor.shape)
         return measure_or_defer(tensor, *options)
 
-    monkeypatch.setattr(argument_probe, "measure_or_defer", measure_and_log)
+    monkeypatch.setattr(arguments, "measure_or_defer", measure_and_log)
     record_layer(2)
     reads_of_part = len(shapes_read)
     shapes_read.clear()

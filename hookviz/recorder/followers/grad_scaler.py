@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.amp.grad_scaler import GradScaler
 
+from hookviz.autograd.graph import NodeMarks
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.node_marks import NodeMarks
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
-from hookviz.autograd.node_marks import NodeMarks
+from hookviz.autograd.graph import NodeMarks
 
 MAX_NODES = 20_000
 """One search visits up to this many nodes."""

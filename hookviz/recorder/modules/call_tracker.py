@@ -9,13 +9,12 @@ import torch
 
 from hookviz.autograd import module_tree
 from hookviz.recorder.follower import Followers
-from hookviz.recorder.modules.argument_probe import ArgumentProbe
+from hookviz.recorder.modules.arguments import ArgumentProbe, labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.followed_modules import FollowedModules
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.modules.module_call import CallLog, Module, ModuleCall
 from hookviz.recorder.modules.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.modules.module_registry import ModuleRegistry, SharedPaths
-from hookviz.recorder.modules.pytree import labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.tensor_flow import Sources, TensorFlow
 from hookviz.recorder.nonfinite_values import NonfiniteParameters
 from hookviz.recorder.pass_sampler import is_outermost

@@ -13,11 +13,10 @@ import torch
 from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS, StopRecomputation
 from hookviz.recorder.exception_tracker import describe_exception, exception_text
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
-from hookviz.recorder.modules.argument_probe import ArgumentProbe
+from hookviz.recorder.modules.arguments import ArgumentProbe, PytreeLeaf, labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.graph_owners import ModuleOutputs
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
 from hookviz.recorder.modules.module_registry import ModuleRegistry
-from hookviz.recorder.modules.pytree import PytreeLeaf, labelled_arguments, labelled_leaves
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import is_restoring_saved_tensors

@@ -10,7 +10,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, DisableTorchFunction, current_node, current_task
 from hookviz.recorder.hook_observer import HookDictObserver, Observer
 from hookviz.recorder.passes.observer_registry import LateHooks, ObserverRegistry
-from hookviz.recorder.passes.running_pass import RunningPass
+from hookviz.recorder.passes.pass_observer import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.support.interpreter import gc_paused

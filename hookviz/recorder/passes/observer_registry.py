@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from hookviz.autograd.graph import NodeMarks
 from hookviz.autograd.graph_snapshot import GraphSnapshot, HookDicts
-from hookviz.autograd.node_marks import NodeMarks
 from hookviz.recorder.hook_observer import (
     HookDictObserver,
     HookListObserver,
@@ -17,7 +17,7 @@ from hookviz.recorder.hook_observer import (
     release_observers,
 )
 from hookviz.recorder.modules.graph_owners import GraphOwners
-from hookviz.recorder.passes.running_pass import RunningPass
+from hookviz.recorder.passes.pass_observer import RunningPass
 from hookviz.recorder.session import PassStack, Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks

@@ -1,9 +1,11 @@
-"""Observes one backward pass: writes what its observers see as steps, and predicts what runs next if it fails."""
+"""One running backward pass: what its observers see becomes steps; if it fails, the engine's order tells where."""
 
+import threading
 from collections.abc import Container, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
@@ -14,7 +16,11 @@ from hookviz.recorder.passes.gradient_probe import MultiGradInputs
 from hookviz.recorder.passes.hook_kinds import HOOKS_OF_KIND, Change
 from hookviz.recorder.passes.hook_registry import HookRegistry
 from hookviz.recorder.torch.unwrapped_hooks import collected_gradients
+from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
+
+if TYPE_CHECKING:
+    from hookviz.recorder.passes.node_observers import NodeObservers
 
 SMALL_GRAPH = 256
 """In graphs with up to this many nodes hookviz also looks for hooks that were registered unseen."""
@@ -242,3 +248,39 @@ def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) ->
             leading.add(node)
             queue += predecessors.get(node, ())
     return leading
+
+
+class RunningPass:
+    """A running pass, with everything that has to be released when it ends."""
+
+    def __init__(
+        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: "NodeObservers"
+    ) -> None:
+        self.snapshot = GraphSnapshot(trace, numbering)
+        self.observer = PassObserver(trace, self.snapshot, owners)
+        self.node_observers = node_observers
+        self.thread = threading.get_ident()
+        self.dict_observers: set[HookDictObserver] = set()
+        self.earlier_exception: int | None = None
+        """The exception that was propagating when the pass began, for ``ExceptionTracker.leave``."""
+        self.inputs: list[NodeOutput | None] = []
+        """Places of the gradients that ``autograd.grad`` was asked for."""
+        self.is_large = False
+        """Whether the pass has so many nodes that the garbage collector would run during it."""
+        self._paused: SharedSwitch | None = None
+
+    def observe_all_nodes(self) -> None:
+        """Put an observer in front of every node."""
+        self.node_observers.observe_all_nodes(self)
+
+    def pause(self, switch: SharedSwitch) -> None:
+        """Take a ``switch`` that pauses part of the interpreter until ``resume``, if the pass is large."""
+        if self.is_large:
+            self._paused = switch
+            switch.acquire(self)
+
+    def resume(self) -> None:
+        """Release the switch that ``pause`` took."""
+        if self._paused is not None:
+            self._paused.release(self)
+            self._paused = None

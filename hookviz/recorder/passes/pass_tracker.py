@@ -22,8 +22,7 @@ from hookviz.recorder.notes import saved_tensors_are_packed
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.node_observers import NodeObservers
 from hookviz.recorder.passes.observer_registry import LateHooks, ObserverRegistry
-from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
-from hookviz.recorder.passes.running_pass import RunningPass
+from hookviz.recorder.passes.pass_observer import SMALL_GRAPH, RunningPass
 from hookviz.recorder.passes.saved_tensors import SavedTensors
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import is_backward_compiled
