@@ -164,9 +164,6 @@ class NodeMarks(Generic[Mark]):
     def __bool__(self) -> bool:
         return self._owner is not None
 
-    def __contains__(self, node: Node) -> bool:
-        return self.get(node) is not None
-
     def get(self, node: Node) -> Mark | None:
         """The mark of ``node``; None if it has none."""
         if self._owner is None:

@@ -95,6 +95,12 @@ def reading_waits(tensor: torch.Tensor) -> bool:
     return not tensor.is_cpu and tensor.device.type != "mps"
 
 
+def can_be_read(tensor: torch.Tensor) -> bool:
+    """Return whether the numbers of an ordinary tensor can be read at once, without waiting for a device."""
+    is_ordinary = type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+    return is_ordinary and not tensor.is_meta and not reading_waits(tensor)
+
+
 def fetch_pending(values: list[Any], start: int) -> int:
     """Fetch the values from ``start`` on that are still on a device; return where to start the next time.
 

@@ -13,7 +13,7 @@ from hookviz.analysis.hook_counts import HookCount, count_firings, find_count
 from hookviz.api.trace import Trace, data_of
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
-from hookviz.hook_listing.graph_hooks import UnplacedHook, UnplacedHooks, capture_with_hook_dicts
+from hookviz.hook_listing.graph_hooks import UnplacedHook, UnplacedHooks, capture_with_hooks
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.torch.hook_dicts import (
     Dict,
@@ -220,7 +220,7 @@ def _hooks_on_graphs(roots: Sequence[torch.Tensor | Node], unplaced: UnplacedHoo
     """
     starts = [root if isinstance(root, torch.Tensor) else GradientEdge(root, 0) for root in roots]
     given = [start for start in starts if isinstance(start, GradientEdge) or start.requires_grad]
-    trace, graph_hooks = capture_with_hook_dicts(
+    trace, graph_hooks = capture_with_hooks(
         given, variable_names.tensor_variables(variable_names.caller_frame()), unplaced
     )
     for row, hook_dict, key in graph_hooks:

@@ -59,6 +59,6 @@ def draw(
     given = variable_names.validate_names(names)
     for name, tensor in variable_names.tensor_variables(variable_names.caller_frame()).items():
         given.setdefault(name, tensor)
-    trace = capture_with_hooks([root], given)
+    trace, _hooks = capture_with_hooks([root], given)
     scene = Scene.from_trace(trace, max_boxes=min(most, MAX_BOXES), internal=internal)
     return Figure(scene, None, tensors=tensors)

@@ -69,19 +69,10 @@ def _temporary_hook(*_ignored: Any) -> None:
     """A hook that is removed before it can run."""
 
 
-def capture_with_hooks(roots: Sequence[Any], names: dict[str, torch.Tensor]) -> TraceData:
-    """Capture the graph below ``roots`` and every hook registered on it now, as a trace without steps.
-
-    Raises:
-        ValueError: the graph is too deep to be held.
-    """
-    return capture_with_hook_dicts(roots, names)[0]
-
-
-def capture_with_hook_dicts(
+def capture_with_hooks(
     roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: UnplacedHooks | None = None
 ) -> tuple[TraceData, list[GraphHook]]:
-    """As ``capture_with_hooks``, and return with the trace the hooks with the dicts that keep them.
+    """Capture the graph below ``roots`` as a trace without steps, and every hook registered on it now.
 
     With ``unplaced``, search also for the hooks of tensors that no variable leads to. Hooks that may be on this graph,
     but on an unknown node, are added to it, as are the hooks of modules that run here.

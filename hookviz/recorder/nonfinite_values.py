@@ -11,7 +11,7 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
 from hookviz.autograd.module_tree import own_buffers, own_parameters
-from hookviz.autograd.tensor_statistics import measure_or_defer, reading_waits
+from hookviz.autograd.tensor_statistics import can_be_read, measure_or_defer
 from hookviz.recorder.modules.arguments import PytreeLeaf
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.trace import NonfiniteRow, StepRow, TraceData
@@ -62,9 +62,7 @@ def _has_nan(value: Any) -> bool:
 def _list_nonfinite(module: torch.nn.Module) -> Iterator[tuple[str, str]]:
     """Yield (name, ``nan`` or ``inf``) of each own parameter or buffer of a module that contains NaN or Inf."""
     for name, tensor in chain(own_parameters(module), own_buffers(module)):
-        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or not tensor.is_floating_point() or tensor.is_meta:
-            continue
-        if reading_waits(tensor):
+        if not can_be_read(tensor) or not tensor.is_floating_point():
             continue
         if tensor.detach().isnan().any():
             yield name, "nan"

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hookviz.autograd import tensor_statistics
 from hookviz.autograd.graph_snapshot import GraphSnapshot
-from hookviz.autograd.tensor_statistics import measure_or_defer
+from hookviz.autograd.tensor_statistics import can_be_read, measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import clip_norm, clip_value, read_grad
 from hookviz.autograd.variable_names import find_code_place
@@ -132,9 +131,7 @@ def instrumented_clips(here: Here) -> Iterator[Instrumented]:
 
 def _read_norm(norm: Any) -> float | None:
     """Read a norm; None if there is none, or on a device, whose work would have to be waited for."""
-    if not is_tensor(norm) or type(norm) is not torch.Tensor or norm.numel() != 1:
-        return None
-    return None if norm.is_meta or tensor_statistics.reading_waits(norm) else float(norm)
+    return float(norm) if is_tensor(norm) and can_be_read(norm) and norm.numel() == 1 else None
 
 
 def _read_given(variables: Mapping[str, Any]) -> Given:

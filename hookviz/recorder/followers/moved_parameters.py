@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch.optim import Optimizer
 
-from hookviz.autograd import tensor_statistics
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.training_tracker import TrainingTracker, read_rate
@@ -167,14 +167,7 @@ class MovedParameters(Follower):
 
 def _is_readable(*tensors: torch.Tensor) -> bool:
     """Whether tensors can be read at once, and are not too large."""
-    return all(
-        tensor.layout is torch.strided
-        and type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        and not tensor.is_meta
-        and not tensor_statistics.reading_waits(tensor)
-        and 0 < tensor.numel() <= MAX_NUMBERS
-        for tensor in tensors
-    )
+    return all(can_be_read(tensor) and 0 < tensor.numel() <= MAX_NUMBERS for tensor in tensors)
 
 
 def _split(tensor: torch.Tensor, axis: Axis) -> torch.Tensor:

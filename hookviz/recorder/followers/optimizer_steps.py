@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import add_hook_row
-from hookviz.autograd.tensor_statistics import hidden_from_tools
+from hookviz.autograd.tensor_statistics import can_be_read, hidden_from_tools
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import profile_step, read_grad
 from hookviz.recorder.exception_tracker import describe_exception
@@ -226,8 +226,7 @@ def _setting_fingerprint(value: Any) -> Any:
 
 def _read_numbers(tensors: list[torch.Tensor]) -> str | None:
     """Return all numbers in ``tensors`` as text; None if there are too many, or they cannot be read at once."""
-    readable = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.is_cpu for tensor in tensors)
-    if not readable or sum(tensor.numel() for tensor in tensors) > MAX_COMPARED:
+    if not all(map(can_be_read, tensors)) or sum(tensor.numel() for tensor in tensors) > MAX_COMPARED:
         return None
     try:
         with hidden_from_tools():

@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 
 from hookviz.autograd import module_tree, tensor_statistics
 from hookviz.autograd.module_tree import own_parameters
+from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
@@ -53,7 +54,9 @@ def copy_parameters(optimizer: Optimizer) -> list[_Copy]:
     """Copy the first parameters of an optimizer, as they are before its step."""
     copies, room = list[_Copy](), MAX_NUMBERS
     for position, (group, parameter) in enumerate(_list_parameters(optimizer)):
-        if len(copies) == MAX_MOVES or not _is_readable(parameter) or parameter.numel() > room:
+        if len(copies) == MAX_MOVES or not can_be_read(parameter) or parameter.numel() > room:
+            break
+        if not parameter.is_floating_point():
             break
         room -= parameter.numel()
         copies.append(_Copy(position, group, parameter, parameter.detach().clone()))
@@ -70,17 +73,6 @@ def measure_moves(copies: Sequence[_Copy]) -> list[Move]:
 def _list_parameters(optimizer: Optimizer) -> Iterator[tuple[int, torch.Tensor]]:
     for number, group in enumerate(optimizer.param_groups):
         yield from ((number, parameter) for parameter in group["params"])
-
-
-def _is_readable(tensor: torch.Tensor) -> bool:
-    """Whether a tensor can be copied and compared at once, without waiting for a device."""
-    return (
-        type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        and tensor.layout is torch.strided
-        and tensor.is_floating_point()
-        and not tensor.is_meta
-        and not tensor_statistics.reading_waits(tensor)
-    )
 
 
 _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
@@ -213,9 +205,7 @@ def _is_zero(gradient: torch.Tensor) -> bool:
 
     The first number of most gradients is not 0, and then the others need not be read.
     """
-    if type(gradient) is not torch.Tensor or gradient.layout is not torch.strided or gradient.is_meta:
-        return False
-    if tensor_statistics.reading_waits(gradient):
+    if not can_be_read(gradient):
         return False
     if not gradient.numel():
         return True
