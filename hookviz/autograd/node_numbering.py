@@ -1,6 +1,5 @@
 """Numbers that identify the nodes of graphs in a trace."""
 
-import weakref
 from array import array
 from collections.abc import Mapping, Sequence
 
@@ -8,6 +7,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.trace import TraceData
 
 
@@ -25,7 +25,7 @@ class NodeNumbers:
         """The sequence number of each node."""
         self._highest_sequence = -1
         """The highest sequence number, except of AccumulateGrad nodes: a node with a higher one is new."""
-        self._leaves: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._leaves: IdentityMap[int] = IdentityMap()
         self._index: dict[int, list[int]] = {}
         """Sequence number → numbers of nodes, for the first ``_indexed`` nodes: most recordings never need it."""
         self._indexed = 0
@@ -62,16 +62,15 @@ class NodeNumbers:
         node = tensor.grad_fn
         if node is not None:
             return self._find(node, node._sequence_nr(), {}, set())
-        reference, number = self._leaves.get(id(tensor), (None, 0))
-        return number if reference is not None and reference() is tensor else None
+        return self._leaves.get(tensor)
 
     def forget(self, leaf: torch.Tensor) -> None:
         """Give the AccumulateGrad of ``leaf`` another number from now on."""
-        self._leaves.pop(id(leaf), None)
+        self._leaves.forget(leaf)
 
     def renumber(self, kept: Mapping[int, int]) -> None:
         """Apply new numbers, ``kept`` (old → new, in the same order), and forget all other nodes."""
-        self._leaves = {key: (leaf, kept[n]) for key, (leaf, n) in self._leaves.items() if n in kept}
+        self._leaves.renumber(kept)
         self._sequence = array("Q", (self._sequence[old] for old in sorted(kept)))
         self._index.clear()
         self._indexed = 0
@@ -102,9 +101,9 @@ class NodeNumbers:
         return True
 
     def _leaf_number(self, leaf: torch.Tensor) -> int:
-        reference, number = self._leaves.get(id(leaf), (None, 0))
-        if reference is None or reference() is not leaf:
+        number = self._leaves.get(leaf)
+        if number is None:
             number = len(self._sequence)
             self._sequence.append(graph.LEAF_SEQUENCE)
-            self._leaves[id(leaf)] = (weakref.ref(leaf), number)
+            self._leaves.put(leaf, number)
         return number

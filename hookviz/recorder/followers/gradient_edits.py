@@ -4,13 +4,13 @@ Gradients that were changed are noticed, and calls of torch's functions that cli
 """
 
 import sys
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import can_be_read, measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import clip_norm, clip_value, read_grad
@@ -30,21 +30,21 @@ class GradientEdits(Follower):
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._written: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
-        """``id`` of a leaf → the leaf, the ``id`` of its gradient, and the version of that."""
+        self._written: IdentityMap[tuple[int, int]] = IdentityMap()
+        """Leaf → the ``id`` of its gradient, and the version of that."""
         self._room = MAX_EDITS
         """With more leaves than this, those that are gone are forgotten."""
 
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """Note what the pass has written; a loop may make new leaves for each pass."""
         if len(self._written) > self._room:
-            self._written = {key: entry for key, entry in self._written.items() if entry[0]() is not None}
+            self._written.forget_dead()
             self._room = 2 * len(self._written) + MAX_EDITS
         for reference in snapshot.leaves.values():
             leaf = reference()
             grad = None if leaf is None else read_grad(leaf)
             if leaf is not None and grad is not None:
-                self._written[id(leaf)] = reference, id(grad), grad._version
+                self._written.put(leaf, (id(grad), grad._version))
 
     def find(self, parameters: Sequence[torch.Tensor]) -> Iterator[tuple[int, int]]:
         """Yield the position of each parameter whose gradient has changed since, and the number of its value now."""
@@ -53,13 +53,13 @@ class GradientEdits(Follower):
             grad = read_grad(parameters[index])
             assert grad is not None
             self.trace.values.append(measure_or_defer(grad, self.trace.statistics))
-            self._written[id(parameters[index])] = weakref.ref(parameters[index]), id(grad), grad._version
+            self._written.put(parameters[index], (id(grad), grad._version))
             yield index, len(self.trace.values) - 1
 
     def _has_changed(self, parameter: torch.Tensor) -> bool:
-        reference, identity, version = self._written.get(id(parameter), (None, 0, 0))
-        grad = read_grad(parameter) if reference is not None and reference() is parameter else None
-        return grad is not None and (id(grad), grad._version) != (identity, version)
+        written = self._written.get(parameter)
+        grad = None if written is None else read_grad(parameter)
+        return grad is not None and (id(grad), grad._version) != written
 
     def steps_aside(self) -> None:
         """Forget the gradients: passes may write to them unseen."""
@@ -67,7 +67,7 @@ class GradientEdits(Follower):
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
-        self._written.pop(id(tensor), None)
+        self._written.forget(tensor)
 
 
 MAX_CLIPS = 10_000

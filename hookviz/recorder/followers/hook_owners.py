@@ -13,6 +13,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import module_tree
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.variable_names import Holder, caller_frame, expression_for, list_models, user_frames
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.graph_owners import TensorKey, find_key
@@ -32,8 +33,8 @@ class OwnerNames:
 
     def __init__(self, modules: ModuleRegistry) -> None:
         self.modules = modules
-        self._modules: dict[int, tuple[weakref.ref[Module], str]] = {}
-        """``id`` of a module → the module and its name."""
+        self._modules: IdentityMap[str] = IdentityMap()
+        """Module → its name."""
         self._holders: dict[int, tuple[weakref.ref[Module], str]] = {}
         """``id`` of a parameter → a module that held it, and its name there."""
         self._failed: set[tuple[int, int]] = set()
@@ -66,8 +67,7 @@ class OwnerNames:
         return known
 
     def _known_name(self, module: Module) -> str:
-        reference, name = self._modules.get(id(module), (None, ""))
-        return name if reference is not None and reference() is module else ""
+        return self._modules.get(module) or ""
 
     def _name_parameter(self, parameter: torch.Tensor) -> str:
         known = self._known_parameter(parameter)
@@ -100,9 +100,9 @@ class OwnerNames:
     def _note(self, holder: Holder) -> None:
         root_name = self.modules.known_name(holder.root) or holder.name
         for path, module in module_tree.named_modules(holder.root):
-            self._modules[id(module)] = weakref.ref(module), f"{root_name}.{path}" if path else root_name
+            self._modules.put(module, f"{root_name}.{path}" if path else root_name)
             for name, parameter in module_tree.own_parameters(module):
-                self._holders.setdefault(id(parameter), (self._modules[id(module)][0], name))
+                self._holders.setdefault(id(parameter), (weakref.ref(module), name))
 
 
 class StandIn(NamedTuple):
@@ -118,24 +118,24 @@ class StandIns:
 
     def __init__(self, names: OwnerNames) -> None:
         self._names = names
-        self._called: dict[int, weakref.ref[Module]] = {}
-        self._by_parameter: dict[int, tuple[weakref.ref[torch.Tensor], StandIn]] = {}
+        self._called: IdentityMap[bool] = IdentityMap()
+        self._by_parameter: IdentityMap[StandIn] = IdentityMap()
 
     def note(self, module: Module, name: str = "") -> bool:
         """Note that a module is called; return whether it is a stand-in that was not known."""
         maker = find_maker(module)
-        known = self._called.get(id(module)) if maker else None
-        if not maker or (known is not None and known() is module):
+        if not maker or self._called.get(module):
             return False
-        self._called[id(module)] = weakref.ref(module)
+        self._called.put(module, True)
         stand_in = StandIn(name or self._names.name(module) or type(module).__name__, maker)
         for parameter in list_made_parameters(module):
-            self._by_parameter.setdefault(id(parameter), (weakref.ref(parameter), stand_in))
+            if self._by_parameter.get(parameter) is None:
+                self._by_parameter.put(parameter, stand_in)
         return True
 
     def find(self, module: Any) -> StandIn | None:
         """Return what ran in the place of a module: it has its parameters, or those of the model that holds it."""
-        if not self._by_parameter or not is_of(module, Module) or id(module) in self._called:
+        if not self._by_parameter or not is_of(module, Module) or self._called.get(module):
             return None
         found = self._find_with(module)
         is_bare = found is None and next(module_tree.all_parameters(module), None) is None
@@ -143,11 +143,8 @@ class StandIns:
         return found if holder is None else self._find_with(holder.root)
 
     def _find_with(self, module: Module) -> StandIn | None:
-        for parameter in module_tree.all_parameters(module):
-            known = self._by_parameter.get(id(parameter))
-            if known is not None and known[0]() is parameter:
-                return known[1]
-        return None
+        found = map(self._by_parameter.get, module_tree.all_parameters(module))
+        return next((stand_in for stand_in in found if stand_in is not None), None)
 
 
 class HookOwner:

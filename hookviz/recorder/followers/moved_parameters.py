@@ -8,6 +8,7 @@ import torch
 from torch.optim import Optimizer
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.recorder.follower import Follower, PassStart
@@ -34,7 +35,6 @@ Axis = Literal["rows", "columns", "numbers"]
 class _Zeroing(NamedTuple):
     """What a hook did to the gradient of a leaf in the last pass."""
 
-    reference: "weakref.ref[torch.Tensor]"
     hook: int
     zeros: int
     """How many numbers of the gradient were 0 before the hook."""
@@ -63,8 +63,8 @@ class MovedParameters(Follower):
 
     def __init__(self, trace: TraceData, training: TrainingTracker) -> None:
         self.trace, self._training = trace, training
-        self._zeroed: dict[int, _Zeroing] = {}
-        """``id`` of a leaf → the hook that set numbers of its gradient to 0 in the last pass."""
+        self._zeroed: IdentityMap[_Zeroing] = IdentityMap()
+        """Leaf → the hook that set numbers of its gradient to 0 in the last pass."""
         self._looks: list[_Look] = []
         """Those of the step that is running."""
         self._moved: list[tuple[int, _Look]] = []
@@ -81,10 +81,9 @@ class MovedParameters(Follower):
             return
         for row in get_stored_rows(self.trace.rows, snapshot.first_row):
             if row.__class__ is StepRow and row.kind in TENSOR_HOOK_KINDS and row.node in snapshot.leaves:
-                zeros = self._count_zeros(row)
-                reference = snapshot.leaves[row.node]
-                if zeros is not None and row.hook is not None:
-                    self._zeroed[id(reference())] = _Zeroing(reference, row.hook, zeros)
+                zeros, leaf = self._count_zeros(row), snapshot.leaves[row.node]()
+                if zeros is not None and row.hook is not None and leaf is not None:
+                    self._zeroed.put(leaf, _Zeroing(row.hook, zeros))
 
     def _count_zeros(self, row: StepRow) -> int | None:
         """Return how many zeros a gradient had before a hook that made more of them; None for another hook."""
@@ -102,10 +101,9 @@ class MovedParameters(Follower):
         self._looks, self._passes = [], len(self.trace.roots)
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                zeroing = self._zeroed.get(id(parameter))
-                is_zeroed = zeroing is not None and zeroing.reference() is parameter
-                if is_zeroed or not parameter.requires_grad:
-                    self._look(optimizer, group, parameter, zeroing if is_zeroed else None)
+                zeroing = self._zeroed.get(parameter)
+                if zeroing is not None or not parameter.requires_grad:
+                    self._look(optimizer, group, parameter, zeroing)
 
     def _look(self, optimizer: Optimizer, group: Any, parameter: torch.Tensor, zeroing: _Zeroing | None) -> None:
         grad = read_grad(parameter)
@@ -138,7 +136,7 @@ class MovedParameters(Follower):
         """Judge what the last steps moved: a program may have put it back by now. Forget what hooks did before."""
         self._judge()
         for reference in start.snapshot.leaves.values() if self._zeroed else ():
-            self._zeroed.pop(id(reference()), None)
+            self._zeroed.forget(reference())
 
     def close(self) -> None:
         """Judge what the last steps moved; of a parameter that is gone nothing is known any more."""
@@ -146,11 +144,12 @@ class MovedParameters(Follower):
 
     def dropped(self, count: int) -> None:
         """Forget what is open: the indexes of hooks and steps are about to change."""
-        self._zeroed, self._looks, self._moved = {}, [], []
+        self._zeroed.clear()
+        self._looks, self._moved = [], []
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
-        self._zeroed.pop(id(tensor), None)
+        self._zeroed.forget(tensor)
         self._looks = [look for look in self._looks if look.parameter() is not tensor]
         self._moved = [(step, look) for step, look in self._moved if look.parameter() is not tensor]
 

@@ -8,6 +8,7 @@ from torch.optim import Optimizer
 
 from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.training_tracker import TrainingTracker, read_rate
@@ -44,8 +45,8 @@ class OptimizerGroups(Follower):
 
     def __init__(self, trace: TraceData, training: TrainingTracker) -> None:
         self.trace, self._training = trace, training
-        self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
-        """``id`` of an optimizer → its number in the trace."""
+        self._numbers: IdentityMap[int] = IdentityMap()
+        """Optimizer → its number in the trace."""
         self._waiting: dict[int, _Waiting] = {}
         """``id`` of an optimizer → what is known of it before its first step."""
 
@@ -53,8 +54,8 @@ class OptimizerGroups(Follower):
         """Note the last group of an optimizer, which has just got it: most often while it is made."""
         groups = optimizer.param_groups
         row = GroupRow(0, len(groups) - 1, read_rate(groups[-1].get("lr")), find_code_place())
-        known, number = self._numbers.get(id(optimizer), (None, 0))
-        if known is not None and known() is optimizer:
+        number = self._numbers.get(optimizer)
+        if number is not None:
             self.trace.groups.append(row._replace(optimizer=number))
             return
         entry = self._waiting.get(id(optimizer))
@@ -66,7 +67,7 @@ class OptimizerGroups(Follower):
 
     def number(self, optimizer: Optimizer, number: int) -> None:
         """Write the groups of an optimizer that has got a number."""
-        self._numbers[id(optimizer)] = weakref.ref(optimizer), number
+        self._numbers.put(optimizer, number)
         entry = self._waiting.pop(id(optimizer), None)
         if entry is not None and entry.reference() is optimizer:
             self.trace.groups += [row._replace(optimizer=number) for row in entry.rows]

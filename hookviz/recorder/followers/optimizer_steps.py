@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import add_hook_row
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import can_be_read, hidden_from_tools
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import profile_step, read_grad
@@ -65,7 +66,7 @@ class OptimizerTracker:
     ) -> None:
         self.session, self.trace = session, session.trace
         self.training, self.groups, self.moved = training, groups, moved
-        self._numbers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
+        self._numbers: IdentityMap[int] = IdentityMap()
         self._running: list[OptimizerStep] = []
         self._counts: Counter[int] = Counter()
         """Number of an optimizer → how many steps it took."""
@@ -130,14 +131,12 @@ class OptimizerTracker:
 
     def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
         """Yield (name, optimizer) for every optimizer that was stepped and still exists."""
-        for reference, number in self._numbers.values():
-            optimizer = reference()
-            if optimizer is not None:
-                yield self.trace.optimizers[number].name, optimizer
+        for optimizer, number in self._numbers.items():
+            yield self.trace.optimizers[number].name, optimizer
 
     def number_of(self, reference: "weakref.ref[Optimizer]") -> int | None:
         """Return the number of an optimizer that may no longer exist; None if it took no step."""
-        return next((number for known, number in self._numbers.values() if known is reference), None)
+        return self._numbers.find(reference)
 
     def count_steps(self, number: int) -> int:
         """Return how many steps the optimizer with this number took in the whole recording."""
@@ -150,13 +149,13 @@ class OptimizerTracker:
 
     def number(self, optimizer: Optimizer) -> int:
         """Return the number of an optimizer in the trace."""
-        reference, number = self._numbers.get(id(optimizer), (None, 0))
-        if reference is None or reference() is not optimizer:
+        number = self._numbers.get(optimizer)
+        if number is None:
             kind, number = type(optimizer).__name__, len(self.trace.optimizers)
             name = variable_names.expression_for(optimizer, variable_names.caller_frame()) or kind
             self.trace.optimizers.append(ModuleRow(name, kind))
             self.groups.number(optimizer, number)
-            self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
+            self._numbers.put(optimizer, number)
         return number
 
     def _log(self, kind: StepKind, step: OptimizerStep, *, is_early: bool = False, **fields: Any) -> None:

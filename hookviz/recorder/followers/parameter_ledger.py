@@ -11,6 +11,7 @@ from typing import TypeGuard
 import torch
 
 from hookviz.autograd import module_tree, variable_names
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.torch_internals import next_sequence_number, read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.cut_tracker import CutTracker
@@ -83,8 +84,8 @@ class ParameterLedger(Follower):
         self._entries: dict[int, ParameterEntry] = {}
         self._frozen: dict[int, ParameterEntry] = {}
         """The entries of parameters that did not require grad when their module was called last."""
-        self._transformed: dict[int, weakref.ref[torch.nn.Module]] = {}
-        """The modules that a transform of ``torch.func`` called."""
+        self._transformed: IdentityMap[bool] = IdentityMap()
+        """Module → True if a transform of ``torch.func`` called it."""
         self._first_node: int = next_sequence_number()
         self.used: dict[str, int] = {}
         """Name of a parameter → in how many passes it belonged to the graph."""
@@ -100,7 +101,7 @@ class ParameterLedger(Follower):
     def call_written(self, call: int, module: torch.nn.Module) -> None:
         """Note the parameters of a module that is called; in a transform of ``torch.func`` others stand for them."""
         if self.trace.calls[call].transformed:
-            self._transformed[id(module)] = weakref.ref(module)
+            self._transformed.put(module, True)
             return
         used = module_tree.own_parameters(module)
         if is_of(module, torch.nn.MultiheadAttention):  # it uses those of its projection without a call
@@ -211,8 +212,7 @@ class ParameterLedger(Follower):
         modules = self.calls.modules
         for model in modules.given_models():
             for module in module_tree.all_modules(model):
-                transformed = self._transformed.get(id(module))
-                if transformed is not None and transformed() is module:
+                if self._transformed.get(module):
                     continue
                 owner = modules.name_within(model, module)
                 for name, parameter in module_tree.own_parameters(module):

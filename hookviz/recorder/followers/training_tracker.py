@@ -14,6 +14,7 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from hookviz.autograd import module_tree, tensor_statistics
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.module_tree import own_parameters
 from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.tensor_types import is_tensor
@@ -87,7 +88,7 @@ class TrainingTracker:
         self.trace, self.modules, self._edits = trace, modules, edits
         self._own_names = {id(tensor): name for name, tensor in names.items()}
         """``id`` of each tensor that the user named; ``record`` holds these tensors."""
-        self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._numbers: IdentityMap[int] = IdentityMap()
         self._held_numbers: dict[int, tuple[list[weakref.ref[torch.Tensor]], list[int]]] = {}
         """Optimizer → the parameters that it held at its last step, and their indexes."""
         self._seen: list[Any] = []
@@ -130,11 +131,11 @@ class TrainingTracker:
 
     def number(self, tensor: torch.Tensor) -> int:
         """Return the index of a tensor in ``trace.parameters``; a new one gets a row."""
-        reference, number = self._numbers.get(id(tensor), (None, 0))
-        if reference is None or reference() is not tensor:
+        number = self._numbers.get(tensor)
+        if number is None:
             number = len(self.trace.parameters)
             self.trace.parameters.append(ParameterRow((), _read_shape(tensor), tensor.requires_grad, False, False))
-            self._numbers[id(tensor)] = weakref.ref(tensor), number
+            self._numbers.put(tensor, number)
         return number
 
     def note_holder(self, number: int, optimizer: int) -> None:

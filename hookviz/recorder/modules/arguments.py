@@ -5,7 +5,6 @@ From what was measured follows what a forward hook did to them.
 
 import dataclasses
 import inspect
-import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.fingerprint import Fingerprint, fingerprint_of
@@ -166,8 +166,8 @@ class ArgumentProbe:
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._measured: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
-        """``id`` of a tensor → the tensor, its version when it was measured, and the number of its value."""
+        self._measured: IdentityMap[tuple[int, int]] = IdentityMap()
+        """Tensor → its version when it was measured, and the number of its value."""
 
     def measure(self, labelled: Iterable[tuple[str, Any]], *, again: bool = False) -> list[PytreeLeaf]:
         """Measure labelled objects as they are now.
@@ -181,13 +181,13 @@ class ArgumentProbe:
         if not is_tensor(item):
             return PytreeLeaf(label, None, self._append(object_row(item)))
         fingerprint = fingerprint_of(item)
-        reference, version, value = self._measured.get(id(item), (None, 0, 0))
-        is_known = reference is not None and reference() is item and version == fingerprint.mark[1]
+        version, value = self._measured.get(item) or (None, 0)
+        is_known = version == fingerprint.mark[1]
         if not is_known or again or fingerprint.layout is None:
             row = measure_or_defer(item, self.trace.statistics)
             if not is_known or isinstance(row, DeferredRow) or not is_same_value(self.trace.values[value], row):
                 value = self._append(row)
-            self._measured[id(item)] = (weakref.ref(item), fingerprint.mark[1], value)
+            self._measured.put(item, (fingerprint.mark[1], value))
         fingerprint.value = value
         return PytreeLeaf(label, fingerprint, value)
 
@@ -197,7 +197,7 @@ class ArgumentProbe:
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Measure ``tensor`` again the next time."""
-        self._measured.pop(id(tensor), None)
+        self._measured.forget(tensor)
 
     def forget_all(self) -> None:
         """Measure every tensor again the next time, because values got new numbers."""

@@ -1,6 +1,5 @@
 """The modules that a recording follows, and whether they are only a part of a model."""
 
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -8,6 +7,7 @@ import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph, module_tree
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.recorder.torch.compiled_regions import find_maker, list_made_parameters
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ class FollowedModules:
     def __init__(self, models: Sequence[Module]) -> None:
         self._ids = {id(module) for model in models for module in module_tree.all_modules(model)}
         self._parameters = {id(parameter) for model in models for parameter in module_tree.all_parameters(model)}
-        self._others: dict[int, weakref.ref[Module]] = {}
-        """``id`` → each module that was called and of which they are no part."""
+        self._others: IdentityMap[bool] = IdentityMap()
+        """Module → True if it was called and they are no part of it."""
         self.outer: str | None = None
         """The class of the model of which they are a part; None for whole models."""
         self.maker = ""
@@ -45,13 +45,12 @@ class FollowedModules:
 
     def other_called(self, module: Module) -> None:
         """Notice the call of a module that is not followed: it may be the model of which these are a part."""
-        known = self._others.get(id(module))
-        if self.outer is not None or not self._ids or (known is not None and known() is module):
+        if self.outer is not None or not self._ids or self._others.get(module):
             return
         if self._is_larger(module):
             self.outer = type(module).__name__
         else:
-            self._others[id(module)] = weakref.ref(module)
+            self._others.put(module, True)
             self.maker = self.maker or self._find_maker(module)
 
     def _find_maker(self, module: Module) -> str:

@@ -11,6 +11,7 @@ import torch.nn.modules.module as torch_modules
 
 from hookviz.autograd import module_tree
 from hookviz.autograd.graph_snapshot import add_hook_row
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.torch_internals import (
     ALWAYS_CALLED,
     GLOBAL_IS_FULL,
@@ -45,10 +46,9 @@ class ModuleRegistry:
         self.trace = trace
         self.given = [weakref.ref(model) for model in given]
         """The models that the recording was given."""
-        self._numbers: dict[int, tuple[weakref.ref[Module], int]] = {}
+        self._numbers: IdentityMap[int] = IdentityMap()
         self._holders: list[weakref.ref[Module]] = []
-        self._names: dict[int, tuple[weakref.ref[Module], str]] = {}
-        """``id`` of a module → the module and its name. A new module may reuse the ``id`` of a freed one."""
+        self._names: IdentityMap[str] = IdentityMap()
         self._names_by_reference: dict[int, tuple[weakref.ref[Module], str]] = {}
         """``id`` of the reference to a module → it and the name, also when the module is gone."""
         self._used_names: set[str] = set()
@@ -66,21 +66,20 @@ class ModuleRegistry:
 
     def number(self, module: Module) -> int:
         """Return the number of a module, which is the same in every call."""
-        reference, number = self._numbers.get(id(module), (None, 0))
-        if reference is None or reference() is not module:
+        number = self._numbers.get(module)
+        if number is None:
             number, name = len(self.trace.modules), self._make_name(module)
             with Uninterrupted():
                 self.trace.modules.append(ModuleRow(name, type(module).__name__, drops=_read_dropout(module)))
                 self._holders.append(weakref.ref(module))
-                self._numbers[id(module)] = (self._holders[-1], number)
+                self._numbers.put(module, number)
         if "forward" in vars(module) and self.trace.modules[number].forward is None:
             self.trace.modules[number] = self.trace.modules[number]._replace(forward=_find_own_forward(module))
         return number
 
     def find_number(self, module: Module) -> int | None:
         """Return the number of a module that was called; None for any other module."""
-        reference, number = self._numbers.get(id(module), (None, 0))
-        return number if reference is not None and reference() is module else None
+        return self._numbers.get(module)
 
     def is_alive(self, number: int) -> bool:
         """Return whether the module with this number still exists."""
@@ -103,8 +102,7 @@ class ModuleRegistry:
 
     def known_name(self, module: Module) -> str | None:
         """Return the name of a module, or None if it has no name yet."""
-        reference, name = self._names.get(id(module), (None, ""))
-        return name if reference is not None and reference() is module else None
+        return self._names.get(module)
 
     def label(self, module: Module) -> str:
         """Return the name of a module, or its class without one; this runs no code of the module's that could fail."""
@@ -116,7 +114,7 @@ class ModuleRegistry:
 
     def called_ids(self) -> set[int]:
         """Return the ``id`` of each module that was called."""
-        return set(self._numbers)
+        return self._numbers.ids()
 
     def called_count(self) -> int:
         """Return how many modules were called."""
@@ -150,8 +148,9 @@ class ModuleRegistry:
             if self.known_name(inner) is None:
                 inner_name = f"{root_name}.{path}" if path else root_name
                 self._used_names.add(inner_name)
-                named = weakref.ref(inner), inner_name
-                self._names[id(inner)] = self._names_by_reference[id(named[0])] = named
+                self._names.put(inner, inner_name)
+                reference = weakref.ref(inner)
+                self._names_by_reference[id(reference)] = reference, inner_name
         counts = Counter(map(id, held))
         self._shared.update(self.label(module) for module in held if counts[id(module)] > 1)
 
@@ -180,8 +179,7 @@ class ModuleRegistry:
 
     def known_modules(self) -> Iterator[tuple[str, Module]]:
         """Yield (name, module) for every module that has a name and still exists, whether it was called or not."""
-        pairs = [(name, reference()) for reference, name in self._names.values()]
-        return ((name, module) for name, module in pairs if module is not None)
+        return ((name, module) for module, name in self._names.items())
 
     def given_models(self) -> list[Module]:
         """Return the models that the recording was given and that still exist."""
