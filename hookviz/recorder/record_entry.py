@@ -11,7 +11,7 @@ from hookviz.recorder import torch_patches
 from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
 from hookviz.trace.value_rows import StatisticsMode
 
