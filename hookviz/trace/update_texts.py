@@ -63,10 +63,10 @@ def _find_common_factor(edits: Sequence[GradientEdit]) -> float | None:
     if not known:
         return None
     is_common = all(math.isclose(known[0], one, rel_tol=1e-3) for one in known)
-    return known[0] if is_common and all(is_multiple(edit, known[0]) for edit in edits) else None
+    return known[0] if is_common and all(_is_multiple(edit, known[0]) for edit in edits) else None
 
 
-def is_multiple(edit: GradientEdit, factor: float) -> bool:
+def _is_multiple(edit: GradientEdit, factor: float) -> bool:
     """Whether the norm of a gradient changed as if the gradient was multiplied by ``factor``."""
     return math.isclose(abs(factor) * edit.before.norm, edit.after.norm, rel_tol=1e-3)
 
@@ -113,7 +113,7 @@ def _find_factors(edits: Mapping[str, GradientEdit]) -> dict[str, float]:
     factors = {name: factor for name, factor in found.items() if factor is not None}
     common = next(iter(factors.values()), None)
     if common is not None:
-        fitting = (name for name, edit in edits.items() if is_multiple(edit, common))
+        fitting = (name for name, edit in edits.items() if _is_multiple(edit, common))
         factors = {**dict.fromkeys(fitting, common), **factors}
     return factors
 
