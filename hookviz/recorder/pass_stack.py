@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from hookviz.autograd.torch_internals import current_task
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 
 
 class PassWithTask(Protocol):

@@ -11,7 +11,7 @@ from hookviz.recorder.torch.grad_modes import APPLY_HAS_A_FRAME, grad_mode, is_f
 from hookviz.support.columns import truncate
 from hookviz.support.printable import make_printable
 from hookviz.support.source_code import shorten_filename
-from hookviz.trace.missing_rows import CutKind
+from hookviz.trace.training_rows import CutKind
 
 GRAPH_MAY_FOLLOW: tuple[CutKind, ...] = (
     ("function", "checkpoint") if APPLY_HAS_A_FRAME else ("function", "checkpoint", "no_grad")

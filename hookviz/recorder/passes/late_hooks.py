@@ -10,7 +10,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot, HookDicts
 from hookviz.autograd.node_marks import NodeMarks
 from hookviz.recorder.pass_stack import PassStack
 from hookviz.recorder.passes.observer_registry import ObserverRegistry
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 
 
 class LateHooks:

@@ -17,7 +17,7 @@ from hookviz.recorder.passes.running_pass import RunningPass
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 
 
 class ObserverRegistry:
