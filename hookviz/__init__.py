@@ -12,16 +12,15 @@ from hookviz.support.version import VERSION
 if TYPE_CHECKING:
     from hookviz.analysis.findings import Finding
     from hookviz.api.comparison import Comparison
-    from hookviz.api.loading import load
-    from hookviz.api.trace import Trace
+    from hookviz.api.trace import Trace, load
     from hookviz.hook_listing import hooks
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
     from hookviz.recorder import record
     from hookviz.static_checks import doctor
-    from hookviz.support.language_choice import language
-    from hookviz.support.warning import HookvizWarning
+    from hookviz.support.messages import language
     from hookviz.trace import Hook, Step
+    from hookviz.trace.notes import HookvizWarning
     from hookviz.trace.values import Value
     from hookviz.what_if import WhatIf, whatif
 
@@ -59,12 +58,12 @@ _WITHOUT_TORCH = {
     "Figure": "hookviz.picture",
     "Finding": "hookviz.analysis.findings",
     "Hook": "hookviz.trace",
-    "HookvizWarning": "hookviz.support.warning",
+    "HookvizWarning": "hookviz.trace.notes",
     "Step": "hookviz.trace",
     "Trace": "hookviz.api.trace",
     "Value": "hookviz.trace.values",
-    "language": "hookviz.support.language_choice",
-    "load": "hookviz.api.loading",
+    "language": "hookviz.support.messages",
+    "load": "hookviz.api.trace",
     "render": "hookviz.picture",
 }
 """Both: public name → the module that defines it."""

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from hookviz.support.columns import count_columns, pad, truncate, wrap
+from hookviz.support.columns import count_columns, find_terminal_width, pad, truncate, wrap
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type, make_printable
-from hookviz.support.terminal import find_terminal_width
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.hooks import name_of_effect

@@ -1,14 +1,12 @@
-"""The public ``Trace``: the recorded data, with methods to show, save and analyse it."""
+"""The public ``Trace``: the recorded data, with methods to show, save and analyse it; ``load`` opens a saved one."""
 
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookviz.api.analyses import TraceAnalyses
 from hookviz.api.display import Displayable
-from hookviz.api.listings import TraceListings
-from hookviz.api.passes import TracePasses
+from hookviz.api.readings import TraceAnalyses, TraceListings
 from hookviz.support.atomic_files import write_atomically
 from hookviz.trace import TraceData
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from hookviz.player.widget import Player
 
 
-class Trace(TracePasses, TraceAnalyses, TraceListings, Displayable):
+class Trace(TraceAnalyses, TraceListings, Displayable):
     """The events that ``record()`` recorded, with methods to show, save and analyse them.
 
     ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.
@@ -204,6 +202,34 @@ class Trace(TracePasses, TraceAnalyses, TraceListings, Displayable):
 
     def __repr__(self) -> str:
         return repr(self._data)
+
+
+def load(path: str | Path) -> Trace:
+    """Load a trace from the file that ``Trace.save`` wrote to ``path``.
+
+    The contents of the file are checked before the trace is built, and nothing in a file is ever run: a file from
+    somebody else can do no harm. ``hookviz.storage.schema`` describes the format.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        OSError: the file cannot be read, for example because it is a folder.
+        TypeError: ``path`` is not a path.
+        ValueError: the file does not hold a trace; or the trace is damaged or of a newer version; or the file is larger
+            than 512 MB, or not a regular file. The message says which.
+
+    >>> import tempfile, torch, hookviz as hv
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with hv.record() as trace:
+    ...     (x * x).backward()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trace.save(f"{folder}/pass.json")
+    ...     loaded = hv.load(f"{folder}/pass.json")
+    >>> loaded.steps[-1].sentence == trace.steps[-1].sentence
+    True
+    """
+    from hookviz.storage.files import read_trace
+
+    return Trace(read_trace(path))
 
 
 def data_of(trace: Trace) -> TraceData:

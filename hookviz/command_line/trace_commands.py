@@ -5,13 +5,11 @@ import sys
 from pathlib import Path
 
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
-from hookviz.api.loading import load
-from hookviz.api.trace import Trace, data_of
+from hookviz.api.trace import Trace, data_of, load
 from hookviz.command_line.console import AddParser, Command, ExitStatus, report_findings, write_line, write_timeline
 from hookviz.player.html_page import page
-from hookviz.support.columns import wrap
+from hookviz.support.columns import find_terminal_width, wrap
 from hookviz.support.messages import N_, _
-from hookviz.support.terminal import find_terminal_width
 
 _NOT_A_RANGE = N_("{text} is not a range of steps: give two numbers such as 3-10.")
 

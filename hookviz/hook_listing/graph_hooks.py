@@ -19,7 +19,7 @@ from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, is_multi_grad_part, unwrap_hook, user_function
 from hookviz.recorder.torch_patches import recording_here
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
 from hookviz.support.progress import progress_if_long
 from hookviz.support.source_code import describe_function

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from hookviz.picture import graphviz_worker
 from hookviz.picture.graphviz_worker import receive, send
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
 
 LAYOUT_SECONDS = 60.0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content
-from hookviz.support.language_choice import check_language
+from hookviz.support.messages import check_language
 from hookviz.support.messages.languages import LANGUAGES, current_language, speaking
 
 

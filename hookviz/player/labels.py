@@ -223,6 +223,7 @@ _LABELS: dict[str, str] = {
         "There are no choices for this question, since no likely mistake is known: collect answers by hand."
     ),
     "room_over": N_("There is no open question after this step: Start over asks all of them again."),
+    "ask_start": N_("Go on: before a step that can be predicted, a question stands here."),
     "ask_none": N_("There is nothing to predict here."),
     "ask_over": N_(
         "Every question here was answered, or its answer was seen while Predict was off: Start over asks them again."

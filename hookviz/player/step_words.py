@@ -9,7 +9,6 @@ from hookviz.player.payload import CodeLine, Glyph, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
-from hookviz.trace.parameter_moves import list_parameter_moves
 from hookviz.trace.sentences import (
     format_hook_position,
     format_values,
@@ -18,6 +17,7 @@ from hookviz.trace.sentences import (
     make_title,
 )
 from hookviz.trace.steps import make_step
+from hookviz.trace.update_texts import list_parameter_moves
 from hookviz.trace.values import Value
 
 _KEPT = N_("Kept in {dict}, {place} of {total}.")

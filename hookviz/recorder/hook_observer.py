@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from hookviz.autograd.torch_internals import DisableTorchFunction
 from hookviz.recorder.session import Session
 from hookviz.recorder.side_effects import SideEffects, Surroundings, find_side_effects, look_around
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import NodeOutput
 
 Hook = Callable[..., Any]

@@ -15,8 +15,8 @@ from hookviz.autograd.torch_internals import (
 )
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.support.source_code import describe_function
-from hookviz.support.warning import HookvizWarning
 from hookviz.trace import Note, TraceData
+from hookviz.trace.notes import HookvizWarning
 
 
 def saved_tensors_are_packed() -> bool:

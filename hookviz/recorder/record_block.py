@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from hookviz.api.trace import Trace
 from hookviz.autograd import variable_names
 from hookviz.support.messages import N_, _
-from hookviz.support.warning import HookvizWarning
+from hookviz.trace.notes import HookvizWarning
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording

@@ -11,9 +11,9 @@ from hookviz.recorder import torch_patches
 from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
-from hookviz.trace.value_rows import StatisticsMode
+from hookviz.trace.values import StatisticsMode
 
 
 def record(

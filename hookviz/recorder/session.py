@@ -2,49 +2,56 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, current_task
 from hookviz.recorder.exception_tracker import ExceptionTracker
 from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
-from hookviz.trace.value_rows import VERY_MANY
+from hookviz.trace.values import VERY_MANY
 
-if TYPE_CHECKING:
-    from hookviz.recorder.passes.pass_observer import PassObserver, RunningPass
+
+class ObservedPass(Protocol):
+    """What distinguishes a running pass from others."""
+
+    thread: int
+    observer: Any
+
+    def observe_all_nodes(self) -> None:
+        """Put an observer in front of every node."""
 
 
 class PassStack:
     """The running passes of one recording, the innermost last."""
 
     def __init__(self) -> None:
-        self._passes: list[RunningPass] = []
+        self._passes: list[Any] = []
         self.nodes_got_hooks = False
         """Whether a node got a hook during a pass, so that observers are needed in front of all nodes."""
 
-    def __iter__(self) -> "Iterator[RunningPass]":
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._passes)
 
     def __len__(self) -> int:
         return len(self._passes)
 
-    def add(self, running_pass: "RunningPass") -> None:
+    def add(self, running_pass: ObservedPass) -> None:
         """Add a pass that begins."""
         self._passes.append(running_pass)
 
-    def remove(self, running_pass: "RunningPass") -> None:
+    def remove(self, running_pass: ObservedPass) -> None:
         """Remove a pass that has ended. Calling it twice is safe."""
         if running_pass in self._passes:
             self._passes.remove(running_pass)
 
-    def in_this_thread(self) -> "list[RunningPass]":
+    def in_this_thread(self) -> list[Any]:
         """Return the passes that began in the calling thread."""
         return [running_pass for running_pass in self._passes if running_pass.thread == threading.get_ident()]
 
-    def current(self) -> "PassObserver | None":
+    def current(self) -> Any:
         """Return the observer of the pass in which the calling hook runs, or None outside of all passes."""
         task: int = current_task()
         for running_pass in reversed(self._passes):

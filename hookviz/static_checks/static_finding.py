@@ -9,9 +9,9 @@ from typing import Any
 from hookviz.analysis.findings.hooks.edits_in_place import RETURN_NEW
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.hooks.hook_contracts import CONTRACTS
-from hookviz.analysis.findings.hooks.late_bindings import BIND_VALUE
-from hookviz.analysis.findings.hooks.legacy_hooks import USE_FULL_HOOK
-from hookviz.analysis.findings.hooks.repeated_hooks import REGISTER_ONCE
+from hookviz.analysis.findings.hooks.hook_inputs import USE_FULL_HOOK
+from hookviz.analysis.findings.hooks.hook_moments import BIND_VALUE
+from hookviz.analysis.findings.hooks.registrations import REGISTER_ONCE
 from hookviz.support.messages import N_, _, join_sentences
 
 KIND_NAMES: dict[str, str] = {

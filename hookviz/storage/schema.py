@@ -1,4 +1,4 @@
-"""The schema of trace files, which follows from what the tables of a trace declare.
+"""The format of trace files: version, limits, and the schema, which follows from what the tables of a trace declare.
 
 A file is one JSON object. A table is an object with one column (a list) for each field of its rows; a column is left
 out if every row has the default in it. A dict is a list of pairs. ``integrity`` checks what types cannot say.
@@ -12,13 +12,18 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from hookviz.storage.format import FORMAT, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, VERSION
 from hookviz.support.columns import truncate
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
 from hookviz.trace.cells import declared_columns, declared_tables, row_type_of
 from hookviz.trace.columns import AtMost, Between, Long, OneOf
 
+FORMAT, VERSION = "hookviz", 1
+
+MAX_NAME_LENGTH, MAX_TEXT_LENGTH = 10_000, 1_000_000
+"""In characters. Names have the lower limit because a player repeats them; texts are source texts, errors and notes."""
+MAX_FILE_SIZE = 2**29
+"""In bytes. Reading a file takes about ten times its size in memory, and the views of the trace take more."""
 MAX_INDEX = 2**53
 """The largest index: JavaScript represents whole numbers exactly up to here."""
 MAX_FAULT_LENGTH = 200

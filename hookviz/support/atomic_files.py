@@ -5,7 +5,7 @@ import secrets
 from os import PathLike
 from pathlib import Path
 
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
 from hookviz.support.printable import describe_type, make_printable
 

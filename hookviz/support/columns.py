@@ -1,16 +1,24 @@
 """Texts in columns of a terminal, where a Chinese character is two columns wide and may end a line."""
 
 import re
+import shutil
 import textwrap
 import unicodedata
 from collections.abc import Callable
 
+DEFAULT_WIDTH = 100
+"""The width, in columns, where there is no terminal: in files, pipes and notebooks."""
 _WIDE = re.compile(r"[\u1100-\uffff\U0001f000-\U0003ffff]")
 """Characters that may be wide; a text without any needs no closer look."""
 _PIECE = re.compile(r"\s+|[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60]+")
 """What stays on one line: a word, or a Chinese character."""
 _NEVER_FIRST = frozenset("，。；：？！、）》”’…")
 """Signs that do not begin a line."""
+
+
+def find_terminal_width() -> int:
+    """Return the width of the terminal in columns; the variable ``COLUMNS`` of the environment overrides it."""
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
 
 
 def count_columns(text: str) -> int:

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Generic, TypeVar, overload
 
-from hookviz.support.columns import count_columns, pad, wrap
+from hookviz.support.columns import count_columns, find_terminal_width, pad, wrap
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
-from hookviz.support.terminal import find_terminal_width
 
 MAX_CELL = 40
 """The longest cell that stays in its row if a table does not fit into the terminal."""

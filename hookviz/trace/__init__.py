@@ -1,9 +1,7 @@
 """The data of a recording: steps, values, hooks and the graph, as plain rows that can be saved and shown."""
 
-from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.hook_facts import FORWARD_HOOK_KINDS, HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookKind
 from hookviz.trace.hooks import Hook
-from hookviz.trace.missing_rows import CUT_KINDS, CutKind, CutRow, MissingRow
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
     EFFECTS,
@@ -15,18 +13,31 @@ from hookviz.trace.rows import (
     Effect,
     HookPlace,
     HookRow,
+    LineRow,
     ModuleRow,
     NodeOutput,
     ReturnedPart,
     SavedRow,
     ScaleRow,
+    SourceRow,
     StepKind,
     StepRow,
     TensorRow,
 )
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
-from hookviz.trace.training_rows import ClipRow, GroupRow, MovedRow, NonfiniteRow, ParameterRow, UpdateRow
+from hookviz.trace.training_rows import (
+    CUT_KINDS,
+    ClipRow,
+    CutKind,
+    CutRow,
+    GroupRow,
+    MissingRow,
+    MovedRow,
+    NonfiniteRow,
+    ParameterRow,
+    UpdateRow,
+)
 from hookviz.trace.unfired_rows import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.values import Values
 

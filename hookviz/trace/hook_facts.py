@@ -24,7 +24,6 @@ ON_TENSOR_KINDS = (*TENSOR_HOOK_KINDS, "multi_grad_hook")
 """The kinds of hooks whose owner is a tensor."""
 NODE_HOOK_KINDS: tuple[NodeHookKind, ...] = get_args(NodeHookKind)
 FORWARD_HOOK_KINDS: tuple[ForwardHookKind, ...] = get_args(ForwardHookKind)
-BACKWARD_HOOK_KINDS: tuple[BackwardHookKind, ...] = get_args(BackwardHookKind)
 MODULE_HOOK_KINDS: tuple[ModuleHookKind, ...] = get_args(ModuleHookKind)
 STEP_HOOK_KINDS: tuple[StepHookKind, ...] = get_args(StepHookKind)
 HOOK_KINDS: tuple[HookKind, ...] = get_args(HookKind)

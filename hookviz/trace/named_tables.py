@@ -1,5 +1,6 @@
 """The tables of a trace with what is looked up in them: names, values, hooks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,11 +9,52 @@ from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, NODE_HOOK_KI
 from hookviz.trace.hook_labels import HookLabels, LabelledHook
 from hookviz.trace.hooks import Hook
 from hookviz.trace.lookup import Lookup, table_sizes
-from hookviz.trace.rows import HookPlace, HookRow, ReturnedPart, StepRow
+from hookviz.trace.rows import HookPlace, HookRow, NodeOutput, ReturnedPart, StepRow, TensorRow
 from hookviz.trace.tables import TraceTables
-from hookviz.trace.tensor_names import TensorNames
 from hookviz.trace.unfired_rows import UnfiredRow
 from hookviz.trace.values import Value, Values
+
+
+class TensorNames:
+    """Finds names in the tables of a trace.
+
+    It reads each row only once, since each of thousands of hook firings asks for names during a recording. Two threads
+    may use it at the same time: reading a row twice changes nothing.
+    """
+
+    def __init__(self, ops: Sequence[str], tensors: Sequence[TensorRow]) -> None:
+        self._ops, self._tensors = ops, tensors
+        self._read_counts = 0, 0
+        """How many ops and tensors were read."""
+        self._first_nodes: dict[str, int] = {}
+        """Op → the first node of that op."""
+        self.repeated: set[str] = set()
+        """The ops of more than one node."""
+        self.tensors: dict[NodeOutput, str] = {}
+        """(node, output) → the first name that was found for the tensor."""
+        self._read()
+
+    def update(self, ops: Sequence[str], tensors: Sequence[TensorRow]) -> bool:
+        """Read the new rows of these tables; return False if they are other tables, or have lost rows."""
+        counts = len(ops), len(tensors)
+        if self._ops is not ops or self._tensors is not tensors:
+            return False
+        if counts[0] < self._read_counts[0] or counts[1] < self._read_counts[1]:
+            return False
+        if counts != self._read_counts:
+            self._read()
+        return True
+
+    def _read(self) -> None:
+        start, end = self._read_counts, (len(self._ops), len(self._tensors))
+        for node in range(start[0], end[0]):
+            op = self._ops[node]
+            if op not in self.repeated and self._first_nodes.setdefault(op, node) != node:
+                self.repeated.add(op)
+        for row in self._tensors[start[1] : end[1]]:
+            if row.name:
+                self.tensors.setdefault((row.node, row.output), row.name)
+        self._read_counts = end
 
 
 @dataclass(repr=False)

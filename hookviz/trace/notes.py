@@ -1,4 +1,4 @@
-"""Notes of a trace as facts: what could not be observed, and why. They are said when a trace is shown."""
+"""Notes of a trace as facts: what could not be observed, and why; said when it is shown. Some come with a warning."""
 
 from typing import Any, NamedTuple
 
@@ -195,3 +195,7 @@ class Note(NamedTuple):
             return _(_TEXTS[self.fact]).format(**details)
         except KeyError:
             return f"{self.fact}: {dict(self.details)}"
+
+
+class HookvizWarning(UserWarning):
+    """Something could not be observed, or a recording grows without end; your program runs as it would have."""

@@ -17,8 +17,10 @@ from hookviz.trace.columns import (
     OptimizerIndex,
     PassIndex,
     PassOrNext,
+    ProgramText,
     Setting,
     Shows,
+    SourceIndex,
     SourceLine,
     SourcePlace,
     SourceText,
@@ -343,3 +345,26 @@ class StepRow(NamedTuple):
         """The module call of a step whose kind has one, such as ``forward``."""
         assert self.call is not None
         return self.call
+
+
+class SourceRow(NamedTuple):
+    """A text of the user's code; each is kept only once."""
+
+    file: str | None
+    """A path relative to the working directory, or ``In [4]`` for a notebook cell; None if it has no name."""
+    line: int
+    """The number of the first line of ``text``, counted from 1."""
+    text: ProgramText
+    whole: bool
+    """Whether ``text`` is a whole file or notebook cell; of a long file it is one function, or some lines of it."""
+
+
+class LineRow(NamedTuple):
+    """A line of the user's code that starts the pass ``pass_id``, or calls a module: ``call``."""
+
+    source: SourceIndex
+    line: Annotated[int, Shows(("source", "values"))]
+    pass_id: PassIndex | None = None
+    call: CallIndex | None = None
+    names: tuple[tuple[str, SourceIndex | None], ...] = ()
+    """(name of a tensor of the pass, source of the notebook cell that assigned it last); None if that is unclear."""

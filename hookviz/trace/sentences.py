@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.trace.changes import describe_change
-from hookviz.trace.gradient_edits import describe_gradient_edits, list_gradient_edits
 from hookviz.trace.hook_facts import HOOK_FACTS, HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, name_of_kind
 from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.step_texts import SENTENCES, TITLES
 from hookviz.trace.steps import Part, Step, make_step
+from hookviz.trace.update_texts import describe_gradient_edits, list_gradient_edits
 from hookviz.trace.values import Value, Values
 
 _MANY_MORE = N_("… {count} more")

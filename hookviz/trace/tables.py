@@ -3,24 +3,33 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from hookviz.trace.code_rows import LineRow, SourceRow
 from hookviz.trace.columns import Between, CallIndex, HookIndex, NodeIndex, PassIndex, Shows
 from hookviz.trace.compact_rows import CompactRows, StepRows, ValueRows
-from hookviz.trace.missing_rows import CutRow, MissingRow
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
     CallRow,
     HookRow,
+    LineRow,
     ModuleRow,
     ReturnedPart,
     SavedRow,
     ScaleRow,
+    SourceRow,
     StepRow,
     TensorRow,
 )
-from hookviz.trace.training_rows import ClipRow, GroupRow, MovedRow, NonfiniteRow, ParameterRow, UpdateRow
+from hookviz.trace.training_rows import (
+    ClipRow,
+    CutRow,
+    GroupRow,
+    MissingRow,
+    MovedRow,
+    NonfiniteRow,
+    ParameterRow,
+    UpdateRow,
+)
 from hookviz.trace.unfired_rows import UnfiredRow
-from hookviz.trace.value_rows import StatisticsMode, ValueRow
+from hookviz.trace.values import StatisticsMode, ValueRow
 
 
 @dataclass(repr=False)

@@ -12,7 +12,7 @@ from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.record_entry import begin, end, new_recording
 from hookviz.recorder.recording import Recording
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import Note, TraceData
 from hookviz.what_if.switches import HookId, Switches
 

@@ -16,7 +16,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.autograd.torch_internals import NODE_REGISTRATION
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.source_code import describe_function
 from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, TENSOR_HOOK_KINDS
 

@@ -33,8 +33,7 @@ from hookviz.picture import build_trace_figure, layered_layout
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
-from hookviz.storage.decoding import decode_trace
-from hookviz.storage.files import encode_trace
+from hookviz.storage.files import decode_trace, encode_trace
 from hookviz.trace import EFFECTS, KINDS, SUBJECTS
 from hookviz.trace.sentences import make_title
 

@@ -12,8 +12,7 @@ from scenes import leaf
 from shown import shown_steps
 
 import hookviz as hv
-from hookviz.storage.decoding import decode_trace
-from hookviz.storage.files import encode_trace
+from hookviz.storage.files import decode_trace, encode_trace
 from tests.ranks import MODELS
 from tests.waiting import PATIENCE
 

@@ -19,7 +19,7 @@ from hookviz.recorder import record_entry, torch_patches
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_block import RecordBlock
 from hookviz.storage.integrity import find_fault
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.what_if.switches import _FUNCTIONS, _METHODS
 
 pytestmark = pytest.mark.slow

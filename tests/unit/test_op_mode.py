@@ -145,7 +145,7 @@ def test_subclass_sees_the_same_ops() -> None:
     assert counts[0] == counts[1] > 0
 
 
-@pytest.mark.filterwarnings("ignore::hookviz.support.warning.HookvizWarning")
+@pytest.mark.filterwarnings("ignore::hookviz.trace.notes.HookvizWarning")
 def test_error_of_ours_does_not_reach_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
         raise KeyError("ours")

@@ -9,7 +9,7 @@ from torch.optim import SGD
 
 import hookviz as hv
 from hookviz.recorder.followers import training_tracker
-from hookviz.trace.parameter_moves import list_parameter_moves
+from hookviz.trace.update_texts import list_parameter_moves
 
 
 def moves_of(trace: hv.Trace) -> dict[str, str]:

@@ -7,18 +7,21 @@ from typing import NamedTuple
 from hookviz.analysis.findings.consequences import list_silence
 from hookviz.analysis.findings.exceptions import list_exceptions
 from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Findings, rank_severity
-from hookviz.analysis.findings.hooks.copied_hooks import list_copied_hooks
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
-from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_lost_rows
-from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments
-from hookviz.analysis.findings.hooks.late_bindings import list_late_bindings
-from hookviz.analysis.findings.hooks.legacy_hooks import list_legacy_hooks
-from hookviz.analysis.findings.hooks.overwritten_handles import list_overwritten_handles
+from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_legacy_hooks, list_lost_rows
+from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments, list_late_bindings
 from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hooks
-from hookviz.analysis.findings.hooks.repeated_hooks import list_repeated_hooks
-from hookviz.analysis.findings.hooks.returned_values import list_reshaped_outputs, list_zeroing_hooks
+from hookviz.analysis.findings.hooks.registrations import (
+    list_copied_hooks,
+    list_overwritten_handles,
+    list_repeated_hooks,
+)
+from hookviz.analysis.findings.hooks.returned_values import (
+    list_reshaped_outputs,
+    list_unreturned_values,
+    list_zeroing_hooks,
+)
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
-from hookviz.analysis.findings.hooks.unreturned_values import list_unreturned_values
 from hookviz.analysis.findings.training.hygiene import list_hygiene
 from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles

@@ -157,8 +157,9 @@ function buildPlayer(root, model, loaded, signal) {
   foot.append(switches.pane, timeline.pane, controls.pane);
   contents.pane.append(timeline.legend, predict.score);
   const frame = makeElement("div", "hv-frame");
-  frame.append(contents.pane, pictures.pane, panel.column, foot, firings.pane, panel.liveRegion);
-  root.append(frame, findings.pane);
+  frame.append(contents.pane, pictures.pane, panel.column, foot, panel.liveRegion);
+  // Findings come first: a jump to them leaves the picture in sight.
+  root.append(frame, findings.pane, firings.pane);
   measureAround(frame, contents, foot, signal);
   predict.score.append(room.button);
   root.append(makeNotes(allNotes(loaded, shown)), help.dialog);

@@ -40,7 +40,7 @@ from hookviz.recorder.followers.ops import (
 from hookviz.recorder.modules.tensor_flow import TensorFlow
 from hookviz.recorder.session import Session
 from hookviz.support.user_objects import is_of
-from hookviz.trace.missing_rows import CutKind, CutRow
+from hookviz.trace.training_rows import CutKind, CutRow
 
 MAX_CUTS = 2_000
 """A recording follows up to this many cuts; a note says if there were more."""

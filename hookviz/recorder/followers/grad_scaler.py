@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch.amp.grad_scaler import GradScaler
@@ -15,9 +15,6 @@ from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.function_replacement import Here, Replacement, make_notifier
 from hookviz.trace import ScaleRow, StepKind, StepRow
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
 
 
 class ScaleTracker(Follower):
@@ -100,19 +97,25 @@ def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[in
     return factors
 
 
+class _RecordingWithScales(Protocol):
+    """The part of a recording that the scaler's methods need."""
+
+    scales: ScaleTracker
+
+
 def scaler_replacements(before_pass: Here, after_pass: Here) -> Iterator[Replacement]:
     """Yield replacements of a scaler's methods.
 
     ``before_pass`` returns the recording to notify before a pass, ``after_pass`` the one to notify after it.
     """
 
-    def scaled(recording: "Recording", result: Any, scaler: GradScaler, *_: Any) -> None:
+    def scaled(recording: _RecordingWithScales, result: Any, scaler: GradScaler, *_: Any) -> None:
         recording.scales.loss_scaled(scaler, result)
 
-    def unscaled(recording: "Recording", _: None, scaler: GradScaler, optimizer: Any) -> None:
+    def unscaled(recording: _RecordingWithScales, _: None, scaler: GradScaler, optimizer: Any) -> None:
         recording.scales.gradients_unscaled(scaler, optimizer)
 
-    def updated(recording: "Recording", _: None, scaler: GradScaler, *__: Any) -> None:
+    def updated(recording: _RecordingWithScales, _: None, scaler: GradScaler, *__: Any) -> None:
         recording.scales.scale_updated(scaler)
 
     for name, recording_here, notify in (

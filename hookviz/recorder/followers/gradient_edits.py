@@ -4,8 +4,8 @@ Gradients that were changed are noticed, and calls of torch's functions that cli
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -17,7 +17,7 @@ from hookviz.autograd.torch_internals import clip_norm, clip_value, read_grad
 from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.torch.compiled_regions import is_compiling
-from hookviz.recorder.torch.function_replacement import Here
+from hookviz.recorder.torch.function_replacement import Guarded
 from hookviz.recorder.torch.instrumentation import Instrumented
 from hookviz.trace import ClipRow, TraceData
 
@@ -94,11 +94,18 @@ class GradientClips:
             self.trace.clips.append(row)
 
 
+class _RecordingWithClips(Guarded, Protocol):
+    """The part of a recording that the functions need."""
+
+    clips: GradientClips
+
+
 class _ClipWatcher:
     """Notifies the recording of a thread of each call that clips gradients."""
 
-    def __init__(self, name: str, here: Here) -> None:
-        self.name, self._here = name, here
+    def __init__(self, name: str, here: Callable[[], Any]) -> None:
+        self.name = name
+        self._here: Callable[[], _RecordingWithClips | None] = here
 
     def enter(self, _: Any, limit: Any, *__: Any) -> tuple[Any, list[Any]]:
         """Begin a call; return the limit and a list for what the call returns."""
@@ -123,7 +130,7 @@ class _ClipWatcher:
             recording.guard(recording.clips.add, self.name, limit, *(results or [None]), given)
 
 
-def instrumented_clips(here: Here) -> Iterator[Instrumented]:
+def instrumented_clips(here: Callable[[], Any]) -> Iterator[Instrumented]:
     """Yield torch's functions that clip gradients, to be instrumented; ``here`` returns the recording to notify."""
     for name, function in (("clip_grad_norm_", clip_norm), ("clip_grad_value_", clip_value)):
         yield Instrumented(function, _ClipWatcher(name, here))

@@ -19,7 +19,7 @@ from hookviz.support.columns import truncate
 from hookviz.support.printable import make_printable
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
-from hookviz.trace.missing_rows import CutKind
+from hookviz.trace.training_rows import CutKind
 
 _DATA_ATTRIBUTES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 """Attributes of a tensor that give its numbers. Others describe it, or give its gradient, which no forward computed."""

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torch.optim import Optimizer
 
@@ -16,7 +16,7 @@ from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, make_n
 from hookviz.trace import GroupRow, ModuleRow, TraceData
 
 if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
+    from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 
 _PASSES = 2
 """After so many passes an optimizer should have taken a step."""
@@ -99,10 +99,16 @@ class OptimizerGroups(Follower):
             self._training.note_holder(parameter, number)
 
 
+class _RecordingWithGroups(Protocol):
+    """The part of a recording that the method of optimizers needs."""
+
+    optimizers: "OptimizerTracker"
+
+
 def make_observer(here: Here) -> Callable[[Any, ActiveFlag], Any]:
     """Return a factory that wraps ``Optimizer.add_param_group``, which each optimizer calls while it is made."""
 
-    def group_added(recording: "Recording", _: None, optimizer: Optimizer, *__: Any) -> None:
+    def group_added(recording: _RecordingWithGroups, _: None, optimizer: Optimizer, *__: Any) -> None:
         recording.optimizers.groups.add(optimizer)
 
     return make_notifier(here, group_added)

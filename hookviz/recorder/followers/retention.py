@@ -6,7 +6,7 @@ from hookviz.recorder.follower import Follower
 from hookviz.recorder.notes import warn_user
 from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.session import Session
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace.dropped_passes import NewNumbers, drop_passes
 from hookviz.trace.notes import Note
 

@@ -10,8 +10,7 @@ import torch
 from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks, global_forward_hooks
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, release_observers
 from hookviz.recorder.session import Session
-from hookviz.support.interpreter import thread_switching_paused
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted, thread_switching_paused
 
 Module = torch.nn.Module
 

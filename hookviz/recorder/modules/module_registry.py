@@ -21,7 +21,7 @@ from hookviz.autograd.torch_internals import (
     WITH_KWARGS,
 )
 from hookviz.autograd.variable_names import Holder, caller_frame, find_holder, user_frames
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.source_code import describe_function
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import CallRow, ModuleRow, TraceData

@@ -21,7 +21,7 @@ from hookviz.recorder.passes.pass_observer import RunningPass
 from hookviz.recorder.session import PassStack, Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted
 
 
 class ObserverRegistry:

@@ -26,8 +26,7 @@ from hookviz.recorder.passes.pass_observer import SMALL_GRAPH, RunningPass
 from hookviz.recorder.passes.saved_tensors import SavedTensors
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import is_backward_compiled
-from hookviz.support.interpreter import gc_paused
-from hookviz.support.interrupts import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted, gc_paused
 from hookviz.trace import Note
 
 

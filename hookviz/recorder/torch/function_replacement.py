@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from hookviz.recorder.recording import Recording
+from typing import Any, Protocol
 
 
-Here: TypeAlias = "Callable[[], Recording | None]"
+class Guarded(Protocol):
+    """The part of a recording that a replaced function needs."""
+
+    def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
+
+
+Here = Callable[[], Guarded | None]
 """Returns the recording to notify of what the calling thread does."""
 Notify = Callable[..., None]
 """Is called with the recording, the result of the function, and its arguments."""

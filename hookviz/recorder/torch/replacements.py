@@ -14,11 +14,13 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.autograd.torch_internals import PROFILER_STARTS, PROFILER_STOPS, TENSOR_HOOKS
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.passes.node_observers import PROBE, NodeHookDict, ProbeResult
-from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, Notify, Replacement, make_notifier
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
+Here: TypeAlias = "Callable[[], Recording | None]"
+"""Returns the recording to notify of what the calling thread does."""
 Observing: TypeAlias = Callable[[Callable[..., Any], ActiveFlag], Any]
 """Makes the replacement of a function of torch's."""
 

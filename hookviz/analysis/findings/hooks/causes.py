@@ -14,8 +14,7 @@ from hookviz.analysis.findings.hooks.program_text import (
     find_replaced_parameter,
     find_use_of_weights,
 )
-from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between
-from hookviz.analysis.findings.hooks.twins import find_other_home, find_twin
+from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between, find_other_home, find_twin
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow

@@ -1,7 +1,7 @@
 """What is said of a hook that did not fire: for each cause its kind, why, and what to do."""
 
 from hookviz.analysis.findings.hooks.explanation import Explanation
-from hookviz.analysis.findings.hooks.surprise_explanations import SURPRISE_EXPLANATIONS
+from hookviz.analysis.findings.hooks.surprises import SURPRISE_EXPLANATIONS
 from hookviz.support.messages import N_
 
 EXPLANATIONS: dict[str, Explanation] = {

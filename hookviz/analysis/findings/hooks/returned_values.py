@@ -1,14 +1,40 @@
-"""Find hooks that return something of another shape than they were given, or gradients of 0 each time."""
+"""Find hooks that return something of another shape than they were given, zeros, or not what they computed."""
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
-from hookviz.analysis.findings.hooks.program_text import find_returning_line
-from hookviz.support.messages import _
-from hookviz.trace import Step, TraceData
+from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names
+from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.support.definitions import is_value, list_returned
+from hookviz.support.messages import _, join_first
+from hookviz.trace import Hook, Step, TraceData
+from hookviz.trace.hook_facts import HookKind
 from hookviz.trace.values import Value
+
+_MAX_NAMED = 4
+"""How many owners a finding names."""
+_KINDS: tuple[HookKind, ...] = (
+    "tensor_hook",
+    "forward_pre_hook",
+    "forward_hook",
+    "full_backward_pre_hook",
+    "full_backward_hook",
+)
+"""The kinds of hooks whose returned value takes the place of something."""
+# fmt: off
+_COMPUTING = frozenset({
+    "abs", "add", "clamp", "clamp_max", "clamp_min", "clip", "detach", "div", "dropout", "exp", "full_like", "gelu",
+    "layer_norm", "leaky_relu", "log", "log_softmax", "masked_fill", "mul", "nan_to_num", "neg", "normalize",
+    "ones_like", "pow", "relu", "renorm", "round", "sigmoid", "sign", "silu", "softmax", "sqrt", "square", "sub",
+    "tanh", "to", "zeros_like",
+})
+# fmt: on
+"""Methods and functions that make a new tensor, and do nothing else."""
+_OWNERS = frozenset({"torch", "F", "functional", "nn.functional", "torch.nn.functional"})
+"""What such functions are called through."""
 
 
 def list_reshaped_outputs(trace: TraceData) -> list[Finding]:
@@ -76,3 +102,77 @@ def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
     finding = Finding(first.index, "zero", sentence, "remark", passes, when, hooks=(first.hook,))
     file, line, role = find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at)
     return replace(finding, file=file, line=line, line_role=role)
+
+
+def list_unreturned_values(trace: TraceData) -> list[Finding]:
+    """List the functions that left what they were given as it is, though they compute something new, and return None.
+
+    It is certain if the value is lost: no code reads it afterwards.
+    """
+    groups: dict[tuple[object, ...], list[tuple[int, Hook]]] = {}
+    for step in trace.lookup.steps_of_kinds(*_KINDS):
+        row = trace.rows[step]
+        if row.hook is not None and row.effect in ("kept", "ran"):
+            hook = trace.hook(row.hook)
+            groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append((step, hook))
+    found = ((steps, _find_lost_value(steps[0][1])) for steps in groups.values())
+    return [_describe_lost(steps, statement) for steps, statement in found if statement is not None]
+
+
+def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Finding:
+    step, hook = steps[0]
+    hooks = tuple({one.on: one for _step, one in steps}.values())
+    names = {"hook": hook.label, "on": join_first([one.on for one in hooks], _MAX_NAMED)}
+    advice = _("Return the new value from {hook}.")
+    if hook.kind.startswith("full_backward"):
+        advice = _("Return the new value from {hook}, in a tuple with an item for each gradient.")
+    return Finding(
+        step,
+        "unreturned",
+        _("{hook} on {on} computes a new value and returns nothing: it changes nothing.").format(**names),
+        "warning",
+        line=(hook.line or 1) + statement.lineno - 1,
+        file=hook.file,
+        cause=_("{code} makes a new tensor, and nothing uses it.").format(code=ast.unparse(statement)),
+        advice=advice.format(**names),
+        hooks=hooks,
+    )
+
+
+def _find_lost_value(hook: Hook) -> ast.stmt | None:
+    """Return the statement of a hook that computes a new value from an argument, if the value is lost."""
+    tree = parse_source(hook.source or "")
+    function = tree.body[0] if tree is not None and tree.body else None
+    if not isinstance(function, ast.FunctionDef) or hook.line is None or any(map(is_value, list_returned(function))):
+        return None
+    inner = (ast.FunctionDef, ast.Lambda, ast.For, ast.While, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
+    if any(isinstance(node, inner) for node in ast.walk(function) if node is not function):
+        return None
+    return next(_list_lost(function, list_argument_names(function)), None)
+
+
+def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]:
+    """Yield the statements whose new value is dropped at once, or kept in a variable that nothing reads afterwards."""
+    loads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _computes(node.value, names):
+            yield node
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name, end = node.targets[0].id, node.end_lineno or node.lineno
+            is_new = isinstance(node.value, ast.BinOp) or _computes(node.value, names)
+            reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
+            if name in names and is_new and reads_it and all(one.id != name or one.lineno <= end for one in loads):
+                yield node
+
+
+def _computes(value: ast.expr, names: set[str]) -> bool:
+    """Whether an expression calls a method of an argument, or a function of torch with it, that makes a new tensor."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    owner: ast.expr = value.func.value
+    if value.args and ast.unparse(owner) in _OWNERS:
+        owner = value.args[0]
+    while isinstance(owner, ast.Subscript):
+        owner = owner.value
+    is_kept = any(keyword.arg in ("out", "inplace") for keyword in value.keywords)
+    return value.func.attr in _COMPUTING and isinstance(owner, ast.Name) and owner.id in names and not is_kept

@@ -10,8 +10,7 @@ from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.hooks.program_text import FORWARD, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
-from hookviz.analysis.findings.hooks.timeline import Timeline
-from hookviz.analysis.findings.hooks.twins import TWIN
+from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
 from hookviz.analysis.findings.parameters.places import MISSED, follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow

@@ -1,5 +1,6 @@
 """The code of the program around the module calls of a trace: who made a call, and what can cut the graph there."""
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -10,15 +11,11 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     Lines,
     find_cutting_code,
     find_lines,
+    get_last_name,
     list_cutting_code,
     list_other_calls,
+    parse_source,
     uses_attribute,
-)
-from hookviz.analysis.findings.parameters.mode_code import (
-    Switch,
-    find_switch,
-    list_permanent_switches,
-    list_yields,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_first
@@ -32,6 +29,82 @@ MAX_NAMED = 5
 """How many pieces of code a sentence names."""
 Region = tuple[int, Lines]
 """The index of a source, and some lines of it."""
+_SWITCHES = {"no_grad": {"no_grad", "set_grad_enabled"}, "inference": {"inference_mode"}}
+"""Mode of a call → the functions that switch it on."""
+
+
+class Switch(NamedTuple):
+    """A place where the graph is switched off."""
+
+    line: int
+    function: str = ""
+    """The generator that yields there; empty if the code in question lies inside it."""
+
+
+def find_switch(text: str, first_line: int, line: int, mode: str) -> Switch | None:
+    """Return what switches a mode on for a line of a source, whose first line has the number ``first_line``.
+
+    >>> text = '''with torch.no_grad():
+    ...     net(x)
+    ... '''
+    >>> find_switch(text, 1, 2, "no_grad")
+    Switch(line=1, function='')
+    """
+    tree, shift = parse_source(text), first_line - 1
+    found = [] if tree is None else [node for node in _list_switches(tree, mode) if _covers(node, line - shift)]
+    lines = [_line_of_switch(node, mode) for node in found]
+    return Switch(max(lines) + shift) if lines else None
+
+
+def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
+    """List where generators of a source yield inside a mode: it stays on in the code that asks for the next value."""
+    tree, shift = parse_source(text), first_line - 1
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)) if tree is not None else ()
+    return [
+        Switch(node.lineno + shift, function.name)
+        for function in functions
+        for statement in _list_switches(function, mode)
+        if isinstance(statement, ast.With)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Yield)
+    ]
+
+
+def _list_permanent_switches(text: str, first_line: int) -> list[int]:
+    """List the lines of a source that switch the graph off until some code switches it on again.
+
+    >>> _list_permanent_switches("torch.set_grad_enabled(False)", 1)
+    [1]
+    """
+    tree = parse_source(text)
+    calls = [
+        node.value
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value) == "set_grad_enabled"
+    ]
+    is_off = [any(isinstance(one, ast.Constant) and one.value is False for one in ast.walk(call)) for call in calls]
+    return [call.lineno + first_line - 1 for call, off in zip(calls, is_off, strict=True) if off]
+
+
+def _list_switches(tree: ast.AST, mode: str) -> Iterator[ast.With | ast.FunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.With, ast.FunctionDef)) and _line_of_switch(node, mode):
+            yield node
+
+
+def _line_of_switch(node: ast.With | ast.FunctionDef, mode: str) -> int:
+    """Return the line at which a statement switches a mode on; 0 if it does not."""
+    parts = [item.context_expr for item in node.items] if isinstance(node, ast.With) else node.decorator_list
+    names = ((part.lineno, _name(part)) for part in parts)
+    return next((line for line, name in names if name in _SWITCHES.get(mode, ())), 0)
+
+
+def _name(part: ast.expr) -> str:
+    return get_last_name(part.func if isinstance(part, ast.Call) else part)
+
+
+def _covers(node: ast.With | ast.FunctionDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 class Reading(NamedTuple):
@@ -79,7 +152,7 @@ class CallCode:
         yields = {
             (switch, source.file)
             for source in self.trace.sources
-            for switch in list_yields(source.text, source.line, mode)
+            for switch in _list_yields(source.text, source.line, mode)
         }
         return yields.pop() if len(yields) == 1 else None
 
@@ -265,7 +338,7 @@ class CallCode:
 def find_permanent_switches(trace: TraceData) -> list[tuple[str | None, int]]:
     """Return file and line of the code that switches the graph off until some code switches it on again."""
     sources = trace.sources
-    found = ((one.file, line) for one in sources for line in list_permanent_switches(one.text, one.line))
+    found = ((one.file, line) for one in sources for line in _list_permanent_switches(one.text, one.line))
     return list(dict.fromkeys(found))
 
 

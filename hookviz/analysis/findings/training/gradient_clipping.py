@@ -8,13 +8,15 @@ from math import hypot, isinf, sqrt
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.training.program_calls import put_line, read_place
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import describe_place
-from hookviz.trace import HOOK_KINDS, ClipRow, Hook
-from hookviz.trace.values import format_number
+from hookviz.analysis.hook_effects import find_limit
+from hookviz.support.messages import N_, _, join_first, join_sentences
+from hookviz.support.source_code import Source, describe_place
+from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step
+from hookviz.trace.values import Value, format_number
 
 LEAST_SHARE = 0.01
 """A limit of at least this share of the scale was meant for scaled gradients."""
+_MAX_NAMED = 4
 
 
 def find_useless_clips(facts: TrainingFacts) -> Iterator[Finding]:
@@ -201,3 +203,40 @@ def _was_divided(facts: TrainingFacts, row: ClipRow, written: list[int], scale: 
     """Whether the norm that a call found shows that the program itself had divided the gradients by the scale."""
     norms = facts.list_last_norms(written)
     return row.norm is not None and None not in norms and row.norm < hypot(*filter(None, norms)) / sqrt(scale)
+
+
+def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find tensor hooks whose limit is tiny for the gradients of the loss, since these are scaled when they clip."""
+    if not facts.trace.scales:
+        return
+    groups: dict[Source, list[tuple[Step, float, float]]] = {}
+    for number in facts.trace.lookup.steps_of_kinds("tensor_hook"):
+        step, scale = facts.trace.steps[number], facts.find_scale(number)
+        limit = _find_limit_of(step)
+        if step.hook is not None and scale is not None and limit is not None and limit < scale * LEAST_SHARE:
+            groups.setdefault(step.hook.source_, []).append((step, scale, limit))
+    for group in groups.values():
+        yield _describe_clips(group)
+
+
+def _find_limit_of(step: Step) -> float | None:
+    before, after = step.before, step.after
+    return find_limit(before, after) if isinstance(before, Value) and isinstance(after, Value) else None
+
+
+def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:
+    step, scale, limit = group[0]
+    hooks = tuple({one.hook.on: one.hook for one, *_others in group if one.hook is not None}.values())
+    sentence = _(
+        "{hook} on {on} clipped gradients that were scaled: with a scale of {scale}, its limit of {limit} is one of "
+        "{real} for the gradients of the loss."
+    ).format(
+        hook=hooks[0].label,
+        on=join_first([hook.on for hook in hooks], _MAX_NAMED),
+        scale=format_number(scale, 6),
+        limit=format_number(limit, 4),
+        real=format_number(limit / scale, 4),
+    )
+    advice = _("Clip after scaler.unscale_(optimizer), or multiply the limit by scaler.get_scale() in the hook.")
+    finding = Finding(step.index, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
+    return replace(finding, file=hooks[0].file, line=hooks[0].line, line_role="hook")

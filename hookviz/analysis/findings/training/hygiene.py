@@ -5,10 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.training.discarded_passes import find_discarded
-from hookviz.analysis.findings.training.foreign_passes import find_foreign_passes
-from hookviz.analysis.findings.training.functional_dropouts import find_functional_dropouts
-from hookviz.analysis.findings.training.gradient_clipping import find_scaled_clips, find_useless_clips
+from hookviz.analysis.findings.training.gradient_clipping import (
+    find_scaled_clips,
+    find_scaled_hooks,
+    find_useless_clips,
+)
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
@@ -16,22 +17,24 @@ from hookviz.analysis.findings.training.gradient_timing import (
     list_idle_optimizers,
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
-from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms
+from hookviz.analysis.findings.training.misused_passes import find_discarded, find_foreign_passes, find_repeated_losses
+from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms, find_functional_dropouts
 from hookviz.analysis.findings.training.moved_parameters import find_moved
-from hookviz.analysis.findings.training.outdated_optimizers import find_missing, find_replaced
+from hookviz.analysis.findings.training.optimizer_contents import (
+    find_missing,
+    find_plain_tensors,
+    find_replaced,
+    find_uncalled,
+)
 from hookviz.analysis.findings.training.parameter_findings import (
     find_frozen,
     find_shared,
+    find_stopped,
     find_unreached,
 )
-from hookviz.analysis.findings.training.plain_tensors import find_plain_tensors
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_optimizer_call, put_line
 from hookviz.analysis.findings.training.rebound_names import find_rebound
-from hookviz.analysis.findings.training.repeated_losses import find_repeated_losses
-from hookviz.analysis.findings.training.scaled_hooks import find_scaled_hooks
-from hookviz.analysis.findings.training.stopped_gradients import find_stopped
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.analysis.findings.training.uncalled_optimizers import find_uncalled
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
 

@@ -1,11 +1,14 @@
-"""Find modules that are trained in evaluation mode: batch norms, and the dropouts of a whole model."""
+"""Find modules that are trained in evaluation mode, and dropouts that drop in an evaluation."""
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.training.program_calls import find_evaluation, put_line
+from hookviz.analysis.findings.parameters.call_code import CallCode, Region
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.training.program_calls import CodePlace, find_evaluation, put_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_first
 from hookviz.trace import TraceData
@@ -13,6 +16,8 @@ from hookviz.trace.traversal import iter_enclosing_calls
 
 MAX_NAMED = 3
 """A sentence names at most so many modules."""
+_FUNCTIONAL = ("F", "functional")
+"""Names under which a program knows ``torch.nn.functional``."""
 
 
 class EvaluatedCall(NamedTuple):
@@ -38,7 +43,7 @@ def find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
             "Trained in evaluation mode: {on}. They normalise with their running statistics and do not "
             "update these. That is right if you freeze them on purpose; otherwise call train() on the "
             "model."
-        ).format(on=name_modules(facts.trace, steps))
+        ).format(on=_name_modules(facts.trace, steps))
         finding = Finding(min(steps.values()), "eval_norm", sentence, "remark")
         model = facts.trace.module(next(iter(steps))).partition(".")[0]
         yield put_line(finding, find_evaluation(facts.trace, model), "evaluates")
@@ -63,7 +68,7 @@ def _make_eval_dropout(
     name, passes = trace.module(model), tuple(sorted({one for call in calls for one in trained[call.model]}))
     others = [call for call in trained if trace.calls[call].module == model and not trace.calls[call].evaluates]
     before = len({one for call in others for one in trained[call] if one < passes[0]})
-    names = {"on": name_modules(trace, (call.module for call in calls)), "model": name}
+    names = {"on": _name_modules(trace, (call.module for call in calls)), "model": name}
     sentence = _("{model} was trained in evaluation mode: {on} dropped nothing.").format(**names)
     finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes, describe_passes(passes, trace))
     used = _("Before that, an optimizer used {count} passes in training mode.")
@@ -123,6 +128,56 @@ def _find_used_passes(facts: TrainingFacts) -> dict[int, set[str]]:
     return used
 
 
-def name_modules(trace: TraceData, modules: Iterable[int]) -> str:
+def _name_modules(trace: TraceData, modules: Iterable[int]) -> str:
     """Name some modules, each once."""
     return join_first([trace.module(module) for module in dict.fromkeys(modules)], MAX_NAMED)
+
+
+def find_functional_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find functional dropouts that do not know the mode, in the forward of modules that ran in evaluation mode."""
+    trace = facts.trace
+    steps: dict[int, int] = {}
+    for call, step in facts.evaluated_calls.items():
+        steps.setdefault(trace.calls[call].module, step)
+    code = CallCode(trace)
+    found: dict[CodePlace, dict[int, int]] = {}
+    for module, step in steps.items():
+        forward = code.find_forward(module)
+        for place in _list_droppings(trace, code.follow([forward])) if forward is not None else ():
+            found.setdefault(place, {})[module] = step
+    for place, modules in found.items():
+        sentence = _(
+            "{on} drops numbers in evaluation mode, too: its forward calls dropout without training=self.training, "
+            "and torch.nn.functional.dropout drops unless it is told not to."
+        ).format(on=_name_modules(trace, modules))
+        finding = Finding(min(modules.values()), "always_drops", sentence, "remark")
+        advice = _("Pass training=self.training, or use torch.nn.Dropout.")
+        yield put_line(replace(finding, advice=advice), place, "step")
+
+
+def _list_droppings(trace: TraceData, regions: Iterable[Region]) -> Iterator[CodePlace]:
+    """Yield the lines of functional dropouts that are not told the mode; none if the code asks for the mode itself."""
+    for index, lines in regions:
+        source = trace.sources[index]
+        tree, shift = parse_source(source.text), source.line - 1
+        nodes = [] if tree is None else list(ast.walk(tree))
+        inside = [node for node in nodes if lines.first <= getattr(node, "lineno", 0) + shift <= lines.last]
+        if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in inside):
+            continue
+        for node in inside:
+            if isinstance(node, ast.Call) and _drops_always(node):
+                yield CodePlace(source.file, node.lineno + shift)
+
+
+def _drops_always(call: ast.Call) -> bool:
+    """Return whether a call is a functional dropout of some numbers that is not told the mode."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or get_last_name(function.value) not in _FUNCTIONAL:
+        return False
+    is_dropout = function.attr.rstrip("123d") in ("dropout", "alpha_dropout", "feature_alpha_dropout")
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    is_told = len(call.args) > 2 or not named.keys().isdisjoint(("training", None))
+    rate = call.args[1] if len(call.args) > 1 else named.get("p")
+    has_stars = any(isinstance(argument, ast.Starred) for argument in call.args)
+    drops = not (isinstance(rate, ast.Constant) and rate.value == 0)
+    return is_dropout and drops and not is_told and not has_stars

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.values.masks import explain_mask
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     explain_by_statistics,
@@ -17,9 +16,13 @@ from hookviz.analysis.findings.values.op_causes import (
     minimum,
 )
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
+from hookviz.analysis.findings.values.torchless_numbers import format_rows, list_hidden_rows
 from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
+
+_ATTENTION = "MultiheadAttention"
+_MASKS = ("key_padding_mask", "attn_mask")
 
 
 def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str) -> tuple[str, bool]:
@@ -40,7 +43,7 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
         if statistics.is_nonfinite(row.data):
             return _explain_parameter(statistics, index, row), True
     spoiled = _explain_spoiled(statistics, call)
-    masked = spoiled or (explain_mask(statistics, index) if kind == "nan" else "")
+    masked = spoiled or (_explain_mask(statistics, index) if kind == "nan" else "")
     if masked:
         return masked, True
     inputs = [value for value in _read_values(statistics, before) if value.note is None]
@@ -273,3 +276,23 @@ def _describe_overflow(dtype: str) -> str:
         "its sums of products go beyond {largest}, the largest number of {dtype}, though its input "
         "and its parameters are finite."
     ).format(largest=format_largest(dtype), dtype=dtype)
+
+
+def _explain_mask(statistics: PassStatistics, index: int) -> str:
+    """Explain that a mask of an attention hides all keys in some of its rows; empty if the numbers show none.
+
+    ``index`` is the step at which the forward returned. True hides a key, and so does -Inf in a mask of numbers.
+    """
+    rows, call = statistics.trace.rows, statistics.trace.rows[index].own_call
+    if statistics.trace.modules[statistics.trace.calls[call].module].kind != _ATTENTION:
+        return ""
+    begin = next((step for step in range(index, -1, -1) if rows[step].kind == "call" and rows[step].call == call), None)
+    given = None if begin is None else rows[begin].after
+    if begin is None or not isinstance(given, tuple):
+        return ""
+    for name, value in zip(rows[begin].labels[1], given, strict=False):
+        hidden = list_hidden_rows(statistics.value(value).tolist()) if name in _MASKS and value is not None else []
+        if hidden:
+            text = _("its {mask} hides every key in row {rows}, counted from 0: a softmax over -Inf alone is NaN.")
+            return text.format(mask=name, rows=format_rows(hidden))
+    return ""

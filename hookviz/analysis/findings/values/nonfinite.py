@@ -7,17 +7,15 @@ from typing import Any
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
-from hookviz.analysis.findings.values.forward_origin import find_forward_origin, find_given_inf
-from hookviz.analysis.findings.values.growth import describe_growing_loss
+from hookviz.analysis.findings.values.forward_origin import describe_growing_loss, find_forward_origin, find_given_inf
 from hookviz.analysis.findings.values.half_precision import advise_on_overflow
-from hookviz.analysis.findings.values.nonfinite_places import locate_nonfinite
 from hookviz.analysis.findings.values.op_causes import holds_inf
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
-from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
-from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.trace.values import MAX_KEPT_NUMBERS, Value, get_norm_nan_inf
 
 _BEGINS_HERE = N_("{what} begins here: {sentence}")
 
@@ -25,6 +23,9 @@ _BEGINS_HERE = N_("{what} begins here: {sentence}")
 _FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
 """The kinds of step in which a gradient is passed on, changed or accumulated."""
+_MAX_NAMED = 4
+_TABLE = 2
+"""The dimensions of a table with rows and columns."""
 
 
 def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
@@ -212,7 +213,7 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
         return PassFinding(index, kind, join_sentences([sentence, origin.sentence]), nodes=origin.nodes)
     if call.takes_grad is False:
         text = _("No input requires grad: it came with the data, or from code without a graph.")
-        where = [place for one in _list(row.after) for place in locate_nonfinite(statistics.value(one))]
+        where = [place for one in _list(row.after) for place in _locate_nonfinite(statistics.value(one))]
         return PassFinding(index, kind, join_sentences([sentence, text, *where]))
     suspects = find_suspects(statistics, call.parent, _find_first_node(statistics, row), kind)
     more = list(suspects.sentences)
@@ -315,3 +316,28 @@ def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable
             yield _("In the forward pass, the node saved {name}: {value}.").format(
                 name=row.name, value=statistics.value(row.value).text(40)
             )
+
+
+def _locate_nonfinite(value: Value) -> Iterator[str]:
+    """Yield the sentence on where a tensor holds NaN or Inf, if it does."""
+    _norm, nan, inf = get_norm_nan_inf(value.row)
+    if nan + inf == 0:
+        return
+    numbers, total = value.tolist(), math.prod(value.shape)
+    if numbers is None or len(value.shape) != _TABLE:
+        yield _("{count} of its {total} numbers are NaN or Inf.").format(count=f"{nan + inf:,}", total=f"{total:,}")
+        return
+    bad = [
+        (row, column) for row, cells in enumerate(numbers) for column, cell in enumerate(cells) if not _is_finite(cell)
+    ]
+    rows, columns = (sorted({place[dim] for place in bad}) for dim in (0, 1))
+    text = _("They are in row {rows} and column {columns}, counted from 0.")
+    yield text.format(rows=_list_first(rows), columns=_list_first(columns))
+
+
+def _is_finite(number: complex) -> bool:
+    return math.isfinite(abs(number))
+
+
+def _list_first(numbers: list[int]) -> str:
+    return join_first(list(map(str, numbers)), _MAX_NAMED)

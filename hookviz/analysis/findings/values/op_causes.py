@@ -4,9 +4,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hookviz.analysis.findings.values.hidden_rows import format_rows, list_hidden_rows
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
-from hookviz.analysis.findings.values.torchless_numbers import broadcast_pairs, largest_number, rows_along
+from hookviz.analysis.findings.values.torchless_numbers import (
+    broadcast_pairs,
+    format_rows,
+    largest_number,
+    list_hidden_rows,
+    rows_along,
+)
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf

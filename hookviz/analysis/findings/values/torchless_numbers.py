@@ -1,8 +1,10 @@
-"""Work with the numbers of recorded tensors without torch: largest numbers of dtypes, broadcasting, rows."""
+"""Work with the numbers of recorded tensors without torch: largest numbers, broadcasting, rows that a mask hides."""
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from hookviz.support.messages import join_first
 from hookviz.trace.values import NestedNumbers, Value, flatten_numbers
 
 LARGEST = {
@@ -17,6 +19,8 @@ LARGEST = {
     "float8_e8m0fnu": 1.7014118346046923e38,
 }
 """Dtype → its largest number, ``torch.finfo(dtype).max``."""
+MAX_NAMED = 4
+"""A sentence names at most this many rows."""
 
 
 def largest_number(dtype: str) -> float:
@@ -88,3 +92,23 @@ def _collect_rows(numbers: NestedNumbers, count: int, dim: int) -> list[list[flo
     if count == 1:
         return [numbers]
     return [list(row) for row in zip(*(flatten_numbers(part) for part in numbers), strict=True)]
+
+
+def list_hidden_rows(numbers: Any) -> list[int]:
+    """List the rows, along the first dimension, that hold one with nothing but True or -Inf.
+
+    >>> list_hidden_rows([[True, False], [True, True]])
+    [1]
+    """
+    return [index for index, row in enumerate(numbers) if _has_hidden(row)] if isinstance(numbers, list) else []
+
+
+def _has_hidden(row: Any) -> bool:
+    if isinstance(row, list) and row and isinstance(row[0], list):
+        return any(map(_has_hidden, row))
+    return isinstance(row, list) and bool(row) and all(one is True or one == -math.inf for one in flatten_numbers(row))
+
+
+def format_rows(rows: Sequence[int]) -> str:
+    """Name some rows, the first of many."""
+    return join_first(list(map(str, rows)), MAX_NAMED)

@@ -1,15 +1,13 @@
 """Find gradients that vanish or explode over a chain of layers, and the layers and hooks that cause it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.values.bottlenecks import Gate, find_gates
-from hookviz.analysis.findings.values.faint_weights import find_faint_weights
-from hookviz.analysis.findings.values.layer_sizes import describe_layer_sizes
+from hookviz.analysis.findings.values.faint_weights import find_faint_weights, find_shrinking_weights
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
-from hookviz.analysis.findings.values.shrinking_weights import find_shrinking_weights
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import format_number
@@ -50,6 +48,9 @@ _LARGEST_LOG = 700.0
 
 _SIGNS = {"vanishing": -1, "exploding": 1}
 """Kind of finding → the sign of the logarithms that contribute to it."""
+_LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d")
+_FACTOR = 3
+"""Weights change the size if each layer does by at least this factor, on average."""
 
 
 class SizeChange(NamedTuple):
@@ -189,7 +190,7 @@ def _make_chain_finding(statistics: PassStatistics, kind: str, sign: int, chain:
     calls = list(dict.fromkeys(change.call for change in by_name[name] if change.call is not None))
     log = _log_inside(statistics, chain, calls) if calls else sign * logs[name]
     culprit = _(_EACH_LAYER[kind]).format(count=count, kind=name, factor=_format_factor(log / count))
-    sizes = list(describe_layer_sizes(statistics, calls, kind))
+    sizes = list(_describe_layer_sizes(statistics, calls, kind))
     ends = {"start": statistics.describe_location(start.node), "first": format_number(start.rms, 3)}
     ends |= {"end": statistics.describe_location(end.node), "last": format_number(end.rms, 3)}
     sentence = join_sentences([_(_CHAINS[kind]).format(whose=culprit, **ends), *sizes])
@@ -217,3 +218,37 @@ def _make_hook_finding(statistics: PassStatistics, change: SizeChange) -> PassFi
 def _format_factor(log: float) -> str:
     """Format the factor with this natural logarithm, even if the factor does not fit into a float."""
     return format_number(math.exp(log), 2) if abs(log) < _LARGEST_LOG else f"1e{log / math.log(10):+.0f}"
+
+
+def _describe_layer_sizes(statistics: PassStatistics, calls: Iterable[int], kind: str) -> Iterator[str]:
+    """Say by how much linear layers change the size of what they are given, if it is as much as the gradient changes.
+
+    Weights with a mean of 0 and the standard deviation s make n numbers of the size 1 to one of s · sqrt(n).
+    """
+    found = [call for call in calls if statistics.module_class(call) in _LAYERS]
+    sizes = [size for call in found if (size := _measure_change(statistics, call)) is not None]
+    if not sizes or len(sizes) < len(found) / 2:
+        return
+    mean = math.exp(math.fsum(map(math.log, sizes)) / len(sizes))
+    if (kind == "vanishing" and mean <= 1 / _FACTOR) or (kind == "exploding" and mean >= _FACTOR):
+        too = _("small") if kind == "vanishing" else _("large")
+        text = _(
+            "Their weights are too {too}: in the forward, each of them makes what it is given about {factor} times as "
+            "large. With n inputs, a standard deviation of sqrt(2 / n) keeps the size behind a ReLU, as "
+            "kaiming_normal_ does."
+        )
+        yield text.format(too=too, factor=format_number(mean, 2))
+
+
+def _measure_change(statistics: PassStatistics, call: int) -> float | None:
+    """Return the factor by which a call changes the root mean square of its only input; None if that is not known."""
+    given, made = (_find_size(statistics, kind, call) for kind in ("call", "forward"))
+    return made / given if given and made else None
+
+
+def _find_size(statistics: PassStatistics, kind: str, call: int) -> float | None:
+    index = statistics.find_only(kind, call)
+    norm = None if index is None else statistics.norm(index)
+    if index is None or norm is None or not math.isfinite(norm):
+        return None
+    return norm / math.sqrt(math.prod(statistics.trace.values[index][0]))

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from hookviz.analysis.findings.values.cancellations import ADVICE as CANCELLED
-from hookviz.analysis.findings.values.cancellations import cancels, describe_cancellation
 from hookviz.analysis.findings.values.half_precision import ENLARGE, describe_underflow
 from hookviz.analysis.findings.values.nonfinite import describe_saved
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.zero_causes import (
+    CANCELLED,
     advise_on_zeros,
+    cancels,
+    describe_cancellation,
     describe_zero_factors,
     explain_zeros,
     list_zero_parameters,

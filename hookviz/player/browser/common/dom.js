@@ -32,7 +32,7 @@ export const escapeBidi = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u20
  * dot, or before a capital letter. A number stays whole.
  * @param {string} text
  */
-export const splitNames = (text) => text.split(/(?<=\s)/).flatMap((word) => {
+export const splitNames = (text) => text.split(/(?<=[^\S\u00A0])/).flatMap((word) => {
   return word.length > LONGEST_WHOLE ? word.split(/(?<=\D\.)|(?<=\.)(?=[a-z_])|(?<=[a-z0-9])(?=[A-Z])/) : [word];
 });
 

@@ -27,7 +27,10 @@ export function makeFindings({ model, say, content }, panel) {
     else if (model.get("predict")) panel.showMessage(say("found_later"));
     else {
       pane.open = true;
-      findElement(list, "a").focus();
+      // No further than it must: the picture stays in sight above the first finding.
+      const first = findElement(list, "a");
+      first.focus({ preventScroll: true });
+      findElement(list, "li").scrollIntoView({ block: "nearest" });
     }
   };
   /** @type {Actions} */

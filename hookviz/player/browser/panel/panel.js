@@ -191,7 +191,8 @@ function makeHead(count, text) {
   const head = makeElement("p", "hv-head-line");
   const title = makeElement("strong", "hv-title");
   appendNames(title, text);
-  head.append(makeElement("span", "hv-count", count), title);
+  // A line may end at the space, and need not end inside a name.
+  head.append(makeElement("span", "hv-count", count), " ", title);
   return head;
 }
 

@@ -154,6 +154,7 @@ export class Predict {
     driver.setTraits({ ...given, predict: !this.#isOn });
     const isOver = this.#isOn && hasAnswers(this.#answered) && firstOpenStep(this.#steps, this.#answered, Infinity) < 0;
     if (isOver) this.panel.showMessage(say("ask_over"));
+    else if (this.#isOn && !this.isAsking) this.panel.showMessage(say("ask_start"));
   }
 
   /** Switches predicting on and goes to the next question; returns whether there is one. */
@@ -289,7 +290,10 @@ function makeScore({ model, say, driver, signal }) {
   const pane = makeElement("p", "hv-score");
   const count = makeElement("span");
   const again = makeTextButton(say("again"), () => driver.setTraits({ answered: {}, asked: 0, right: 0, step: 0 }), signal);
-  const paint = () => { count.textContent = say("score", { right: model.get("right"), asked: model.get("asked") }); };
+  const paint = () => {
+    const [right, asked] = [model.get("right"), model.get("asked")];
+    count.textContent = asked ? say("score", { right, asked }) : "";
+  };
   pane.append(count, again);
   driver.onChange("change:asked change:right", paint);
   paint();

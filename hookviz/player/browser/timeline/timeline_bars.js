@@ -172,6 +172,7 @@ class Bars {
     drawSigns(canvas, columns);
     drawKinds(canvas, columns, kinds, say);
     if (this.group === "modules") drawBands(canvas, this.#bands, chosen);
+    this.needle.hidden = !chosen.length;
     this.emptyNote.textContent = chosen.length ? "" : say(`none_${this.group}`);
     this.#moveNeedle();
   }

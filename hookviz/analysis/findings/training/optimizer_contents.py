@@ -1,16 +1,24 @@
-"""Find parameters that get gradients and are in no optimizer, and optimizers that hold what was there before them."""
+"""Find what optimizers hold in vain, and what they miss: outdated parameters, uncalled models, tensors of a model."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes
 from hookviz.analysis.findings.training.gradient_timing import list_idle_optimizers
-from hookviz.analysis.findings.training.program_calls import find_replacement, put_line
+from hookviz.analysis.findings.training.program_calls import (
+    add_update_line,
+    find_replacement,
+    find_tensor_making,
+    put_line,
+    read_code,
+)
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, join_sentences
-from hookviz.trace import ParameterRow
+from hookviz.trace import ParameterRow, TensorRow
+from hookviz.trace.traversal import iter_enclosing_calls
 
 
 class _Outdated(NamedTuple):
@@ -49,7 +57,7 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         yield _add_origin(facts, finding, outdated)
 
 
-def list_outdated(facts: TrainingFacts) -> set[int]:
+def _list_outdated(facts: TrainingFacts) -> set[int]:
     """List the optimizers that hold what was there before the parameters of a model."""
     found = (_find_outdated(facts, root, numbers) for root, numbers in _group_untrained(facts).items())
     return {optimizer for outdated in found if outdated is not None for optimizer in outdated.optimizers}
@@ -86,7 +94,7 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
             "them. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
         ).format(on=facts.describe(numbers))
         step = min(facts.accumulations(number)[0].step for number in numbers)
-        optimizers = find_optimizers_of(facts, root)
+        optimizers = _find_optimizers_of(facts, root)
         severity = "warning" if optimizers else "remark"
         finding = Finding(step, "missing", sentence, severity, *_describe_passes(facts, numbers))
         text = _("{optimizer}, which holds other parameters of {model}, was made without them.")
@@ -109,7 +117,7 @@ def _group_untrained(facts: TrainingFacts) -> dict[str, list[int]]:
     return models
 
 
-def find_optimizers_of(facts: TrainingFacts, model: str) -> list[int]:
+def _find_optimizers_of(facts: TrainingFacts, model: str) -> list[int]:
     """Return the optimizers that took a step and hold a parameter of a model."""
     rows = (row for row in facts.parameters if facts.has_stepped(row) and row.held and row.model == model)
     return [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
@@ -131,7 +139,7 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
 
     They have the shapes of these, unless an optimizer holds the rest of the model.
     """
-    holders = find_optimizers_of(facts, model)
+    holders = _find_optimizers_of(facts, model)
     if holders:
         return _find_partly_outdated(facts, set(holders), untrained)
     orphans = [row for row in facts.parameters if not row.held and facts.has_stepped(row)]
@@ -179,3 +187,107 @@ def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[in
         return (), ""
     passes = tuple(sorted({each.pass_id for number in numbers for each in facts.accumulations(number)}))
     return passes, describe_passes(passes, facts.trace)
+
+
+def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers that took steps while none of their parameters had a gradient, or was in a called module.
+
+    It is a warning if a model with parameters of the same shapes got gradients, as a copy does.
+    """
+    outdated = _list_outdated(facts) if facts.updates else set()
+    for optimizer, updates in facts.updates.items():
+        numbers = facts.list_held(optimizer)
+        if optimizer in outdated or len(updates) < 2 or not all(_is_idle(facts, number) for number in numbers):
+            continue
+        if not numbers or not facts.find_written(updates[0].step, updates[-1].step):
+            continue
+        sentence = _(
+            "{optimizer} took {count} steps, and none of what it holds had a gradient at any of them: it changes "
+            "nothing."
+        ).format(optimizer=facts.describe_optimizers([optimizer]), count=f"{len(updates):,}")
+        finding = add_update_line(Finding(updates[-1].step, "unreached", sentence, "remark"), updates[-1])
+        yield _add_twin(facts, finding, numbers)
+
+
+def _is_idle(facts: TrainingFacts, number: int) -> bool:
+    row = facts.parameters[number]
+    return row.requires_grad and not row.called and not row.names and facts.never_had_grad(number)
+
+
+def _add_twin(facts: TrainingFacts, finding: Finding, numbers: list[int]) -> Finding:
+    """Name the model that got gradients in the place of what an optimizer holds."""
+    shapes: dict[str, Counter[object]] = {}
+    for number, row in enumerate(facts.parameters):
+        if row.model and facts.accumulations(number):
+            shapes.setdefault(row.model, Counter())[row.shape] += 1
+    wanted = Counter(facts.parameters[number].shape for number in numbers)
+    twin = next((model for model, found in shapes.items() if found == wanted), None)
+    if twin is None:
+        return finding
+    cause = _("The gradients go to {model}, which has parameters of the same shapes, as a copy has.").format(model=twin)
+    advice = _("Call the model whose parameters the optimizer holds, or give it the gradients of the copy.")
+    return replace(finding, severity="warning", cause=cause, advice=advice)
+
+
+def find_plain_tensors(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find leaves that get gradients in several passes, keep their numbers, and are not parameters.
+
+    It is a warning if a model that an optimizer trains uses one that it was not given: then it is one of its own. A
+    tensor that is an input may get a gradient for its own sake.
+    """
+    if not facts.updates or facts.lacks_passes:
+        return
+    names = {name for row in facts.parameters for name in row.names}
+    leaves: dict[int, list[TensorRow]] = {}
+    for row in facts.trace.tensors:
+        if row.leaf and row.name not in names:
+            leaves.setdefault(row.node, []).append(row)
+    for node, rows in leaves.items():
+        written = facts.written_of(node)
+        if len(written) > 1 and _is_unchanged(facts, rows):
+            yield from _judge(facts, rows[-1], written)
+
+
+def _is_unchanged(facts: TrainingFacts, rows: list[TensorRow]) -> bool:
+    """Whether the numbers of a tensor are known and the same in all passes, and no optimizer can hold it."""
+    values = [facts.leaf_values(row.pass_id)[row.node] for row in rows]
+    if values[0] is None or any(before != after for before, after in pairwise(values)):
+        return False
+    return all(row.held or row.shape != values[0][0] for row in facts.parameters)
+
+
+def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator[Finding]:
+    """Yield the finding of a tensor that a model did not get as an input, or that no model used."""
+    trace = facts.trace
+    users = [trace.owners.get(start) for (start, _slot), (end, _output) in trace.edges.items() if end == row.node]
+    calls = {[*iter_enclosing_calls(trace, call)][-1] for call in users if call is not None}
+    is_own = all(trace.calls[call].takes_grad is False for call in calls)
+    if not users or not is_own or (calls and None in users):
+        return
+    model = trace.modules[trace.calls[min(calls)].module].name if calls else ""
+    passes = tuple(trace.rows[step].pass_id for step in written)
+    value = facts.leaf_values(row.pass_id)[row.node]
+    shape = str(value[0]) if value is not None else ""
+    names = {
+        "on": row.name or _("a tensor of shape {shape}").format(shape=shape),
+        "model": model,
+        "count": f"{len(passes):,}",
+    }
+    text = _(
+        "{on} requires grad and is in no optimizer: {count} passes computed its gradient, and its numbers stayed the "
+        "same."
+    )
+    if model:
+        text = _(
+            "{model} uses {on}, which requires grad and is not among its parameters: {count} passes computed its "
+            "gradient, and its numbers stayed the same."
+        )
+    severity = "warning" if model and _find_optimizers_of(facts, model.partition(".")[0]) else "remark"
+    finding = Finding(written[0], "missing", text.format(**names), severity, passes, describe_passes(passes, trace))
+    advice = _("Make it an nn.Parameter of {model}, or give it to the optimizer.") if model else ""
+    finding = replace(finding, advice=advice.format(**names) or _("Give it to the optimizer."))
+    place = find_tensor_making(trace, row.name)
+    if place is not None and model:
+        text = _("{code} makes a tensor and not a parameter.").format(code=read_code(trace, place))
+        finding = replace(finding, cause=text)
+    yield put_line(finding, place, "step")
