@@ -1,6 +1,6 @@
 """Find steps at the wrong moment: before the pass, while gradients are scaled, or never."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line, put_line, read_place
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
-from hookviz.trace import UpdateRow
+from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.values import format_number
 
 
@@ -46,6 +46,53 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     unscaled = facts.trace.lookup.steps_of_kinds("unscale")
     mine = (step for step in unscaled if facts.trace.rows[step].optimizer == optimizer)
     return None if any(last < step < row.step for step in mine) else scale
+
+
+def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers whose gradients a GradScaler divided by its scale, although no loss was multiplied by it."""
+    unscales: dict[int, list[int]] = {}
+    for step in facts.trace.lookup.steps_of_kinds("unscale"):
+        optimizer = facts.trace.rows[step].optimizer
+        if optimizer is not None:
+            unscales.setdefault(optimizer, []).append(step)
+    for optimizer, steps in unscales.items() if not facts.lacks_passes else ():
+        passes = _find_unscaled_passes(facts, optimizer, steps)
+        if passes:
+            sentence = _(
+                "The GradScaler divides the gradients of {optimizer} by its scale, {scale}, but no loss was multiplied "
+                "by it: they are that much too small."
+            ).format(optimizer=facts.describe_optimizers([optimizer]), scale=_read_scale(facts.trace, steps[0]))
+            advice = _(
+                "Call scaler.scale(loss).backward(): scale() returns the scaled loss, and leaves the loss as it is."
+            )
+            finding = Finding(steps[0], "unscaled_loss", sentence, "warning", passes, advice=advice)
+            yield put_line(finding, find_pass_line(facts.trace, passes[0]), "pass")
+
+
+def _find_unscaled_passes(facts: TrainingFacts, optimizer: int, steps: Sequence[int]) -> tuple[int, ...]:
+    """Return the passes that wrote the gradients which these steps divided; none if one may have been scaled.
+
+    A pass that begins at a product, or with another gradient than 1, may have been scaled by hand.
+    """
+    held = facts.list_held(optimizer)
+    ranges = list(zip([0, *steps], steps, strict=False))
+    written = [
+        each for number in held for start, end in ranges for each in facts.accumulations_between(number, start, end)
+    ]
+    passes = {each.pass_id for each in written}
+    begins = [row for row in facts.trace.rows if row.kind == "seed" and row.pass_id in passes]
+    is_plain = all(
+        facts.trace.values[row.after][3] == 1 and not facts.trace.ops[row.own_node].startswith(("Mul", "Div"))
+        for row in begins
+        if isinstance(row.after, int)
+    )
+    is_scaled = any(facts.find_scale(each.step) is not None for each in written)
+    return tuple(sorted(passes)) if is_plain and not is_scaled else ()
+
+
+def _read_scale(trace: TraceData, step: int) -> str:
+    before = trace.rows[step].before
+    return format_number(trace.values[before][3], 6) if isinstance(before, int) else ""
 
 
 class IdleOptimizer(NamedTuple):

@@ -14,6 +14,7 @@ from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
     find_scaled_steps,
+    find_unscaled_losses,
     list_idle_optimizers,
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
@@ -185,6 +186,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_scaled_clips,
     find_scaled_hooks,
     find_scaled_steps,
+    find_unscaled_losses,
     find_early_steps,
     find_idle_optimizers,
     find_moved,
