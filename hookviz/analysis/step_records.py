@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
 from hookviz.trace import Step, TraceData
 from hookviz.trace.values import Value, Values

@@ -26,7 +26,7 @@ from hookviz.analysis.findings.training.hygiene import list_hygiene
 from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles
 from hookviz.analysis.findings.values.graph_patterns import list_patterns
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import HOOK_KINDS, TraceData
 from hookviz.trace.notes import PART_NOTES

@@ -9,7 +9,7 @@ from hookviz.analysis.findings.finding import Finding, describe_passes
 from hookviz.analysis.findings.training.program_calls import CodePlace, read_line
 from hookviz.analysis.findings.values.graph_patterns import VIEWS, skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
 from hookviz.trace.values import Shape
