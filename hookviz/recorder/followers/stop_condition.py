@@ -12,7 +12,8 @@ from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.session import Session
 from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.sentences import format_pass_number
-from hookviz.trace.values import get_stored_rows, holds_nonfinite
+from hookviz.trace.value_rows import get_stored_rows
+from hookviz.trace.values import holds_nonfinite
 
 
 class StopCondition(Follower):

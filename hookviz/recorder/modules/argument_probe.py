@@ -11,7 +11,8 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.modules.pytree import PytreeLeaf, object_row
 from hookviz.trace import TraceData
-from hookviz.trace.values import DeferredRow, is_same_value
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import is_same_value
 
 
 class ArgumentProbe:

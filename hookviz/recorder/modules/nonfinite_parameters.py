@@ -12,7 +12,8 @@ from hookviz.autograd.tensor_statistics import reading_waits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.modules.pytree import PytreeLeaf
 from hookviz.trace import NonfiniteRow, TraceData
-from hookviz.trace.values import DeferredRow, get_norm_nan_inf
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import get_norm_nan_inf
 
 
 class NonfiniteParameters:

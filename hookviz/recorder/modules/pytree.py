@@ -14,7 +14,7 @@ from hookviz.recorder.fingerprint import Fingerprint
 from hookviz.support.columns import truncate
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace.notes import Note
-from hookviz.trace.values import ValueRow
+from hookviz.trace.value_rows import ValueRow
 
 MAX_DEPTH, MAX_PARTS = 6, 64
 """How deep containers are opened, and into how many parts; one more part counts those left out."""

@@ -4,7 +4,8 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.graph_tensors import has_no_memory
 from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.values import get_norm_nan_inf, get_stored_rows
+from hookviz.trace.value_rows import get_stored_rows
+from hookviz.trace.values import get_norm_nan_inf
 
 
 def measure_unread_leaves(trace: TraceData, snapshot: GraphSnapshot) -> None:

@@ -12,7 +12,7 @@ from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
-from hookviz.trace.values import Shape
+from hookviz.trace.value_rows import Shape
 
 _PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
 """Ops that broadcast; ``Expand`` is what the losses of torch do before they compare."""

@@ -15,7 +15,8 @@ from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
 from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
-from hookviz.trace.values import MAX_KEPT_NUMBERS, Value, get_norm_nan_inf
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.trace.values import Value, get_norm_nan_inf
 
 _BEGINS_HERE = N_("{what} begins here: {sentence}")
 
