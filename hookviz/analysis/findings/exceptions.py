@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from hookviz.analysis.findings.failed_nodes import explain_failed_node
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.program_text import find_returning_line
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.support.messages import _
-from hookviz.support.source_code import split_place
+from hookviz.support.source_code import read_place
 from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData
 
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
@@ -34,7 +34,6 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
     row = trace.rows[steps[0]]
     hook = None if row.hook is None else trace.hook(row.hook)
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
-    file, line = split_place(row.raised_at)
     finding = Finding(
         steps[0],
         "exception",
@@ -42,12 +41,10 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         _rate(trace, row, steps[-1]),
         passes,
         describe_passes(passes, trace),
-        line=line,
-        file=file,
-        line_role="step" if line is None else "raises",
         advice=_("Fix the exception first: what should have run after it did not.") if trace.has_raised else "",
         hooks=() if hook is None else (hook,),
     )
+    finding = put_line(finding, read_place(row.raised_at), "raises")
     if _NO_GRAPH in (row.error or ""):
         return _explain_missing_graph(trace, finding)
     if "NoneType" in (row.error or "") and hook is not None and hook.kind == "full_backward_hook":
@@ -74,8 +71,7 @@ def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
     hook = trace.hook(row.hook)
     sentence, advice = _describe_replacement(trace, last)
     finding = replace(finding, cause=sentence, advice=advice, hooks=(hook,))
-    file, line, role = find_returning_line(hook)
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *find_returning_line(hook))
 
 
 def _describe_replacement(trace: TraceData, step: int) -> tuple[str, str]:
@@ -100,8 +96,7 @@ def _explain_contract(finding: Finding, hook: Hook, row: StepRow) -> Finding:
     if contract is None:
         return finding
     finding = replace(finding, cause=contract.cause, advice=contract.advice)
-    file, line, role = find_returning_line(hook)
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *find_returning_line(hook))
 
 
 def _has_other_form(trace: TraceData, step: int) -> bool:
@@ -139,9 +134,7 @@ def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
     if place is None:
         return finding
     finding = replace(finding, cause=place.sentence, advice=_("Give the backward pass a graph: fix that first."))
-    if place.line is None:
-        return finding
-    return replace(finding, line=place.line, file=place.file, line_role=place.line_role)
+    return put_line(finding, place.code, place.line_role)
 
 
 def _explain_hook_without_graph(trace: TraceData, finding: Finding) -> Finding:
@@ -171,10 +164,9 @@ def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
             "{hook} is a full backward hook: torch wraps what {on} returns, and does not let {editor}, a module of the "
             "class {class}, edit it in place."
         )
-    file, line, role = hooks[-1].find_line()
     advice = _("Let it return a new tensor (inplace=False, or x = x + 1 for x += 1), or use a tensor hook.")
     finding = replace(finding, cause=text.format(**names), advice=advice, hooks=(hook,))
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *hooks[-1].find_line())
 
 
 def _rate(trace: TraceData, row: StepRow, last: int) -> str:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
-from hookviz.analysis.findings.training.program_calls import find_pass_line, read_place
+from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import _, join_first, join_sentences
-from hookviz.support.source_code import describe_place
+from hookviz.support.source_code import describe_place, read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_pass_number

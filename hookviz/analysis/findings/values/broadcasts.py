@@ -1,16 +1,16 @@
 """Find losses that pair each element of a batch with each other one, because (N, 1) was combined with (N,)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.training.program_calls import CodePlace, read_line
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.training.program_calls import read_line
 from hookviz.analysis.findings.values.graph_patterns import VIEWS, skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Shape
 
@@ -133,7 +133,7 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
     place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
     is_proven = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
-    if not is_proven and not is_loss and (place is None or _wants_pairs(read_line(trace, CodePlace(*place)))):
+    if not is_proven and not is_loss and (place is None or _wants_pairs(read_line(trace, place))):
         return None
     other = next(shape for shape in ((made[0], 1, *made[2:]), (made[0], *made[2:])) if shape != shapes[0])
     names = {"on": trace.name(node), "one": shapes[0], "other": other, "all": made}
@@ -162,14 +162,14 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         ),
         certainty="proven" if is_proven else "likely",
     )
-    return finding if place is None else replace(finding, file=place[0], line=place[1])
+    return put_line(finding, place)
 
 
 def _wants_pairs(line: str) -> bool:
     return any(word in line for word in _WANTED)
 
 
-def _find_step_line(trace: TraceData, step: int) -> tuple[str | None, int] | None:
+def _find_step_line(trace: TraceData, step: int) -> CodePlace | None:
     lines = StepLines(trace)
     found = lines.line(trace.steps[step])
-    return None if found is None or found.line is None else (lines.sources[found.source].file, found.line)
+    return None if found is None or found.line is None else CodePlace(lines.sources[found.source].file, found.line)
