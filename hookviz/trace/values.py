@@ -300,6 +300,15 @@ Values = Value | tuple[Value | None, ...] | None
 """One gradient, or a tuple of all gradients of a node; None for a gradient that torch does not pass."""
 
 
+def as_tuple(values: Any) -> tuple[Any, ...]:
+    """Return several values, or their indexes, as they are, and a single one, or None, as a tuple of one.
+
+    >>> as_tuple((3, None)), as_tuple(3)
+    ((3, None), (3,))
+    """
+    return values if isinstance(values, tuple) else (values,)
+
+
 def are_same_values(one: Values, other: Values) -> bool:
     """Whether what stands before a hook and after it is the same.
 

@@ -12,6 +12,7 @@ from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.support.messages import _
 from hookviz.support.source_code import read_place
 from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData
+from hookviz.trace.values import as_tuple
 
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
 """What torch says of a backward pass without a graph."""
@@ -104,7 +105,7 @@ def _has_other_form(trace: TraceData, step: int) -> bool:
     changed = trace.steps[step]
     if changed.row.effect != "replaced":
         return False
-    before, after = (value if isinstance(value, tuple) else (value,) for value in (changed.before, changed.after))
+    before, after = (as_tuple(value) for value in (changed.before, changed.after))
     forms = [[(value.shape, value.dtype) for value in values if value is not None] for values in (before, after)]
     names = changed.row.labels
     return forms[0] != forms[1] or names[0] != names[1]

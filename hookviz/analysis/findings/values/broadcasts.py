@@ -13,6 +13,7 @@ from hookviz.support.messages import _
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Shape
+from hookviz.trace.values import as_tuple
 
 _PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
 """Ops that broadcast; ``Expand`` is what the losses of torch do before they compare."""
@@ -89,7 +90,7 @@ class _PairingFinder:
         return self._trace.values[index][0] if isinstance(index, int) else None
 
     def _list_taken(self, after: object) -> list[Shape | None]:
-        return [self._read_shape(index) for index in (after if isinstance(after, tuple) else (after,))]
+        return [self._read_shape(index) for index in as_tuple(after)]
 
     def _is_wanted(self, node: int, taken: list[Shape | None], made: Shape) -> bool:
         """Whether a program wants pairs: of a leaf, of what got another dimension for this, or of one tensor alone."""
