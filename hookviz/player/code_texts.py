@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.player.payload import CodeLine, SourceText
 from hookviz.support.messages import N_, _
 from hookviz.trace import SourceRow, Step

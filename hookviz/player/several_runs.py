@@ -4,12 +4,12 @@ import json
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
+from hookviz.analysis.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.picture.element_ids import data_id, tensor_value_id
 from hookviz.picture.figure import draw_final
 from hookviz.picture.grouping import INTERNAL
