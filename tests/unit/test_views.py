@@ -18,7 +18,7 @@ from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.silent_reasons import list_reasons
+from hookviz.player.hook_texts import list_reasons
 from tests.proof.pictures import record_network
 
 SEEDS = range(12)
