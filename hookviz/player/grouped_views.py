@@ -10,9 +10,8 @@ from math import ceil, hypot, inf, isfinite, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.figure import draw_for_player
-from hookviz.picture.group_names import name_group
-from hookviz.picture.grouped_graph import MAX_BARS, GroupBox, find_bar_height, write_norm_ranges
-from hookviz.picture.grouped_graph import StackBar as Bar
+from hookviz.picture.group_boxes import MAX_BARS, GroupBox, find_bar_height, name_group, write_norm_ranges
+from hookviz.picture.group_boxes import StackBar as Bar
 from hookviz.picture.grouping import INTERNAL, MAX_VISIBLE_BOXES, Group, Member, Views
 from hookviz.picture.grouping.activity import Arrival, find_arrival, merge_consecutive
 from hookviz.picture.pass_pictures import PassPictures

@@ -13,7 +13,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.picture.grouping import Group, View
-from hookviz.picture.grouping.around import MAX_AROUND, MAX_LEVELS_AROUND
+from hookviz.picture.grouping.views import MAX_AROUND, MAX_LEVELS_AROUND
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import make_visible_graph
