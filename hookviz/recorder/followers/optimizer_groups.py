@@ -53,7 +53,8 @@ class OptimizerGroups(Follower):
     def add(self, optimizer: Optimizer) -> None:
         """Note the last group of an optimizer, which has just got it: most often while it is made."""
         groups = optimizer.param_groups
-        row = GroupRow(0, len(groups) - 1, read_rate(groups[-1].get("lr")), find_code_place())
+        rate, decay = (read_rate(groups[-1].get(name)) for name in ("lr", "weight_decay"))
+        row = GroupRow(0, len(groups) - 1, rate, decay, find_code_place())
         number = self._numbers.get(optimizer)
         if number is not None:
             self.trace.groups.append(row._replace(optimizer=number))

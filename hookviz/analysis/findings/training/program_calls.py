@@ -217,6 +217,15 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
     return None
 
 
+def find_mark(trace: TraceData, attribute: str) -> CodePlace | None:
+    """Return the only line that sets an attribute of this name to False; None if there is none, or several."""
+    return _get_only(_find_lines(trace, partial(_sets_false, attribute)))
+
+
+def _sets_false(attribute: str, node: ast.AST) -> bool:
+    return _assigns(attribute, node) and isinstance(node, ast.Assign) and ast.unparse(node.value) == "False"
+
+
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
     """Return the only line that sets a parameter to 0, as ``self.bias = Parameter(torch.zeros(3))`` does."""
     return _get_only(_find_lines(trace, partial(_zeroes, name.rpartition(".")[2])))
