@@ -185,6 +185,14 @@ def find_function(tree: ast.AST, line: int) -> ast.AST:
     return max(around, key=lambda node: node.lineno, default=tree)
 
 
+def is_in_forward(trace: TraceData, place: CodePlace) -> bool:
+    """Return whether a line of the program is in a function that is called ``forward``."""
+    sources = (source for source in trace.sources if source.file == place.file)
+    trees = ((source, parse_source(source.text)) for source in sources)
+    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees if tree is not None)
+    return any(getattr(scope, "name", "") == "forward" for scope in scopes)
+
+
 def find_tensor_making(trace: TraceData, name: str) -> CodePlace | None:
     """Return the only line that assigns a tensor made to require grad, other than a parameter; None if unclear.
 
