@@ -13,7 +13,9 @@ from hookviz.analysis.findings.parameters.missing_gradients import (
     list_missing_gradients,
 )
 from hookviz.analysis.findings.parameters.places import CUTS
+from hookviz.analysis.findings.training.program_calls import read_line
 from hookviz.support.messages import _, join_first, join_list, join_sentences
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.hooks import shared_label, shows_line
 
@@ -47,7 +49,9 @@ def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: S
     hooks = [hook for hook in silent_hooks if hook.is_relevant]
     behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
     explained = {id(hook) for group in behind for hook in group}
-    cuts = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]
+    cuts = [
+        _make_missing(row, group, held, _makes_leaf(trace, row)) for row, group in zip(missing, behind, strict=True)
+    ]
     groups = _group_equal([hook for hook in hooks if id(hook) not in explained])
     silent = _join_equal([_make_silent(group) for group in groups[:MAX_HOOKS]])
     if len(groups) > MAX_HOOKS:
@@ -124,15 +128,20 @@ def _find_held(trace: TraceData) -> Held:
     return {name: tuple(names[number] for number in row.optimizers) for row in held for name in row.names}
 
 
-def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> Finding:
+def _makes_leaf(trace: TraceData, row: MissingGradient) -> bool:
+    """Whether the line that cuts makes a leaf of what it cut off, whose own gradient is wanted."""
+    return row.line is not None and "requires_grad" in read_line(trace, CodePlace(row.file, row.line))
+
+
+def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_new_leaf: bool) -> Finding:
     """Make the finding of parameters without a gradient.
 
-    It is a warning if the graph is cut between them and the loss, or if an optimizer holds one of them; else it may
-    well be intended: the module was not called, ran without a graph, or is perhaps not used, and no optimizer has it.
+    It is a warning if an optimizer holds one of them, or if there is no optimizer and the graph is cut; else it may
+    well be intended: the module was not called, ran without a graph, or is perhaps not used.
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
     is_held = not held.keys().isdisjoint(row.parameters)
-    is_harm = is_held or (row.place in CUTS and (row.is_proven or not held))
+    is_harm = is_held or (row.place in CUTS and not held and not is_new_leaf)
     return Finding(
         row.step,
         "cut",

@@ -342,8 +342,10 @@ class PlaceFinder:
         if key in LIKELY_PLACES:
             inside = (self._code.read_inside(call) for call in self._flow.list_cutting_calls(last))
             code = dict.fromkeys((*reading.code, *(one for found in inside for one in found.code)))
-            is_shown = leaves_torch if self._follows_ops else bool  # no op was seen that cuts
-            reading = reading._replace(code=[(file, one) for file, one in code if is_shown(one.text)])
+            # No op was seen that cuts; what is written through .data is no op of the tensor that it is written to.
+            is_hidden = self._follows_ops
+            shown = [one for one in code if not is_hidden or leaves_torch(one[1].text) or ".data" in one[1].text]
+            reading = reading._replace(code=shown)
         sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
 

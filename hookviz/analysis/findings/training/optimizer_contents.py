@@ -144,10 +144,18 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
     holders = _find_optimizers_of(facts, model)
     if holders:
         return _find_partly_outdated(facts, set(holders), untrained)
-    orphans = [row for row in facts.parameters if not row.held and facts.has_stepped(row)]
-    shapes = Counter(row.shape for row in orphans)
+    orphans = [number for number, row in enumerate(facts.parameters) if not row.held and facts.has_stepped(row)]
+    rows = [facts.parameters[number] for number in orphans]
+    shapes = Counter(row.shape for row in rows)
     shapes.subtract(facts.parameters[number].shape for number in untrained)
-    return _Outdated(_list_holders(orphans)) if orphans and min(shapes.values()) >= 0 else None
+    is_fed = any(_gets_gradients(facts, number) for number in orphans)
+    return _Outdated(_list_holders(rows)) if orphans and not is_fed and min(shapes.values()) >= 0 else None
+
+
+def _gets_gradients(facts: TrainingFacts, number: int) -> bool:
+    """Whether a tensor had a gradient at the last step of an optimizer, such as that of a copy, put there by hand."""
+    updates = [facts.updates[one][-1] for one in facts.parameters[number].optimizers if one in facts.updates]
+    return any(number not in row.without_grad and not row.zero for row in updates)
 
 
 def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: list[int]) -> _Outdated | None:
