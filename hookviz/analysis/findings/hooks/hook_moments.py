@@ -128,6 +128,9 @@ def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
     return any(start < part.lineno <= end for part in stores)
 
 
+# -- variables of a loop
+
+
 def list_late_bindings(trace: TraceData) -> list[Finding]:
     """List the functions that a loop made for several owners, that read its variable, and that fired after the loop."""
     found = []

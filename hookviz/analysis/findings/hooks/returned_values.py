@@ -101,6 +101,9 @@ def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
     return put_line(finding, *find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at))
 
 
+# -- values that are computed and not returned
+
+
 def list_unreturned_values(trace: TraceData) -> list[Finding]:
     """List the functions that left what they were given as it is, though they compute something new, and return None.
 

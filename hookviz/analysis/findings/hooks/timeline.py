@@ -253,6 +253,9 @@ def between(steps: list[int], since: int | None, until: int | None) -> list[int]
     return steps[bisect_left(steps, since or 0) : end]
 
 
+# -- what ran in the place of a module
+
+
 def find_twin(timeline: Timeline, hook: UnfiredRow) -> Place | None:
     """Return the calls of modules of the same class: at the same place in other models, or else anywhere."""
     found = _list_at_same_place(timeline, hook) or _list_of_class(timeline, hook.owner)

@@ -204,6 +204,9 @@ def _was_divided(facts: TrainingFacts, row: ClipRow, written: list[int], scale: 
     return row.norm is not None and None not in norms and row.norm < hypot(*filter(None, norms)) / sqrt(scale)
 
 
+# -- hooks that clip scaled gradients
+
+
 def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
     """Find tensor hooks whose limit is tiny for the gradients of the loss, since these are scaled when they clip."""
     if not facts.trace.scales:

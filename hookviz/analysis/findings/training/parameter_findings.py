@@ -163,6 +163,9 @@ def _make_update_finding(
     return Finding(facts.first_update(optimizers), kind, sentence, severity, parameters=parameters)
 
 
+# -- parameters that get no gradient any more
+
+
 def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that an optimizer holds and that no gradient reached in its last steps, but in earlier ones.
 

@@ -274,6 +274,9 @@ def _describe_overflow(dtype: str) -> str:
     ).format(largest=format_largest(dtype), dtype=dtype)
 
 
+# -- masks of an attention
+
+
 def _explain_mask(statistics: PassStatistics, index: int) -> str:
     """Explain that a mask of an attention hides all keys in some of its rows; empty if the numbers show none.
 

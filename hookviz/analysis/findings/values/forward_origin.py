@@ -162,6 +162,9 @@ def _list_origins(
             yield node
 
 
+# -- numbers that grew before
+
+
 def _describe_growing_ops(ops: ForwardOps, node: int) -> Iterator[str]:
     """Say by how much the results of equal ops in one module call grew, up to an op that made NaN or Inf."""
     owners = ops.statistics.trace.owners

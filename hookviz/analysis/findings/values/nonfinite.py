@@ -319,6 +319,9 @@ def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable
             )
 
 
+# -- the numbers that are NaN or Inf
+
+
 def _locate_nonfinite(value: Value) -> Iterator[str]:
     """Yield the sentence on where a tensor holds NaN or Inf, if it does."""
     _norm, nan, inf = get_norm_nan_inf(value.row)

@@ -94,6 +94,9 @@ def _collect_rows(numbers: NestedNumbers, count: int, dim: int) -> list[list[flo
     return [list(row) for row in zip(*(flatten_numbers(part) for part in numbers), strict=True)]
 
 
+# -- rows that a mask hides
+
+
 def list_hidden_rows(numbers: Any) -> list[int]:
     """List the rows, along the first dimension, that hold one with nothing but True or -Inf.
 

@@ -206,6 +206,9 @@ def _get_shape(statistics: PassStatistics, node: int) -> tuple[int, ...] | None:
     return None if index is None else tuple(statistics.trace.values[index][0])
 
 
+# -- gradients that cancel
+
+
 class Cancellation(NamedTuple):
     """The gradients of two paths or more, whose sum is 0."""
 
