@@ -6,7 +6,6 @@ from dataclasses import replace
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook
 from hookviz.analysis.findings.parameters.missing_gradients import (
-    MAX_NAMED,
     MissingGradient,
     join_names,
     join_owners,
@@ -171,7 +170,7 @@ def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
 def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
     names = [_name_hook(hook.hook) for hook in hooks]
     distinct = tuple(dict.fromkeys(names))
-    return (one if len(names) == 1 else many).format(hooks=join_first(distinct, MAX_NAMED), count=f"{len(names):,}")
+    return (one if len(names) == 1 else many).format(hooks=join_first(distinct), count=f"{len(names):,}")
 
 
 def _name_hook(hook: Hook) -> str:
@@ -263,9 +262,7 @@ def _add_consequence(origin: Finding, finding: Finding) -> Finding:
         return origin
     if origin.kind == "exception" or finding.kind == "not_called" or not finding.parameters:
         named = list(dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks))
-        text = (
-            _("For the same reason {hooks} did not fire.").format(hooks=join_first(named, MAX_NAMED)) if named else ""
-        )
+        text = _("For the same reason {hooks} did not fire.").format(hooks=join_first(named)) if named else ""
     else:
         text = finding.sentence
     cause = join_sentences([origin.cause, text])

@@ -13,8 +13,6 @@ from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
-MAX_NAMED = 4
-"""How many owners a finding names."""
 BIND_VALUE = N_("Bind the value when the function is made: add the parameter {name}={name}.")
 
 
@@ -43,7 +41,7 @@ def _find_early_read(trace: TraceData, steps: list[tuple[int, int]]) -> Finding 
     if read is None or hook.line is None:
         return None
     hooks = tuple({trace.hook(one).on: trace.hook(one) for _step, one in steps}.values())
-    names = {"hook": hook.label, "on": join_first([one.on for one in hooks], MAX_NAMED), "code": ast.unparse(read)}
+    names = {"hook": hook.label, "on": join_first([one.on for one in hooks]), "code": ast.unparse(read)}
     return Finding(
         step,
         "early_read",
@@ -186,7 +184,7 @@ def _begins_at(node: ast.AST, line: int) -> bool:
 
 def _describe_binding(trace: TraceData, steps: list[tuple[int, int]], names: list[str]) -> Finding:
     hooks = tuple({trace.hook(index).on: trace.hook(index) for _step, index in steps}.values())
-    on = join_first([hook.on for hook in hooks], MAX_NAMED)
+    on = join_first([hook.on for hook in hooks])
     words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
     return Finding(
         steps[0][0],

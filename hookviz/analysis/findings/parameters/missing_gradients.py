@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hookviz.analysis.findings.parameters.cutting_code import has_only_reparameterised, leaves_torch
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
-from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
+from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
 from hookviz.support.source_code import describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
 
@@ -34,8 +34,6 @@ MAX_CUTS = 3
 """How many cuts a sentence names; a parameter may be cut off on several paths."""
 _WITHOUT_GRAPH: tuple[CutKind, ...] = ("no_grad", "inference", "checkpoint")
 """The kinds of cuts that are places of their own: nothing in them has a graph."""
-MAX_NAMED = 4
-"""How many parameters, or modules that hold some, a sentence names."""
 
 
 def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
@@ -247,7 +245,7 @@ def join_names(names: tuple[str, ...], many: str = N_("{count} parameters of {on
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
             return join_list([_describe_holder(names, *group, many, one) for group in groups.items()])
-    return join_first([one.format(on=name) for name in names], MAX_NAMED)
+    return join_first([one.format(on=name) for name in names])
 
 
 def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
@@ -261,7 +259,7 @@ def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
     if all(output.format(on=module) == name for module, name in zip(returning, owners, strict=True)):
         return join_names(returning, N_("{count} outputs of modules in {on}"), output)
     if any(" " in name for name in owners):  # what these words begin with is no module
-        return join_first(owners, MAX_NAMED)
+        return join_first(owners)
     return join_names(owners, N_("{count} tensors in {on}"))
 
 

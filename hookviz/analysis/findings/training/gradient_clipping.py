@@ -15,7 +15,6 @@ from hookviz.trace.values import Value, format_number
 
 LEAST_SHARE = 0.01
 """A limit of at least this share of the scale was meant for scaled gradients."""
-_MAX_NAMED = 4
 
 
 def find_useless_clips(facts: TrainingFacts) -> Iterator[Finding]:
@@ -234,7 +233,7 @@ def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:
         "{real} for the gradients of the loss."
     ).format(
         hook=hooks[0].label,
-        on=join_first([hook.on for hook in hooks], _MAX_NAMED),
+        on=join_first([hook.on for hook in hooks]),
         scale=format_number(scale, 6),
         limit=format_number(limit, 4),
         real=format_number(limit / scale, 4),

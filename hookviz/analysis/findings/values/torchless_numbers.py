@@ -19,8 +19,6 @@ LARGEST = {
     "float8_e8m0fnu": 1.7014118346046923e38,
 }
 """Dtype → its largest number, ``torch.finfo(dtype).max``."""
-MAX_NAMED = 4
-"""A sentence names at most this many rows."""
 
 
 def largest_number(dtype: str) -> float:
@@ -113,5 +111,5 @@ def _has_hidden(row: Any) -> bool:
 
 
 def format_rows(rows: Sequence[int]) -> str:
-    """Name some rows, the first of many."""
-    return join_first(list(map(str, rows)), MAX_NAMED)
+    """Name some rows or columns, the first of many."""
+    return join_first(list(map(str, rows)))
