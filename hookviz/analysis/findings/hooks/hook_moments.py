@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.analysis.findings.parameters.cutting_code import iter_trees, parse_source
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
@@ -93,12 +93,11 @@ def _find_later_edit(trace: TraceData, first: tuple[int, int]) -> Finding | None
 
 def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | None:
     """Return variable, code and line of the first edit of what a line registers a hook on, in the same function."""
-    for source in trace.sources:
-        tree = parse_source(source.text) if source.file == place.file else None
+    for source, tree in iter_trees(trace, place.file):
         line = place.line - source.line + 1
-        scope = None if tree is None else find_function(tree, line)
-        name = "" if scope is None else next(_list_registered(scope, line), "")
-        if scope is None or not name:
+        scope = find_function(tree, line)
+        name = next(_list_registered(scope, line), "")
+        if not name:
             continue
         for node in ast.walk(scope):
             if not isinstance(node, (ast.stmt, ast.expr)) or node.lineno <= line:

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, iter_trees, parse_source
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.training.program_calls import find_replacement
 from hookviz.support.definitions import find_edited, is_value, list_returned
@@ -82,19 +82,21 @@ def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
 
 def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
     """Return the only line outside of an ``__init__`` that assigns what a line registered a hook on, if it names it."""
-    file, line = split_place(hook.registered_at)
-    for source in trace.sources if line is not None else ():
-        tree = parse_source(source.text) if source.file == file else None
-        for node in ast.walk(tree) if tree is not None and line is not None else ():
-            if not isinstance(node, ast.Call) or node.lineno + source.line - 1 != line or not _registers(node):
+    registered = read_place(hook.registered_at)
+    if registered is None:
+        return None
+    for source, tree in iter_trees(trace, registered.file):
+        for node in ast.walk(tree):
+            line = node.lineno + source.line - 1 if isinstance(node, ast.Call) else None
+            if not isinstance(node, ast.Call) or line != registered.line or not _registers(node):
                 continue
             assert isinstance(node.func, ast.Attribute)
             owner = ast.unparse(node.func.value)
             place = find_replacement(trace, owner) if isinstance(node.func.value, ast.Attribute) else None
-            if place is None or place == (file, line):
+            if place is None or place == registered:
                 return None
             sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
-            text = sentence.format(code=owner, where=describe_place(file, line), again=place.where)
+            text = sentence.format(code=owner, where=registered.where, again=place.where)
             return Place(REPLACED, text, None, place.file, place.line)
     return None
 
