@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook
 from hookviz.analysis.findings.parameters.missing_gradients import (
     MissingGradient,
@@ -64,9 +64,9 @@ def _is_behind(hook: SilentHook, row: MissingGradient) -> bool:
     place = hook.cause.place
     if place is None:
         return False
-    if row.line is not None:
-        return (place.file, place.line) == (row.file, row.line)
-    return place.sentence == row.sentence
+    if row.place.line is not None:
+        return place.code == row.place.code
+    return place.sentence == row.place.sentence
 
 
 def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
@@ -111,9 +111,9 @@ def _make_silent(group: Sequence[SilentHook]) -> Finding:
 
 def _is_told_elsewhere(row: MissingGradient, held: Held) -> bool:
     """Whether ``find_unreached`` tells of parameters of modules that were not called, or nothing trains them anyway."""
-    if row.place == "no_pass":  # a model that was only evaluated
+    if row.place.key == "no_pass":  # a model that was only evaluated
         return held.keys().isdisjoint(row.parameters)
-    return row.place == "uncalled" and held.keys() >= set(row.parameters)
+    return row.place.key == "uncalled" and held.keys() >= set(row.parameters)
 
 
 def _find_held(trace: TraceData) -> Held:
@@ -131,21 +131,19 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> 
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
     is_held = not held.keys().isdisjoint(row.parameters)
-    is_harm = is_held or (row.place in CUTS and (row.is_proven or not held))
-    return Finding(
-        row.step,
+    is_harm = is_held or (row.place.key in CUTS and (row.place.is_proven or not held))
+    finding = Finding(
+        row.place.step,
         "cut",
         sentence,
         "warning" if is_harm else "remark",
-        line=row.line,
-        file=row.file,
-        line_role=row.to_place().line_role,
-        cause=join_sentences([row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)]),
+        cause=join_sentences([row.place.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)]),
         advice=row.advice,
-        certainty="proven" if row.is_proven else "likely",
+        certainty="proven" if row.place.is_proven else "likely",
         hooks=tuple(hook.hook for hook in hooks),
         parameters=row.parameters,
     )
+    return put_line(finding, row.place.code, row.place.line_role)
 
 
 def _describe_hooks(hooks: list[SilentHook]) -> list[str]:

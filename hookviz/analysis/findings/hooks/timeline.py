@@ -167,8 +167,7 @@ class Timeline:
         """
         rows = [row for row in self._missing if any(name.startswith(f"{owner}.") for name in row.parameters)]
         if rows:  # the place is that of its parameters, for which more may be known
-            row = max(rows, key=lambda row: -1 if row.step is None else row.step)
-            place = row.to_place()
+            place = max((row.place for row in rows), key=lambda place: -1 if place.step is None else place.step)
         else:
             place = self._places.find(owner, module)
         return place if place.key in places else None

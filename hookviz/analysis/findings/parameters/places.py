@@ -48,7 +48,16 @@ class Place(NamedTuple):
     """Where the graph is cut."""
 
     key: str
-    """What kind of place it is, such as ``between``, between two calls."""
+    """What kind of place it is: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``frozen`` (the parameters
+    did not require grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook
+    replaced an output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls),
+    ``within`` (the forward of a module, after an inner one returned), ``taken`` (the forward of a module that got the
+    graph), ``after`` (an outermost module returned, or an inner one whose output it returns), ``either`` (one of two
+    places, each before another pass), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor
+    does the text of its forward name them), or ``none_returned`` (they belong to the graph, and a node in front of them
+    got a gradient and returned None).
+    After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the place
+    ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
     step: int | None
     """The step to look at."""

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.parameters.missing_gradients import (
+    advise_on_cut,
     join_names,
     list_missing_gradients,
-    make_missing_gradient,
 )
 from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing, find_mark
@@ -86,7 +86,7 @@ def _add_clearing(facts: TrainingFacts, finding: Finding) -> Finding:
 def _list_explained(facts: TrainingFacts) -> set[str]:
     """List the parameters of which the trace shows why no gradient reaches them."""
     rows = list_missing_gradients(facts.trace)
-    return {name for row in rows if row.place not in ("uncalled", "no_pass") for name in row.parameters}
+    return {name for row in rows if row.place.key not in ("uncalled", "no_pass") for name in row.parameters}
 
 
 def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
@@ -227,7 +227,7 @@ def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int
 
 
 def _add_place(facts: TrainingFacts, finding: Finding, place: Place) -> Finding:
-    advice = make_missing_gradient(facts.trace, finding.parameters, place).advice
+    advice = advise_on_cut(facts.trace, place)
     certainty: Certainty = "proven" if place.is_proven else "likely"
     finding = replace(finding, cause=place.sentence, advice=advice, certainty=certainty)
     return put_line(finding, place.code, place.line_role)
