@@ -22,5 +22,7 @@ class Missing(NamedTuple):
 
 def missing_gradients(trace: Trace) -> list[Missing]:
     """List the parameters without a gradient, with the kind of the place."""
-    rows = list_missing_gradients(trace._data)
-    return [Missing(row.parameters, *row.place[:5], row.place.is_proven, row.advice) for row in rows]
+    return [
+        Missing(row.parameters, *row.place[:3], *(row.place.code or (None, None)), row.place.is_proven, row.advice)
+        for row in list_missing_gradients(trace._data)
+    ]

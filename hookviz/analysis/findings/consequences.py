@@ -64,7 +64,7 @@ def _is_behind(hook: SilentHook, row: MissingGradient) -> bool:
     place = hook.cause.place
     if place is None:
         return False
-    if row.place.line is not None:
+    if row.place.code is not None:
         return place.code == row.place.code
     return place.sentence == row.place.sentence
 

@@ -8,7 +8,7 @@ from hookviz.analysis.findings.parameters.cutting_code import has_only_reparamet
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
 from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
-from hookviz.support.source_code import describe_place
+from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
 
 _CUTS = {
@@ -50,11 +50,11 @@ def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
         else []
     )
     steps = [row.step for row in rows if row.step is not None]
-    lines = {(row.file, row.line) for row in rows}
-    file, line = lines.pop() if len(lines) == 1 else (None, None)
+    lines = {None if row.line is None else CodePlace(row.file, row.line) for row in rows}
+    code = lines.pop() if len(lines) == 1 else None
     text = join_sentences([*sentences[:MAX_CUTS], *more])
     kinds = {row.kind for row in rows if _is_without_graph(row)}
-    return Place(kinds.pop() if len(kinds) == 1 else "op", text, min(steps, default=None), file, line)
+    return Place(kinds.pop() if len(kinds) == 1 else "op", text, min(steps, default=None), code)
 
 
 def _is_without_graph(row: CutRow) -> bool:
@@ -111,10 +111,10 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
     """Say what to do about a place where the graph is cut; empty if nothing is known."""
     if ".sample(" in place.sentence and has_only_reparameterised(source.text for source in trace.sources):
         return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
-    if place.key == "either" or (place.key == "op" and place.line is None):
+    if place.key == "either" or (place.key == "op" and place.code is None):
         return _("Look which of these is not there to stop gradients, and remove that one.")
     follows = follows_ops(trace)
-    if place.key in ("between", "inside") and place.line is None and not follows:
+    if place.key in ("between", "inside") and place.code is None and not follows:
         return _(_FOLLOW_OPS)
     if place.key in CUTS and place.is_proven and place.key not in _ADVICE:
         return _("Remove the cut, unless it is there to stop gradients.")
@@ -126,7 +126,7 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
     if place.key in LIKELY_PLACES or place.is_likely:
         if follows:
             return join_sentences([_(_NO_CUT_SEEN), _("Look whether the output goes through them, or is not used.")])
-        return _(_FOLLOW_OPS if place.line is None else _PROVE_LINE)
+        return _(_FOLLOW_OPS if place.code is None else _PROVE_LINE)
     return _(_ADVICE[place.key]) if place.key in _ADVICE else ""
 
 
@@ -142,7 +142,7 @@ def _find_rows(trace: TraceData) -> list[tuple[list[str], Place]]:
         place = _place_row(finder, rows[0])
         for row in rows:
             own = finder.explain_unused(place, row)
-            cause = own if own.line is None else (own.file, own.line)
+            cause = own if own.code is None else own.code
             by_cause.setdefault(cause, []).append(row.name)
             places[cause] = max(own, places.get(cause, own), key=_get_step)
     return [(names, places[cause]) for cause, names in by_cause.items()]
@@ -172,7 +172,7 @@ def _find_rows_behind_none(gradients: NoneGradients) -> list[tuple[list[str], Pl
     for name, step in gradients.unreached.items():
         if step is not None:
             place = gradients.place(step)
-            cause = (place.file, place.line) if place.line is not None else step
+            cause = place.code if place.code is not None else step
             places[cause] = max(place, places.get(cause, place), key=_get_step)
             names.setdefault(cause, []).append(name)
     return [(names[cause], place) for cause, place in places.items()]

@@ -9,7 +9,7 @@ from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
 from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import CodePlace, describe_place
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import LineRow, MissingRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
 
@@ -61,8 +61,7 @@ class Place(NamedTuple):
     sentence: str
     step: int | None
     """The step to look at."""
-    file: str | None = None
-    line: int | None = None
+    code: CodePlace | None = None
     """The line of the user's code that cuts, if only one can."""
     is_likely: bool = False
     """Whether the code around that line also calls what was not followed, and may cut there."""
@@ -73,14 +72,9 @@ class Place(NamedTuple):
         return self.key not in LIKELY_PLACES and not self.is_likely
 
     @property
-    def code(self) -> CodePlace | None:
-        """Its line, if it is known."""
-        return None if self.line is None else CodePlace(self.file, self.line)
-
-    @property
     def line_role(self) -> str:
         """What its line does, as ``Finding.line_role`` names it."""
-        if self.line is None or self.key not in (*CUTS, "no_grad", "inference"):
+        if self.code is None or self.key not in (*CUTS, "no_grad", "inference"):
             return "step"
         return _ROLES.get(self.key, "cuts" if self.is_proven else "may_cut")
 
@@ -110,14 +104,16 @@ class _BareCalls:
             return self._switched_off(outermost, called, step)
         if found is None:
             place = Place(mode, join_sentences([sentence, *called]), step)
-            return place._replace(file=self._code.file_of(line), line=line.line) if mode == "checkpoint" else place
+            return (
+                place._replace(code=CodePlace(self._code.file_of(line), line.line)) if mode == "checkpoint" else place
+            )
         switch, file = found
-        where = describe_place(file, switch.line)
+        code = CodePlace(file, switch.line)
         text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
-        more = text.format(function=switch.function, where=where) if switch.function else ""
-        more = more or _("That mode is switched on at {where}.").format(where=where)
+        more = text.format(function=switch.function, where=code.where) if switch.function else ""
+        more = more or _("That mode is switched on at {where}.").format(where=code.where)
         is_likely = bool(switch.function)
-        return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
+        return Place(mode, join_sentences([sentence, *called, more]), step, code, is_likely)
 
     def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
         """The place of a call for which code elsewhere had switched the graph off."""
@@ -131,8 +127,8 @@ class _BareCalls:
         if len(switches) != 1:
             return Place("no_grad", join_sentences(sentences), step)
         text = _("set_grad_enabled(False) at {where} holds until other code switches the graph on again.")
-        sentences.append(text.format(where=describe_place(*switches[0])))
-        return Place("no_grad", join_sentences(sentences), step, *switches[0], is_likely=True)
+        sentences.append(text.format(where=switches[0].where))
+        return Place("no_grad", join_sentences(sentences), step, switches[0], is_likely=True)
 
 
 class PlaceFinder:
@@ -169,7 +165,7 @@ class PlaceFinder:
     def find_missed_call(self, caller: int, attribute: str) -> Place | None:
         """Return the line of the forward of a module because of which it did not call one of its parts."""
         found = find_missed_call(self._code, caller, attribute)
-        return None if found is None else Place(MISSED, found.sentence, None, found.file, found.line)
+        return None if found is None else Place(MISSED, found.sentence, None, found.code)
 
     def find_since(self, step: int, owner: str, module: int) -> Place:
         """Return the place where the graph of what a module computed after a step is cut."""
@@ -191,15 +187,15 @@ class PlaceFinder:
         reading = self._code.read([forward])
         if not self._code.names(attribute):
             text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
-            file, line = self.trace.sources[forward[0]].file, forward[1].first
-            return Place("unnamed", join_sentences([place.sentence, text]), place.step, file, line)
+            start = CodePlace(self.trace.sources[forward[0]].file, forward[1].first)
+            return Place("unnamed", join_sentences([place.sentence, text]), place.step, start)
         code = [one for one in reading.code if self._code.is_about(one, forward, f"self.{attribute}")]
         if code:
             return _make_place("within", place.sentence, place.step, reading._replace(code=code))
         missed = find_missed_use(self._code, row.module, attribute)
         if missed is None:
             return place
-        return Place("unused", join_sentences([place.sentence, missed.sentence]), place.step, missed.file, missed.line)
+        return Place("unused", join_sentences([place.sentence, missed.sentence]), place.step, missed.code)
 
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
         """Return the place for calls of a module before the last pass."""
@@ -218,7 +214,7 @@ class PlaceFinder:
         place = self.weigh(self._after(with_graph[-1], names), calls)
         others = [call for call in calls if call not in with_graph]
         # If the graph ends within a forward that the loss depends on, calls of another forward explain nothing.
-        if place.key != "after" or place.line is not None or not others:
+        if place.key != "after" or place.code is not None or not others:
             return place
         return place._replace(sentence=join_sentences([place.sentence, self._bare_calls.find(others[-1]).sentence]))
 
@@ -338,7 +334,7 @@ class PlaceFinder:
         hook = self.trace.hook(index)
         sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
         text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
-        return Place("hook", text, step, hook.file, hook.line)
+        return Place("hook", text, step, None if hook.line is None else CodePlace(hook.file, hook.line))
 
     def _name(self, call: int) -> str:
         """Return the name of the module of a call: what is said holds for all its calls."""
@@ -360,5 +356,5 @@ class PlaceFinder:
 def _make_place(key: str, sentence: str, step: int | None, reading: Reading, otherwise: Iterable[str] = ()) -> Place:
     """Make a place with the code that can cut there; without any, with other sentences."""
     text = join_sentences([sentence, *([describe_code(reading)] if reading.code else otherwise)])
-    file, line = (reading.code[0][0], reading.code[0][1].line) if len(reading.code) == 1 else (None, None)
-    return Place(key, text, step, file, line, line is not None and bool(reading.other))
+    code = CodePlace(reading.code[0][0], reading.code[0][1].line) if len(reading.code) == 1 else None
+    return Place(key, text, step, code, code is not None and bool(reading.other))
