@@ -248,7 +248,7 @@ class PlaceFinder:
         if not ended:
             return None
         last = ended[-1]
-        row, names = self.trace.calls[last], {"on": self._name(last), "root": _("the loss")}
+        row, names = self.trace.calls[last], {"on": self.trace.plain_call(last), "root": _("the loss")}
         if row.mode != "grad":
             return self._bare_calls.find(last)
         if row.frozen:
@@ -267,7 +267,7 @@ class PlaceFinder:
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
         last, user = self._flow.follow(call)
-        names = {**names, "on": self._name(last)}
+        names = {**names, "on": self.trace.plain_call(last)}
         replaced = self._flow.find_replacing_hook(last)
         if replaced is not None:
             return self._after_hook(replaced)
@@ -275,17 +275,17 @@ class PlaceFinder:
             return self._inside(last, names)
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
-            name = self.trace.call if is_same else self._name
+            name = self.trace.call if is_same else self.trace.plain_call
             names |= {"on": name(last), "user": name(user)}
             return self._with_code("between", names, (call, last), self._code.lines.get(user))
         takers = self._flow.list_takers(last)
         taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._flow.used), None)
         if taker is not None:
-            return self._inside_of(taker, {**names, "user": self._name(taker)})
+            return self._inside_of(taker, {**names, "user": self.trace.plain_call(taker)})
         outer = self._flow.find_outer(last)
         if outer is None:
             return self._with_code("after", names, (call, last), self._code.pass_line)
-        names["outer"] = self._name(outer)
+        names["outer"] = self.trace.plain_call(outer)
         return self._with_code("within", names, (call, last), None)
 
     def _inside_of(self, call: int, names: dict[str, str]) -> Place:
@@ -335,10 +335,6 @@ class PlaceFinder:
         sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
         text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
         return Place("hook", text, step, None if hook.line is None else CodePlace(hook.file, hook.line))
-
-    def _name(self, call: int) -> str:
-        """Return the name of the module of a call: what is said holds for all its calls."""
-        return self.trace.plain_call(call)
 
     def _with_code(self, key: str, names: dict[str, str], path: tuple[int, int], until: LineRow | None) -> Place:
         """Make a place after the last call that a graph reached, with the code that can cut there."""

@@ -10,7 +10,7 @@ from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     contains_kind,
     explain_by_statistics,
-    find_causes,
+    find_op_causes,
     format_largest,
     holds_inf,
     maximum,
@@ -99,7 +99,7 @@ def _make_call_ops(
 
 def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     """Describe the first cause that the numbers of the ops show; if it needs an Inf, also where that came from."""
-    causes = list(find_causes(ops))
+    causes = [cause for _ignored, cause in find_op_causes(ops)]
     first = next((cause for cause in causes if cause.kind == kind), None)
     if first is None:
         return None

@@ -92,11 +92,6 @@ class ForwardOps:
         return value if value is not None and value.note is None else None
 
 
-def find_causes(ops: ForwardOps) -> Iterator[OpCause]:
-    """Check every op, in the order of the forward."""
-    return (cause for _ignored, cause in find_op_causes(ops))
-
-
 def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, OpCause]]:
     """Check every op, in the order of the forward; yield the node with each cause."""
     for node in ops.nodes:
