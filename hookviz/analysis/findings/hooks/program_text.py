@@ -165,7 +165,7 @@ def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
     return edited.id if isinstance(edited, ast.Name) else None
 
 
-def find_hook_line(hook: Hook, where: str | None, role: str = "registered") -> tuple[CodePlace | None, str]:
+def find_hook_line(hook: Hook, where: str | None = None, role: str = "registered") -> tuple[CodePlace | None, str]:
     """Return the line and role of a place; those of the function of the hook if the place is not known."""
     place = read_place(where)
     if place is not None:

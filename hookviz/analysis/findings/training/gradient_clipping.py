@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import hypot, isinf, sqrt
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
 from hookviz.support.messages import N_, _, join_first, join_sentences
@@ -240,4 +241,4 @@ def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:
     )
     advice = _("Clip after scaler.unscale_(optimizer), or multiply the limit by scaler.get_scale() in the hook.")
     finding = Finding(step.index, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
-    return replace(finding, file=hooks[0].file, line=hooks[0].line, line_role="hook")
+    return put_line(finding, *find_hook_line(hooks[0]))

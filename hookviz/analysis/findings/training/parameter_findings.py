@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import (
     advise_on_cut,
     join_names,
@@ -69,7 +70,7 @@ def _make_cleared(facts: TrainingFacts, numbers: list[int]) -> Finding:
         return _add_clearing(facts, finding)
     hook = facts.trace.hook(index)
     cause = _("{hook} on {on} set it to None (step {step}).").format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
-    finding = replace(finding, step=step, cause=cause, hooks=(hook,), line=hook.line, file=hook.file, line_role="hook")
+    finding = put_line(replace(finding, step=step, cause=cause, hooks=(hook,)), *find_hook_line(hook))
     return replace(finding, advice=_("Take the step in the hook, or leave .grad alone until the step."))
 
 
