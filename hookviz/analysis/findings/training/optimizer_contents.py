@@ -199,6 +199,9 @@ def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[in
     return passes, describe_passes(passes, facts.trace)
 
 
+# -- models that are never called
+
+
 def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that took steps while none of their parameters had a gradient, or was in a called module.
 
@@ -237,6 +240,9 @@ def _add_twin(facts: TrainingFacts, finding: Finding, numbers: list[int]) -> Fin
     cause = _("The gradients go to {model}, which has parameters of the same shapes, as a copy has.").format(model=twin)
     advice = _("Call the model whose parameters the optimizer holds, or give it the gradients of the copy.")
     return replace(finding, severity="warning", cause=cause, advice=advice)
+
+
+# -- tensors that are no parameters
 
 
 def find_plain_tensors(facts: TrainingFacts) -> Iterator[Finding]:
