@@ -55,7 +55,7 @@ class Recording:
         self.calls = CallTracker(self.session, models, followers)
         edits = followers.add(GradientEdits(trace))
         self.clips = GradientClips(trace)
-        training = TrainingTracker(trace, self.calls.modules, names, edits)
+        training = followers.add(TrainingTracker(trace, self.calls.modules, names, edits))
         moved = followers.add(MovedParameters(trace, training))
         groups = followers.add(OptimizerGroups(trace, training))
         self.optimizers = OptimizerTracker(self.session, training, groups, moved)

@@ -235,6 +235,7 @@ class HookLedger(Follower):
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget the reference to a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self.owners.forget(tensor)
+        self.stand_ins.forget(tensor)
 
     # -- passes are dropped, and the recording ends
 

@@ -20,6 +20,7 @@ from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.support.user_objects import read_attribute
@@ -79,7 +80,7 @@ def _list_parameters(optimizer: Optimizer) -> Iterator[tuple[int, torch.Tensor]]
 _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
 
 
-class TrainingTracker:
+class TrainingTracker(Follower):
     """Follows the parameters of models and optimizers from step to step, without holding them."""
 
     def __init__(
@@ -143,6 +144,11 @@ class TrainingTracker:
         row = self.trace.parameters[number]
         if optimizer not in row.optimizers:
             self.trace.parameters[number] = row._replace(optimizers=(*row.optimizers, optimizer))
+
+    def forget(self, tensor: torch.Tensor) -> None:
+        """Forget the references to a tensor: torch swaps it with another one only if nothing refers to it weakly."""
+        self._numbers.forget(tensor)
+        self._held_numbers.clear()
 
     def _scan_modules(self) -> None:
         """Update the rows of the parameters of all known modules, if any of these has changed since the last scan."""
