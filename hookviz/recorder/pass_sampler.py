@@ -20,20 +20,16 @@ class PassSampler:
         """Whether the last pass is recorded."""
         self.pass_count = 0
         """How many passes have begun, recorded or not, with those that run inside another."""
-        self._stopped = False
+        self.is_stopped = False
+        """Whether nothing is recorded any more."""
 
     def stop(self) -> None:
         """Record nothing from now on; what is running is recorded to its end."""
-        self._stopped = True
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether nothing is recorded any more."""
-        return self._stopped
+        self.is_stopped = True
 
     def begin(self) -> bool:
         """Count a pass that begins in this thread, and return whether it is recorded."""
-        if self._stopped:
+        if self.is_stopped:
             return False
         self.pass_count += 1
         if is_outermost():
@@ -41,16 +37,12 @@ class PassSampler:
             self._begun_passes += 1
         return self._is_recorded
 
-    def number_pass(self, numbers: list[int]) -> None:
-        """Append the number of a pass that begins."""
-        numbers.append(self.pass_count)
-
     def is_recording(self) -> bool:
         """Return whether a call belongs to a recorded pass: the running one, or else the next one.
 
         This runs at every module call, recorded or not.
         """
-        if self._stopped:
+        if self.is_stopped:
             return False
         if self.every == 1:
             return True
@@ -58,7 +50,7 @@ class PassSampler:
 
     def was_recorded(self) -> bool:
         """Return whether the last pass is recorded; an optimizer step belongs to that pass."""
-        return not self._stopped and (self.every == 1 or self._is_recorded)
+        return not self.is_stopped and (self.every == 1 or self._is_recorded)
 
     def add_notes(self, notes: Notes) -> None:
         """Note how many passes were left out."""

@@ -154,7 +154,7 @@ class TrainingTracker(Follower):
         """Update the rows of the parameters of all known modules, if any of these has changed since the last scan."""
         modules = list(self.modules.known_modules())
         parameters = module_tree.list_own_parameters([module for _, module in modules])
-        seen = [len(modules), self.modules.called_count(), *map(id, parameters), *[p.requires_grad for p in parameters]]
+        seen = [len(modules), len(self.trace.modules), *map(id, parameters), *[p.requires_grad for p in parameters]]
         if seen == self._seen:
             return
         self._seen = seen
