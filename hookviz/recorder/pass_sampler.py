@@ -13,7 +13,7 @@ def is_outermost() -> bool:
 class PassSampler:
     """Counts the passes. One that a hook or checkpointing starts is part of the enclosing one."""
 
-    def __init__(self, every: int = 1) -> None:
+    def __init__(self, every: int) -> None:
         self.every = every
         self._begun_passes = 0
         self._is_recorded = True
