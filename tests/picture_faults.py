@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
+from hookviz.picture.boxes import CallBox
 from hookviz.picture.letters import SMALL, fit_for_picture, text_width
-from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.scene import Scene
 from hookviz.player.scene_views import step_texts
 

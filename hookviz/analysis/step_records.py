@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
 from hookviz.trace import Step, TraceData
-from hookviz.trace.values import Value, Values
+from hookviz.trace.values import Value, Values, as_tuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ def _describe_values(step: Step) -> dict[str, Any]:
 
 
 def _list_values(values: Values) -> list[Value]:
-    several = values if isinstance(values, tuple) else (values,)
+    several = as_tuple(values)
     return [value for value in several if value is not None]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hookviz.analysis.comparison.comparison import Difference, find_differences
+from hookviz.analysis.comparison import Difference, find_differences
 from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace, data_of
 from hookviz.support.messages import N_, _, join_sentences

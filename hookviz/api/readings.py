@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.support.table import Table
 from hookviz.trace import Step, Steps, TraceData
-from hookviz.trace.values import StatisticsMode
+from hookviz.trace.value_rows import StatisticsMode
 
 if TYPE_CHECKING:
     import pandas as pd

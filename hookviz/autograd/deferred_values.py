@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hookviz.trace.values import DeferredRow, get_stored_rows
+from hookviz.trace.value_rows import DeferredRow, get_stored_rows
 
 Header = tuple[tuple[int, ...], str, str]
 """(shape, dtype, device)"""

@@ -19,7 +19,7 @@ from hookviz.autograd.torch_internals import (
     switch_profiler,
 )
 from hookviz.trace.notes import Note
-from hookviz.trace.values import (
+from hookviz.trace.value_rows import (
     MAX_KEPT_NUMBERS,
     VERY_LARGE,
     DeferredRow,

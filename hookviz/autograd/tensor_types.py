@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import torch
 
 from hookviz.autograd.torch_internals import FakeTensor
-from hookviz.trace.values import MAX_KEPT_NUMBERS
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 _ORDINARY = (torch.Tensor, torch.nn.Parameter)
 

@@ -31,7 +31,7 @@ from hookviz.support.source_code import describe_function
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.hook_facts import name_of_kind
-from hookviz.trace.hook_labels import HookLabels, LabelledHook
+from hookviz.trace.hooks import HookLabels, LabelledHook
 
 _CHANGES = {
     "left": N_("left behind"),

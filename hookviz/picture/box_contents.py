@@ -1,17 +1,16 @@
-"""What stands in the boxes of a picture: names, hooks and gradients, as parts that have a size."""
+"""What stands in the boxes and on the arrows of a picture: names, hooks, gradients and cuts, as parts with a size."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, FirstGrows, Framed, Line, Outline, Part, SideBySide, Words
-from hookviz.picture.cut_sign import CutSign
-from hookviz.picture.grouped_graph import GroupBox, find_bar_height
+from hookviz.picture.boxes import CallBox, OptimizerBox
+from hookviz.picture.group_boxes import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
-from hookviz.picture.module_boxes import CallBox
-from hookviz.picture.optimizer_boxes import OptimizerBox
 from hookviz.picture.primitives import Arrow, Box, Parameter, Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import (
@@ -24,6 +23,7 @@ from hookviz.picture.styles import (
     PURPLE,
     Style,
 )
+from hookviz.picture.svg_writer import SvgWriter, format_points
 from hookviz.picture.tensor_layer import make_pre_hooks_line, make_tensor_parts
 from hookviz.support.messages import _
 
@@ -35,6 +35,40 @@ MAX_WORDY = 16
 """In a network of more boxes, boxes say less."""
 WIDTH_STEP = 35
 """Points: in a picture of a large trace the width of a number is a multiple of this, so that layers look alike."""
+
+_RING = "a2.2,2.2 0 1 0 -4.4,0a2.2,2.2 0 1 0 4.4,0"
+
+_SCISSORS = f"M4.6,2.4{_RING}M4.6,9.6{_RING}M4.1,3.7L14,10M4.1,8.3L14,2"
+"""Two rings and two blades, 14 points wide and 12 high."""
+
+_ROOM = 19.0
+"""Points from the left end of the scissors to the words."""
+
+_HEIGHT = 12.0
+
+
+@dataclass
+class CutSign:
+    """The sign of a cut on an arrow: scissors and the name of what cut, such as ``detach, line 24``."""
+
+    name: str
+
+    @property
+    def _words(self) -> Words:
+        return Words(self.name, "hv-cut-name", bold=True, color=GREY)
+
+    @property
+    def width(self) -> float:
+        """The width of the scissors and the words."""
+        return _ROOM + self._words.width
+
+    def draw(self, svg: SvgWriter, x: float, baseline: float) -> None:
+        """Draw the sign from ``x`` on."""
+        top = baseline - 0.35 * SMALL - _HEIGHT / 2
+        place = f"translate({format_points(x)} {format_points(top)})"
+        svg.element("path", d=_SCISSORS, transform=place, fill="none", stroke=GREY, stroke_width="1.6")
+        svg.shared(' class="hv-scissors"/>')
+        self._words.draw(svg, x + _ROOM, baseline)
 
 
 class BoxContents:

@@ -22,7 +22,6 @@ from hookviz.picture.layered_layout import (
     place_boxes,
     shift,
 )
-from hookviz.picture.parallel_edges import join_parallel, part_parallel
 from hookviz.picture.row_wrapping import wrap_rows
 
 PADDING = 14.0
@@ -35,6 +34,12 @@ JOINT = 16.0
 """Points between a box and its second run, and the way of the line between them from their left ends."""
 _GATE = Size(1, 1)
 """The size of a gate at which no hook stands."""
+
+_ENTRY, _EXIT = ">", "<"
+"""In place of a member's id: the gate where gradients enter the frame, and the one where they leave it."""
+
+_Segment = tuple[str, str, str]
+"""The start and the end of a part of an arrow inside one frame, and the arrow's id if it has a curve of its own."""
 
 
 @dataclass(eq=False)
@@ -135,13 +140,6 @@ class _Inside:
     curves: dict[tuple[str, str, str], Curve]
     """(start, end, label) → the curve between two members or gates."""
     labels: dict[str, Point]
-
-
-_ENTRY, _EXIT = ">", "<"
-"""In place of a member's id: the gate where gradients enter the frame, and the one where they leave it."""
-
-_Segment = tuple[str, str, str]
-"""The start and the end of a part of an arrow inside one frame, and the arrow's id if it has a curve of its own."""
 
 
 class _Sizes:
@@ -416,3 +414,41 @@ def _tie_gates(index: Mapping[str, int], edges: Sequence[Edge], joined: Set[int]
             yield from (Edge(number, box, is_drawn=False) for box in index.values() if box not in gates | entered)
         else:
             yield from (Edge(box, number, is_drawn=False) for box in index.values() if box not in gates | left)
+
+
+# -- arrows between the same two boxes are laid out as one line, and their values stand below each other
+
+
+def join_parallel(edges: Sequence[Edge]) -> tuple[list[Edge], list[int]]:
+    """Return the edges to lay out, and for each of ``edges`` the index of the one that it is part of.
+
+    >>> join_parallel([Edge(0, 1, Size(40, 10)), Edge(1, 2), Edge(0, 1, Size(50, 10))])[1]
+    [0, 1, 0]
+    """
+    numbers: dict[Edge, int] = {}
+    joined: list[Edge] = []
+    indices = []
+    for edge in edges:
+        number = numbers.setdefault(edge._replace(label=Size(0, 0)), len(joined))
+        if number == len(joined):
+            joined.append(edge)
+        else:
+            label = joined[number].label
+            room = Size(max(label.width, edge.label.width), label.height + edge.label.height)
+            joined[number] = edge._replace(label=room)
+        indices.append(number)
+    return joined, indices
+
+
+def part_parallel(placement: Placement, edges: Sequence[Edge], indices: Sequence[int]) -> Placement:
+    """Return the placement of all ``edges``; ``indices`` and the edges of ``placement`` are from ``join_parallel``."""
+    total = [0.0] * len(placement.labels)
+    for edge, number in zip(edges, indices, strict=True):
+        total[number] += edge.label.height
+    above = [0.0] * len(total)
+    labels: list[Point] = []
+    for edge, number in zip(edges, indices, strict=True):
+        x, y = placement.labels[number]
+        labels.append((x, y - total[number] / 2 + above[number] + edge.label.height / 2))
+        above[number] += edge.label.height
+    return placement._replace(curves=[placement.curves[number] for number in indices], labels=labels)

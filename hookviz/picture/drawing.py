@@ -4,16 +4,14 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import hypot
 
-from hookviz.picture.box_contents import BoxContents, frame_outline
+from hookviz.picture.box_contents import BoxContents, CutSign, frame_outline
 from hookviz.picture.box_parts import Line, Words, begin_group
+from hookviz.picture.boxes import CallBox, OptimizerBox
 from hookviz.picture.compound_layout import CompoundLayout, Frame, Layout, Link, PlacedFrame, Tile
-from hookviz.picture.cut_sign import CutSign
-from hookviz.picture.grouped_graph import GroupBox
+from hookviz.picture.group_boxes import GroupBox
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.layered_layout import Curve, Direction, Point, Size, line
 from hookviz.picture.letters import LINE_HEIGHTS, SMALL
-from hookviz.picture.module_boxes import CallBox
-from hookviz.picture.optimizer_boxes import OptimizerBox
 from hookviz.picture.primitives import Arrow
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import FONT, GREY, INK, LIGHT_GREY, Style

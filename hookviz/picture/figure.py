@@ -8,9 +8,9 @@ from typing import Any
 import graphviz
 
 from hookviz.picture import element_ids as ids
+from hookviz.picture.boxes import CallBox
 from hookviz.picture.drawing import Drawing, find_direction
 from hookviz.picture.inline_svg import prepare_for_notebook
-from hookviz.picture.module_boxes import CallBox
 from hookviz.picture.rasterizer import render_png
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import Style

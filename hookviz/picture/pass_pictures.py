@@ -1,13 +1,18 @@
 """The scenes of a large pass: its boxes are collapsed into groups, and each group has a scene in which it is opened."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from hookviz.picture.group_scene import build_group_scene
-from hookviz.picture.grouped_graph import GroupBoxes
-from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, View, Views
+from hookviz.picture import element_ids as ids
+from hookviz.picture.boxes import make_call_boxes, make_node_box, make_optimizer_boxes, number_equal_boxes
+from hookviz.picture.group_boxes import GroupBoxes
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Member, View, Views
 from hookviz.picture.grouping.activity import PassActivity
+from hookviz.picture.primitives import Arrow
 from hookviz.picture.scene import Scene
+from hookviz.picture.tensor_flow import connect_groups
 from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
 from hookviz.trace import TraceData
 
@@ -58,3 +63,81 @@ def make_scene(trace: TraceData, step: int | None, *, internal: bool = False) ->
     if scene.total_boxes <= MAX_VISIBLE_BOXES:
         return scene
     return PassPictures(make_visible_graph(trace, pass_id, internal=internal)).scene_at(step)
+
+
+def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxes, steps: Sequence[int]) -> Scene:
+    """Build the scene of one view of a pass; ``steps`` are the steps that mark something in it."""
+    tree, arrows = view.tree, _connect_view(view)
+    trace, pass_id = tree.trace, tree.pass_id
+    frames = {node: view.find_frame(node) for node in view.nodes}
+    boxes = {
+        node: make_node_box(trace, pass_id, node, tree.graph, "" if call is None else trace.call_path(call))
+        for node, call in frames.items()
+    }
+    calls_of_nodes = {node: call for node, call in frames.items() if call is not None}
+    number_equal_boxes(trace, boxes, calls_of_nodes)
+    calls = make_call_boxes(
+        trace,
+        pass_id,
+        [group.call for group in view.opened_calls if group.call is not None],
+        calls_of_nodes,
+        group_boxes.first_of_several,
+        has_relative_names=True,
+    )
+    optimizers = make_optimizer_boxes(trace, steps)
+    box_count = len(optimizers) + len(boxes) + len(calls) + len(view.closed_groups)
+    scene = Scene(trace, pass_id, boxes, arrows.single, calls, tree.graph, box_count)
+    scene.optimizer_boxes = optimizers
+    scene.group_boxes = [group_boxes.find(group) for group in view.closed_groups]
+    scene.bundles = [*arrows.bundles.values()]
+    scene.bundle_steps = {
+        arrow_id: step
+        for arrow_id, starts in arrows.starts.items()
+        if (step := _find_sending_step(activity, starts)) is not None
+    }
+    scene.add_forward_arrows(
+        connect_groups(view), {call: box.steps[0] for call, box in activity.calls.items() if box.steps}
+    )
+    for group in view.closed_groups:
+        frame = view.find_frame(group)
+        if frame is not None:
+            calls[frame].group_ids.append(group.id)
+    return scene.write_steps(steps, activity.last)
+
+
+def _find_sending_step(activity: PassActivity, starts: set[int]) -> int | None:
+    """Return the step at which the first of the nodes ``starts`` sends its gradients, or None if none does."""
+    steps_of_nodes = (activity.nodes[node].steps for node in starts if node in activity.nodes)
+    return min((steps[-1] for steps in steps_of_nodes if steps), default=None)
+
+
+def _box_id(member: Member) -> str:
+    """Return the id of the box of a node or a group."""
+    return ids.node_id(member) if isinstance(member, int) else member.id
+
+
+@dataclass
+class _ViewArrows:
+    """The arrows of a view: one for each edge between two nodes, one for all edges between two other boxes."""
+
+    single: dict[tuple[int, int], Arrow]
+    """(node, input) → the arrow of that edge."""
+    bundles: dict[str, Arrow]
+    """Id of an arrow that stands for several edges → the arrow."""
+    starts: dict[str, set[int]]
+    """Id of such an arrow → the nodes at which its edges start."""
+
+
+def _connect_view(view: View) -> _ViewArrows:
+    """Make the arrows between the boxes of ``view``."""
+    arrows = _ViewArrows({}, {}, {})
+    for box in view.boxes:
+        for start, slot, end in view.list_edges(box):
+            end_box = view.find_box(end)
+            if isinstance(box, int) and isinstance(end_box, int):
+                arrows.single[start, slot] = Arrow(ids.edge_id(start, slot, end), _box_id(box), _box_id(end_box))
+            elif end_box is not box:
+                arrow = Arrow(ids.bundle_id(_box_id(box), _box_id(end_box)), _box_id(box), _box_id(end_box))
+                arrows.bundles.setdefault(arrow.id, arrow)
+                arrows.starts.setdefault(arrow.id, set()).add(start)
+    return arrows

@@ -6,35 +6,35 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouped_graph import GroupBox
-from hookviz.picture.module_boxes import CallBox, make_call_boxes, mark_call
-from hookviz.picture.optimizer_boxes import OptimizerBox, make_optimizer_boxes, mark_optimizer
+from hookviz.picture.boxes import (
+    CallBox,
+    OptimizerBox,
+    make_call_boxes,
+    make_node_box,
+    make_optimizer_boxes,
+    mark_call,
+    mark_optimizer,
+    number_equal_boxes,
+)
+from hookviz.picture.group_boxes import GroupBox
 from hookviz.picture.primitives import (
-    DIGITS,
-    MAX_LABEL,
-    MAX_VALUE,
     Arrow,
     Box,
     Mark,
     Parameter,
     Pin,
-    fit_on_line,
-    format_tensor_value,
     format_values,
     join_values,
     join_variants,
-    relative_name,
 )
 from hookviz.picture.repeated_calls import find_first_of_several
-from hookviz.picture.shared_memory import write_shared_memory
 from hookviz.picture.tensor_flow import CallArrows, connect_frames
 from hookviz.picture.visible_graph import VisibleGraph, make_visible_graph
-from hookviz.support.messages import N_, _
-from hookviz.trace import HOOK_KINDS, Step, TensorRow, TraceData
-from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS, ON_TENSOR_KINDS
-from hookviz.trace.sentences import MAX_LISTED, format_hook_position
+from hookviz.support.messages import N_, _, join_list
+from hookviz.trace import HOOK_KINDS, Step, StepRow, TraceData
+from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
+from hookviz.trace.sentences import MAX_LISTED
 from hookviz.trace.traversal import iter_enclosing_calls
-from hookviz.trace.values import Value
 
 SILENT = N_("did not fire")
 """What stands on the pin of a hook that has not fired."""
@@ -46,12 +46,6 @@ FEW_BOXES = 12
 
 If it is the only arrow there, the box shows the same gradient.
 """
-
-_ON_BOXES = [kind for kind in HOOK_FACTS if kind in (*ON_TENSOR_KINDS, *NODE_HOOK_KINDS)]
-_FIRST_OF_NODE = _ON_BOXES.index("node_pre_hook")
-NODE_PIN_KINDS = (*_ON_BOXES[:_FIRST_OF_NODE], "retain_grad", *_ON_BOXES[_FIRST_OF_NODE:])
-"""The kinds of hooks that have a pin on the box of a node, in the order in which they fire."""
-
 
 TextOwner = Pin | Box | Parameter | Arrow | CallBox | OptimizerBox
 """An element on which steps write."""
@@ -148,7 +142,7 @@ class Scene:
         self._text_owners = {make_id(owner.id): owner for owner in self._list_text_owners() for make_id in text_ids}
         for index in steps:
             self._add_mark(index, self._mark_step(self.trace.steps[index]))
-        write_shared_memory(self)
+        _write_shared_memory(self)
         self._write_silent_hooks(last_step)
         self.last_step = last_step
         return self
@@ -313,70 +307,6 @@ def _select_boxes(graph: VisibleGraph, max_boxes: int) -> tuple[list[int], list[
     return nodes, list(calls)
 
 
-def make_node_box(trace: TraceData, pass_id: int, node: int, graph: VisibleGraph, module: str = "") -> Box:
-    """Make the box of a node, with a row for each of its parameters; names inside ``module`` are relative to it."""
-    tensors = trace.lookup.tensors(pass_id, node)
-    names = [
-        (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
-    ]
-    op, leaf = trace.ops[node], trace.ops[node] == "AccumulateGrad"
-    if node in graph.joined:
-        op = _("{count} nodes").format(count=f"{[*graph.joined.values()].count(node):,}")
-    pins = [*_make_node_pins(trace, pass_id, node, tensors)]
-    rows = [
-        _make_parameter(trace, pass_id, row, graph.calls.get(row), module) for row in graph.parameters.get(node, ())
-    ]
-    return Box(ids.node_id(node), node, op, leaf, tensors, names, pins, parameters=rows)
-
-
-def _make_parameter(trace: TraceData, pass_id: int, node: int, call: int | None, module: str) -> Parameter:
-    """Make the row of a parameter; its name is relative to the module of ``call``, or else to ``module``."""
-    tensors = trace.lookup.tensors(pass_id, node)
-    owner = module if call is None else trace.plain_call(call)
-    value = format_tensor_value(_format_data(trace, tensors[0])) if tensors else ""
-    pins = [*_make_node_pins(trace, pass_id, node, tensors)]
-    return Parameter(ids.node_id(node), node, relative_name(trace.lookup.leaf_names[node], owner), value, pins)
-
-
-def number_equal_boxes(trace: TraceData, boxes: Mapping[int, Box], calls_of_nodes: Mapping[int, int]) -> None:
-    """Add their numbers to the ops of boxes that would read the same as another one in the same frame."""
-    plain = {node: (calls_of_nodes.get(node), box.op) for node, box in boxes.items() if not (box.names or box.leaf)}
-    counts = Counter(plain.values())
-    for node, label in plain.items():
-        if counts[label] > 1 or node in trace.outside:
-            boxes[node].op = trace.name(node)
-
-
-def _format_data(trace: TraceData, row: TensorRow) -> str:
-    """Format a tensor's numbers if they fit, else its shape."""
-    value = trace.value(row.data)
-    if not isinstance(value, Value):
-        return ""
-    line = value.line(DIGITS)
-    return str(value.shape) if value.note is None and (line is None or len(line) > MAX_VALUE) else format_values(value)
-
-
-def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
-    """Make the pins of a node's box, in the order in which the hooks fire."""
-    hooks, box_id = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.node_id(node)
-    for kind in NODE_PIN_KINDS:
-        if kind == "retain_grad":
-            for row in tensors:
-                if row.retains_grad:
-                    label = "retain_grad"
-                    yield Pin(ids.retain_pin_id(box_id, row.output), label, label, None)
-        for index in hooks:
-            if trace.hook_rows[index].kind == kind:
-                hook = trace.hook(index, trace.place(index, pass_id))
-                text = fit_on_line(label_of_hook(kind, hook.label), MAX_LABEL)
-                yield Pin(ids.pin_id(box_id, index), f"{format_hook_position(hook.place)} {text}", hook.name, index)
-
-
-def label_of_hook(kind: str, name: str) -> str:
-    """Return the label of a hook on a node's box; if its place among the hooks is special, the label says so."""
-    return f"{_(HOOK_FACTS[kind].prefix)} {name}" if kind in HOOK_FACTS and HOOK_FACTS[kind].prefix else name
-
-
 def _mark_hidden(scene: Scene, step: Step) -> Mark:
     """Make the mark of a step about a node without a box, on the arrows that pass over it, or about no node.
 
@@ -479,3 +409,20 @@ def _mark_sent_gradients(scene: Scene, step: Step, mark: Mark) -> None:
         # Where a hidden node adds up gradients, each arrow keeps its own; their sum is in the box to which they lead.
         if len(arrows) == 1 and (scene.box_count <= FEW_BOXES or scene.arrow_counts[arrows[0].end] > 1):
             mark.write(ids.value_id(arrows[0].id), format_values(value))
+
+
+def _write_shared_memory(scene: Scene) -> None:
+    """Let the step of each hook that changed other gradients along with its own write so on the boxes of all."""
+    trace = scene.trace
+    sharing: dict[int, list[StepRow]] = {}
+    for step in trace.lookup.steps_of_kinds("aliased"):
+        row = trace.rows[step]
+        if row.pass_id == scene.pass_id and row.cause in scene.marks:
+            sharing.setdefault(row.cause, []).append(row)
+    for cause, rows in sharing.items():
+        names = {row.node: trace.name_tensor(row.node, row.output) for row in (trace.rows[cause], *rows)}
+        for node in names:
+            box, others = scene.find_holder(node), [name for other, name in names.items() if other != node and name]
+            if isinstance(box, Box) and others:
+                box.memory = _("same memory as {names}").format(names=join_list(others))
+                scene.marks[cause].write(ids.memory_id(box.id), box.memory)

@@ -6,9 +6,9 @@ A hook that was registered after the pass, or removed before it, has its place i
 from collections.abc import Collection, Iterator
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.module_boxes import MAX_CALL_LABEL, CallBox
+from hookviz.picture.boxes import MAX_CALL_LABEL, NODE_PIN_KINDS, CallBox, label_of_hook
 from hookviz.picture.primitives import MAX_LABEL, Box, Parameter, Pin, fit_on_line
-from hookviz.picture.scene import NODE_PIN_KINDS, SILENT, Scene, label_of_hook
+from hookviz.picture.scene import SILENT, Scene
 from hookviz.support.messages import _
 from hookviz.trace import MODULE_HOOK_KINDS, TraceData, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS

@@ -1,16 +1,21 @@
-"""The user's code in a player: the texts, which all its runs share, and the line of each step."""
+"""The user's code in a player: texts that all its runs share, the line of each step, and what a page takes as title."""
 
+import ast
 from collections.abc import Callable
+from textwrap import dedent
 
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.player.payload import CodeLine, SourceText
+from hookviz.player.step_words import describe_content
 from hookviz.support.messages import N_, _
-from hookviz.trace import SourceRow, Step
+from hookviz.trace import LineRow, SourceRow, Step, TraceData
 
 MAX_LINES = 30
 """A text of more lines is sent from just above the first line that a step belongs to until just below the last."""
 MARGIN = 3
 """The lines that are sent above and below."""
+MAX_TITLE = 90
+"""The most characters of a statement in a title."""
 
 
 class CodeTexts:
@@ -67,3 +72,39 @@ def _title(source: SourceRow) -> str:
     last = source.line + max(len(source.text.splitlines()) - 1, 0)
     text = N_("{file}, lines {first}–{last}") if source.file else N_("lines {first}–{last}")
     return _(text).format(file=source.file or "", first=source.line, last=last)
+
+
+def describe_program(trace: TraceData) -> str:
+    """Return what a trace is about: the statement of its only pass, else the script and how many passes it ran.
+
+    Without the program it is what the steps are about.
+    """
+    about = describe_content(trace)
+    start = next((row for row in trace.lines if row.pass_id is not None), None)
+    if start is None:
+        return about
+    file = (trace.sources[start.source].file or "").rpartition("/")[2]
+    if len(trace.lookup.passes) > 1:
+        return _("{file}: {about}").format(file=file, about=about) if file else about
+    statement = _find_statement(trace, start)
+    return statement if 0 < len(statement) <= MAX_TITLE else about
+
+
+def _find_statement(trace: TraceData, start: LineRow) -> str:
+    """Return the innermost statement around the line that started a pass, on one line; empty if it cannot be read."""
+    source = trace.sources[start.source]
+    text, line = dedent(source.text), start.line - source.line + 1
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return ""
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    # Outer statements come first. Of several in one line, that with ``backward`` started the pass.
+    simple = [node for node in around if not hasattr(node, "body")]
+    found = [ast.get_source_segment(text, node) or "" for node in simple]
+    chosen = [segment for segment in found if "backward" in segment or "grad(" in segment] or found
+    return " ".join(chosen[-1].split()) if chosen else ""

@@ -1,8 +1,9 @@
-"""The hooks of a player: their names and sources, and the table of their firings."""
+"""The hooks of a player: their names and sources, the table of their firings, and why others did not fire."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
+from hookviz.analysis.findings.hooks.silent_hooks import SilentHook as DiagnosedHook
 from hookviz.analysis.hook_effects import HookEffect, HookEffects
 from hookviz.player.payload import FiringRow, HookText, SilentHook
 from hookviz.support.messages import N_, _
@@ -16,6 +17,8 @@ MAX_FIRINGS = 1_000
 """The most rows of the table of firings."""
 VALUE_WIDTH = 16
 """The most characters of a value in the table of firings."""
+MAX_REASONS = 50
+"""The most hooks that did not fire and have a pin with the reason; ``trace.hooks`` has all."""
 
 
 def hook_text(trace: TraceData, index: int) -> HookText:
@@ -97,3 +100,12 @@ def _firing_row(step: Step, effect: HookEffect) -> FiringRow:
         "changed": effect.changed,
         "short": effect.short,
     }
+
+
+def list_reasons(silent_hooks: Iterable[DiagnosedHook]) -> Mapping[int, str]:
+    """Map the index of an unfired row to what the pin of its hook, one of ``silent_hooks``, says.
+
+    Hooks that have nothing to do with what ran have no pin.
+    """
+    hooks = [hook for hook in silent_hooks if hook.index is not None and hook.is_relevant]
+    return {hook.index: hook.make_finding().text for hook in hooks[:MAX_REASONS] if hook.index is not None}

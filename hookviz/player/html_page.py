@@ -1,22 +1,28 @@
-"""A player as a self-contained HTML page, and as the HTML output of a notebook cell."""
+"""A player as a self-contained HTML page, and as the HTML output of a notebook cell.
+
+Both hold a static picture, for paper and where scripts are blocked: the end of the pass, and tables of hooks.
+"""
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hookviz.picture import build_trace_figure
-from hookviz.picture.inline_svg import escape_text, prepare_for_notebook
-from hookviz.player.bundles import read_bundle
+from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
+from hookviz.player import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions
-from hookviz.player.payload import Content, page_state
-from hookviz.player.static_picture import static_picture
+from hookviz.player.payload import Content, FiringRow, RunContent, page_state
 from hookviz.player.trace_content import TraceContent
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.messages.languages import LANGUAGE_TAGS, speaking
 from hookviz.support.version import VERSION
 from hookviz.trace import TraceData
 from hookviz.trace.redaction import redact
+
+_PICTURE_LABEL = N_("The autograd graph at the end of the pass")
+_COLUMNS = ("step", "hook", "kind", "on", "change", "effect")
+"""The columns of the table of firings."""
 
 
 def render_page(content: Content, title: str | None = None) -> str:
@@ -171,3 +177,60 @@ def _player_html(content: Content, hint: str, *, packed: bool) -> str:
 def _csp_hashes(sources: Sequence[str]) -> str:
     digests = (hashlib.sha256(source.encode()).digest() for source in sources)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+
+# -- the static picture
+
+
+def static_picture(content: Content, hint: str, *, packed: bool) -> str:
+    """Return the end of the initial run of ``content`` as HTML; ``hint`` says how to make it play.
+
+    Notebooks that are not trusted remove SVG from their outputs. With ``packed``, the picture is an image instead.
+    """
+    run = _initial_run(content)
+    summary = _("The end of the recording: {steps} steps.").format(steps=f"{run['steps']:,}")
+    findings = [join_sentences([finding["text"], finding["more"]]) for finding in content["findings"]]
+    notes = [f"<li>{escape_text(note)}</li>" for note in (*findings, *content["notes"], *run["notes"])]
+    note_list = f'<ul class="hv-notes">{"".join(notes)}</ul>' if notes else ""
+    parts = [f"<p>{summary} {hint}</p>", note_list, _figure_html(content, packed), _firings_table(content)]
+    # No <section>: reveal.js turns each section into a slide.
+    return f'<div class="hv-still">{"".join(parts)}</div>'
+
+
+def _initial_run(content: Content) -> RunContent:
+    """Return the run that a player of ``content`` shows first."""
+    return content["runs"][content["initial_state"].get("shown", 0)]
+
+
+def _figure_html(content: Content, packed: bool) -> str:
+    """Return the end of the last pass of the initial run, with the names of the run and the pass if there are any."""
+    run = _initial_run(content)
+    svg = content["svgs"][run["picture"]]
+    titles = [escape_text(title) for title in (run["label"], run.get("last_pass", "")) if title]
+    caption = f"<figcaption>{' · '.join(titles)}</figcaption>" if titles else ""
+    label = f'<svg role="img" aria-label="{_(_PICTURE_LABEL)}"'
+    # An image is a document of its own: its style sheet follows the dark mode of the system.
+    picture = _image_html(prepare_for_notebook(svg)) if packed else set_size(svg).replace("<svg", label, 1)
+    return f"<figure>{caption}{picture}</figure>"
+
+
+def _image_html(svg: str) -> str:
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{_(_PICTURE_LABEL)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _firings_table(content: Content) -> str:
+    """Return the table of the initial run's firings, which scrolls on a narrow screen; empty if there are none."""
+    run, labels = _initial_run(content), content["labels"]
+    if not run["firings"]:
+        return ""
+    caption = " · ".join(filter(None, (labels["firings"], escape_text(run["label"]))))
+    head = "".join(f'<th scope="col">{labels[f"col_{column}"]}</th>' for column in _COLUMNS)
+    body = "".join(f"<tr>{_firing_cells(firing)}</tr>" for firing in run["firings"])
+    table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="hv-scroll">{table}</div>'
+
+
+def _firing_cells(firing: FiringRow) -> str:
+    cells: Mapping[str, str] = {**firing, "step": str(firing["step"] + 1)}  # type: ignore[dict-item]
+    return "".join(f"<td>{escape_text(cells[column])}</td>" for column in _COLUMNS)

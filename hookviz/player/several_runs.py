@@ -4,24 +4,22 @@ import json
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hookviz.analysis.comparison.alignment import ABSENT, align_with_hooks
+from hookviz.analysis.alignment import ABSENT, align_with_hooks
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.picture.element_ids import data_id, tensor_value_id
 from hookviz.picture.figure import draw_final
 from hookviz.picture.grouping import INTERNAL
-from hookviz.picture.looks import key_of_look, key_of_shape
-from hookviz.picture.primitives import SPACE, format_values
+from hookviz.picture.primitives import SPACE, Box, Parameter, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
 from hookviz.picture.visible_graph import make_visible_graph
-from hookviz.player.code_texts import CodeTexts
-from hookviz.player.hook_texts import describe_hooks, hook_text
+from hookviz.player.code_texts import CodeTexts, describe_program
+from hookviz.player.hook_texts import describe_hooks, hook_text, list_reasons
 from hookviz.player.labels import screen_labels
-from hookviz.player.outlines import make_outline
 from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
@@ -35,7 +33,6 @@ from hookviz.player.payload import (
     View,
     empty_content,
 )
-from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import (
     final_texts,
     list_pass_entries,
@@ -45,9 +42,7 @@ from hookviz.player.scene_views import (
     step_texts,
 )
 from hookviz.player.search_index import Entry, index_chunk
-from hookviz.player.silent_reasons import list_reasons
-from hookviz.player.step_words import StepTexts, describe_content
-from hookviz.player.titles import describe_program
+from hookviz.player.step_words import QuestionPool, StepTexts, describe_content, make_outline
 from hookviz.player.trace_content import MAX_INTERNAL_STEPS, SEARCH_INDEX
 from hookviz.support.messages import _
 from hookviz.support.progress import progress
@@ -403,3 +398,31 @@ def _list_tensor_values(scene: Scene) -> dict[str, str]:
     return after_names | {
         data_id(box, row.output): format_values(scene.trace.value(row.data)) + SPACE for box, row in rows
     }
+
+
+def key_of_shape(scene: Scene) -> Hashable:
+    """Return the boxes, pins and arrows of a scene: two scenes with equal keys have the same ids."""
+    boxes = sorted((box.id, box.op, *_list_parts(box)) for box in scene.boxes.values())
+    calls = sorted((box.id, *(pin.id for pin in box.pins), *box.nodes) for box in scene.calls.values())
+    optimizers = sorted((box.id, *(pin.id for pin in box.pins)) for box in scene.optimizer_boxes.values())
+    arrows = [*scene.arrows.values(), *scene.forward_arrows]
+    return scene.pass_id, tuple(boxes), tuple(calls), tuple(optimizers), tuple(sorted(arrow.id for arrow in arrows))
+
+
+def key_of_look(scene: Scene) -> Hashable:
+    """Return the shape of a scene and all its names: two scenes with equal keys can share one picture."""
+    names = ((node, *_list_names(box)) for node, box in sorted(scene.boxes.items()))
+    return key_of_shape(scene), tuple(names)
+
+
+def _list_parts(box: Box) -> Iterator[str]:
+    """Yield the ids of the pins and parameters of a box."""
+    holders: list[Box | Parameter] = [box, *box.parameters]
+    for holder in holders:
+        yield from (holder.id, *(pin.id for pin in holder.pins))
+
+
+def _list_names(box: Box) -> Iterator[str]:
+    """Yield the names of the tensors and parameters of a box."""
+    yield from (name for name, _value in box.names)
+    yield from (parameter.name for parameter in box.parameters)

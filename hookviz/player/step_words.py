@@ -1,11 +1,14 @@
-"""The words of a step in the panel: sentences, values, reasons, and the question before it."""
+"""What a player knows of each step: its words in the panel, the questions before it, and its place in the outline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
+from hookviz.analysis.questions.prediction import Question as AskedQuestion
+from hookviz.analysis.questions.prediction import make_questions
+from hookviz.picture.grouping.activity import find_arrival
 from hookviz.player.cards import MAX_GRADIENTS, Named, list_gradients, make_cards, read_card_values
-from hookviz.player.payload import CodeLine, Glyph, Reason, StepWords
+from hookviz.player.payload import CodeLine, Glyph, Outline, Question, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
@@ -18,7 +21,7 @@ from hookviz.trace.sentences import (
 )
 from hookviz.trace.steps import make_step
 from hookviz.trace.update_texts import list_parameter_moves
-from hookviz.trace.values import Value
+from hookviz.trace.values import Value, format_number
 
 _KEPT = N_("Kept in {dict}, {place} of {total}.")
 _KEPT_ON_NODE = N_("Kept in the {dict}, {place} of {total}.")
@@ -52,6 +55,9 @@ _NOTES = ("aliased", "unknown_hook", "compiled", "fast_path", "unobserved")
 
 MAX_SENTENCE = 100
 """A longer sentence about a node that computes says how many gradients it sends: the cards list them."""
+
+LOSS_DIGITS = 3
+"""Significant digits of a loss in the titles of passes."""
 
 _WITHOUT_GRADIENT_BEFORE = (*STEP_HOOK_KINDS, "forward_pre_hook", "exception")
 """Kinds of step whose input is not the gradient or value of the step before: an optimizer's hook gets none, and a
@@ -209,3 +215,85 @@ def _next_hook(step: Step) -> str:
 def _position(row: StepRow) -> tuple[int | None, int | None]:
     """Return the node of a step, or the module call of a step in the forward pass."""
     return row.node, row.call if row.node is None else None
+
+
+class QuestionPool:
+    """Collects questions, and gives each an index: the key under which the browser keeps the answer."""
+
+    def __init__(self) -> None:
+        self.questions: list[Question] = []
+
+    def add(self, asked: AskedQuestion, run: int = 0, hook: int | None = None) -> int:
+        """Add a question about a run; ``hook`` is the index of a hook whose source is shown with it."""
+        question: Question = {"text": asked["text"], "run": run}
+        if "answer" in asked:
+            question["answer"] = asked["answer"]
+            question["mistakes"] = [(wrong, why) for wrong, why in asked["reasons"]]
+        else:
+            question["choices"] = list(asked["choices"])
+            question["right"] = asked["right"]
+            question["reasons"] = list(asked["reasons"])
+        # If the question is which hook is next, the source would give the answer.
+        if hook is not None and ("answer" in asked or "source" in asked):
+            question["hook"] = hook
+        self.questions.append(question)
+        return len(self.questions) - 1
+
+    def add_all(
+        self, steps: Sequence[Step], firings: Sequence[Step] | None, hooks: Mapping[int, int]
+    ) -> dict[str, list[int]]:
+        """Make the questions about the first run, and add them; return step → the indices of its questions.
+
+        Args:
+            steps: the steps of the run.
+            firings: those in which a hook ran; None finds them among ``steps``.
+            hooks: hook row → index in ``Content.hooks``.
+        """
+        asked: dict[str, list[int]] = {}
+        for step, question in make_questions(steps, firings).items():
+            row = steps[step].row.hook
+            asked[str(step)] = [self.add(question, hook=None if row is None else hooks[row])]
+        return asked
+
+
+def make_outline(
+    trace: TraceData,
+    rows: Sequence[StepRow],
+    views: Mapping[int, str],
+    hooks: Mapping[int, int],
+    questions: dict[str, list[int]],
+    glyph_kinds: Sequence[str] | None = None,
+) -> Outline:
+    """Make the outline of the steps ``rows``, the first ones of ``trace``.
+
+    Args:
+        trace: the trace that has the steps.
+        rows: the steps that the player shows.
+        views: pass → the name of its top-level picture, for all passes of the steps.
+        hooks: hook row → index in ``Content.hooks``.
+        questions: step → the questions before it, as in ``Outline``.
+        glyph_kinds: the kind of each step whose glyph it gets; None takes its own.
+    """
+    pictures = {pass_id: index for index, pass_id in enumerate(views)}
+    arrivals = [find_arrival(trace, step) for step in range(len(rows))]
+    kinds = [row.kind for row in rows]
+    return {
+        "kind": [*kinds],
+        "glyph": [glyph_of(kind) for kind in glyph_kinds or kinds],
+        "picture": [pictures[row.pass_id] for row in rows],
+        "hook": [-1 if row.hook is None else hooks[row.hook] for row in rows],
+        "norm": [None if arrival is None else arrival.display_norm for arrival in arrivals],
+        "questions": questions,
+        "views": [*views.values()],
+        "pass_numbers": [*map(trace.pass_number, views)],
+        "losses": [_format_loss(trace, pass_id) for pass_id in views],
+        "overview": "",
+    }
+
+
+def _format_loss(trace: TraceData, pass_id: int) -> str:
+    """Write the number at which a pass starts; empty if it is not known."""
+    if pass_id not in trace.losses:
+        return ""
+    loss = trace.losses[pass_id]
+    return _("NaN or Inf") if loss is None else format_number(loss, LOSS_DIGITS)

@@ -15,13 +15,11 @@ from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
 from hookviz.picture.visible_graph import MAX_UNREACHED_NODES
-from hookviz.player.code_texts import CodeTexts
+from hookviz.player.code_texts import CodeTexts, describe_program
 from hookviz.player.compression import pack
-from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.hook_texts import describe_hooks, hook_text
+from hookviz.player.grouped_views import ALL_PASSES, GroupedViews, make_pass_stack
+from hookviz.player.hook_texts import describe_hooks, hook_text, list_reasons
 from hookviz.player.labels import screen_labels
-from hookviz.player.outlines import make_outline
-from hookviz.player.pass_stack import ALL_PASSES, make_pass_stack
 from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
@@ -34,12 +32,9 @@ from hookviz.player.payload import (
     View,
     empty_content,
 )
-from hookviz.player.question_pool import QuestionPool
 from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
-from hookviz.player.silent_reasons import list_reasons
-from hookviz.player.step_words import StepTexts, describe_content
-from hookviz.player.titles import describe_program
+from hookviz.player.step_words import QuestionPool, StepTexts, describe_content, make_outline
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking

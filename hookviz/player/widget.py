@@ -8,7 +8,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from hookviz.player.bundles import read_bundle
+from hookviz.player import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import offer_languages
 from hookviz.player.labels import screen_labels

@@ -15,7 +15,8 @@ from hookviz.autograd.tensor_statistics import can_be_read, measure_or_defer
 from hookviz.recorder.modules.arguments import PytreeLeaf
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.trace import NonfiniteRow, StepRow, TraceData
-from hookviz.trace.values import DeferredRow, get_norm_nan_inf, get_stored_rows, holds_nonfinite
+from hookviz.trace.value_rows import DeferredRow, get_stored_rows
+from hookviz.trace.values import get_norm_nan_inf, holds_nonfinite
 
 
 def any_nonfinite(trace: TraceData, values: Any) -> bool:

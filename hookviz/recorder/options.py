@@ -12,7 +12,7 @@ from hookviz.autograd.variable_names import validate_names
 from hookviz.support.atomic_files import to_path
 from hookviz.support.messages import N_, _
 from hookviz.support.printable import check_flag, describe_type
-from hookviz.trace.values import StatisticsMode
+from hookviz.trace.value_rows import StatisticsMode
 
 Until = Literal["nan"] | Callable[[Trace], object]
 """When to stop: ``"nan"``, or a function that takes the trace and returns whether to stop."""

@@ -13,7 +13,7 @@ from hookviz.recorder.record_block import RecordBlock
 from hookviz.recorder.recording import Recording
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
-from hookviz.trace.values import StatisticsMode
+from hookviz.trace.value_rows import StatisticsMode
 
 
 def record(

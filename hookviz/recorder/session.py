@@ -11,7 +11,7 @@ from hookviz.recorder.notes import Notes, warn_user
 from hookviz.recorder.pass_sampler import PassSampler
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
-from hookviz.trace.values import VERY_MANY
+from hookviz.trace.value_rows import VERY_MANY
 
 
 class ObservedPass(Protocol):

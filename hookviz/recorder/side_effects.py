@@ -12,7 +12,7 @@ import torch
 
 from hookviz.autograd import module_tree
 from hookviz.autograd.tensor_statistics import hidden_from_tools
-from hookviz.trace.values import MAX_KEPT_NUMBERS
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 
 _SILENT_NAMES = ("data", "set_")
 """Attributes by which code changes the numbers of a tensor without a new version."""

@@ -3,7 +3,6 @@
 import json
 import math
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -23,7 +22,6 @@ from hookviz.support.atomic_files import to_path
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import N_, _
 from hookviz.support.printable import make_printable
-from hookviz.support.progress import progress_if_long
 from hookviz.trace import TraceData
 from hookviz.trace.cells import Change, declared_columns, declared_tables, is_long, make_change, marks_of, row_type_of
 from hookviz.trace.columns import Nested
@@ -34,11 +32,7 @@ _NOT_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that 
 @gc_paused()
 def encode_trace(trace: TraceData) -> dict[str, Any]:
     """Convert ``trace`` to JSON types. Tables become columns, which take less space than one object per row."""
-    tables = declared_tables()
-    with progress_if_long(
-        _("Making the file: {n} of {total}").format(n="{n}", total="{total}"), _count_cells(trace)
-    ) as tick:
-        encoded = {name: _encode_table(getattr(trace, name), declared, tick) for name, declared in tables.items()}
+    encoded = {name: _encode_table(getattr(trace, name), declared) for name, declared in declared_tables().items()}
     return {"format": FORMAT, "version": VERSION, **encoded}
 
 
@@ -46,17 +40,11 @@ _JSON_TYPES = {int, bool, type(None)}
 """Cells of these types need no conversion; most columns of a large trace have no others."""
 
 
-def _count_cells(trace: TraceData) -> int:
-    """Count the cells that a file of ``trace`` holds, for the progress bar."""
-    row_types = {name: row_type_of(declared) for name, declared in declared_tables().items()}
-    return sum(len(getattr(trace, name)) * len(declared_columns(row)) for name, row in row_types.items() if row)
-
-
-def _encode_table(table: Any, declared: Any, tick: Callable[..., object]) -> Any:
+def _encode_table(table: Any, declared: Any) -> Any:
     """Convert a table, or anything else in a trace, to JSON types."""
     row_type = row_type_of(declared)
     if row_type is not None:
-        return _encode_columns(table, row_type, tick)
+        return _encode_columns(table, row_type)
     if isinstance(table, dict):
         return [list(item) for item in table.items()]
     if isinstance(table, set):
@@ -64,12 +52,11 @@ def _encode_table(table: Any, declared: Any, tick: Callable[..., object]) -> Any
     return _encode_cell(table, MAX_TEXT_LENGTH if is_long(declared) else MAX_NAME_LENGTH)
 
 
-def _encode_columns(rows: list[Any], row_type: Any, tick: Callable[..., object]) -> dict[str, list[Any]]:
+def _encode_columns(rows: list[Any], row_type: Any) -> dict[str, list[Any]]:
     """Convert the rows of a table to columns; a column that has only defaults is left out."""
     columns = {}
     for index, (name, declared) in enumerate(declared_columns(row_type).items()):
         column = [row[index] for row in rows]
-        tick(len(rows))
         defaults = row_type._field_defaults
         if name in defaults and column.count(defaults[name]) == len(column):
             continue
@@ -177,29 +164,14 @@ def decode_trace(data: Any) -> TraceData:
 
 
 def _decode_file(file: Any) -> TraceData:
-    tables = declared_tables()
-    sizes = {name: _count_rows(getattr(file, name), declared) for name, declared in tables.items()}
-    with progress_if_long(
-        _("Reading the file: {n} of {total}").format(n="{n}", total="{total}"), sum(sizes.values())
-    ) as tick:
-        decoded = {}
-        for name, declared in tables.items():
-            decoded[name] = _decode_table(getattr(file, name), declared, sizes[name])
-            tick(sizes[name])
-    return TraceData(**decoded)
+    return TraceData(**{name: _decode_table(getattr(file, name), one) for name, one in declared_tables().items()})
 
 
-def _count_rows(table: Any, declared: Any) -> int:
-    """Return the number of rows of a table; 0 for what is no table."""
-    if row_type_of(declared) is None:
-        return len(table) if isinstance(table, list) else 0
-    return max(len(getattr(table, column)) for column in table.__struct_fields__)
-
-
-def _decode_table(table: Any, declared: Any, count: int) -> Any:
+def _decode_table(table: Any, declared: Any) -> Any:
     """Return a table of a file, or anything else in it, as a trace has it."""
     row_type = row_type_of(declared)
     if row_type is not None:
+        count = max(len(getattr(table, column)) for column in table.__struct_fields__)
         columns = declared_columns(row_type).items()
         return list(map(row_type, *(_decode_column(row_type, *column, table, count) for column in columns)))
     if get_origin(declared) is dict:

@@ -23,7 +23,8 @@ from hookviz.trace import (
 )
 from hookviz.trace.cells import find_broken_references
 from hookviz.trace.hook_facts import NODE_HOOK_KINDS, ON_TENSOR_KINDS
-from hookviz.trace.values import MAX_KEPT_NUMBERS, flatten_numbers
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.trace.values import flatten_numbers
 
 _DANGLING_ROW = N_("row {index} of {table} points to something that is not in the file")
 

@@ -87,6 +87,24 @@ def split_place(place: str | None) -> tuple[str | None, int | None]:
     return (file, int(line)) if line.isdecimal() else (None, None)
 
 
+class CodePlace(NamedTuple):
+    """A line of the program."""
+
+    file: str | None
+    line: int
+
+    @property
+    def where(self) -> str:
+        """The line as text, such as ``train.py, line 12``."""
+        return describe_place(self.file, self.line)
+
+
+def read_place(place: str | None) -> CodePlace | None:
+    """Read a place that a row notes, such as ``train.py:12``."""
+    file, line = split_place(place)
+    return None if line is None else CodePlace(file or None, line)
+
+
 def describe_function(function: Callable[..., Any]) -> Source:
     """Find the source of ``function``. It never raises, not even for objects that raise when they are inspected.
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
 from hookviz.trace.rows import StepRow
-from hookviz.trace.values import ValueRow, get_stored_rows
+from hookviz.trace.value_rows import ValueRow, get_stored_rows
 
 RowT = TypeVar("RowT")
 

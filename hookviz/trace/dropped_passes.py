@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 from hookviz.trace.cells import renumber_tables
 from hookviz.trace.rows import StepRow
 from hookviz.trace.trace import TraceData
+from hookviz.trace.values import as_tuple
 
 RowT = TypeVar("RowT")
 NumberMap = dict[int, int]
@@ -50,7 +51,7 @@ def _find_new_numbers(trace: TraceData, count: int) -> dict[str, NumberMap]:
     needed_nodes |= {node for roots in trace.roots[count:] for node, _ in roots}
     needed_nodes |= {part[0] for row in rows for part in row.parts}
     nodes = _number_anew(_find_reachable_nodes(trace, needed_nodes))
-    values = {i for row in rows for i in _iter_value_indexes(row)} | {i for row in saved for i in _as_tuple(row.value)}
+    values = {i for row in rows for i in _iter_value_indexes(row)} | {i for row in saved for i in as_tuple(row.value)}
     steps = [i for i, row in enumerate(trace.rows) if row.pass_id >= count]
     return {
         "roots": _number_anew(range(count, len(trace.roots) + 1)),
@@ -116,13 +117,9 @@ def _find_needed_calls(trace: TraceData, rows: list[StepRow], nodes: NumberMap) 
 
 def _iter_value_indexes(row: StepRow) -> Iterator[int | None]:
     for values in (row.before, row.after):
-        yield from _as_tuple(values)
+        yield from as_tuple(values)
     for _, _, value in row.parts:
         yield value
-
-
-def _as_tuple(values: Any) -> tuple[int | None, ...]:
-    return values if isinstance(values, tuple) else (values,)
 
 
 def _select_rows(rows: list[RowT], numbers: NumberMap) -> list[RowT]:

@@ -12,7 +12,7 @@ from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, StepRow, 
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.training_rows import UpdateRow
 from hookviz.trace.unfired_rows import identity_of
-from hookviz.trace.values import get_stored_rows
+from hookviz.trace.value_rows import get_stored_rows
 
 TableSizes = tuple[int, ...]
 _FREQUENT = frozenset({"seed", "arrive", "compute", "accumulate", "returned", "call", "forward"})

@@ -6,8 +6,7 @@ from typing import Any
 
 from hookviz.support.messages import N_, _
 from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, NODE_HOOK_KINDS, ON_TENSOR_KINDS, STEP_HOOK_KINDS
-from hookviz.trace.hook_labels import HookLabels, LabelledHook
-from hookviz.trace.hooks import Hook
+from hookviz.trace.hooks import Hook, HookLabels, LabelledHook
 from hookviz.trace.lookup import Lookup, table_sizes
 from hookviz.trace.rows import HookPlace, HookRow, NodeOutput, ReturnedPart, StepRow, TensorRow
 from hookviz.trace.tables import TraceTables

@@ -12,7 +12,7 @@ from hookviz.trace.columns import Secret, Shows
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import BACKWARD_LOCATION, StepRow
 from hookviz.trace.trace import TraceData
-from hookviz.trace.values import ValueRow
+from hookviz.trace.value_rows import ValueRow
 
 
 def redact(trace: TraceData, *, source: bool = True, values: bool = True) -> TraceData:

@@ -10,7 +10,7 @@ from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.step_texts import SENTENCES, TITLES
 from hookviz.trace.steps import Part, Step, make_step
 from hookviz.trace.update_texts import describe_gradient_edits, list_gradient_edits
-from hookviz.trace.values import Value, Values
+from hookviz.trace.values import Value, Values, as_tuple
 
 _MANY_MORE = N_("… {count} more")
 
@@ -61,14 +61,14 @@ def name_tensors(labels: tuple[str, ...]) -> list[str]:
     return [label or _("tensor {number}").format(number=number) for number, label in enumerate(labels, 1)]
 
 
-def _format_list_values(values: Values, text: str) -> str:
+def _formatas_tuple(values: Values, text: str) -> str:
     """Write ``text``, the text of ``values``, as a tuple also if there is only one value."""
     return text if isinstance(values, tuple) and len(values) > 1 else f"({text},)"
 
 
 def list_sent_gradients(step: Step) -> list[Part]:
     """Return the gradients that a node sent in a ``compute`` step; ``Part.source`` names the receiving node here."""
-    after = step.after if isinstance(step.after, tuple) else (step.after,)
+    after = as_tuple(step.after)
     ends = ((step.trace.edges.get((step.row.own_node, slot)), value) for slot, value in enumerate(after))
     return [Part(step.trace.name(*end), value) for end, value in ends if end is not None and value is not None]
 
@@ -101,7 +101,7 @@ def _say_change(step: Step) -> Iterator[str]:
     """Say what a hook did to a gradient, or to the only input or output that it changed."""
     if step.kind not in HOOK_KINDS or step.row.effect not in ("edited", "replaced"):
         return
-    before, after = _list_values(step.before), _list_values(step.after)
+    before, after = as_tuple(step.before), as_tuple(step.after)
     pairs = list(zip(before, after, strict=True)) if len(before) == len(after) else []
     changed = [pair for pair in pairs if pair[0] != pair[1]] or pairs
     old, new = changed[0] if len(changed) == 1 else (None, None)
@@ -125,10 +125,6 @@ def _say_registration(step: Step) -> Iterator[str]:
     if index is not None:
         hook = step.trace.hook(index)
         yield _("{hook} on {on} registered it.").format(hook=hook.label, on=hook.on)
-
-
-def _list_values(values: Values) -> tuple[Values, ...]:
-    return values if isinstance(values, tuple) else (values,)
 
 
 def _say_pass(step: Step) -> Iterator[str]:
@@ -193,7 +189,7 @@ def _format_before_and_after(step: Step) -> tuple[str, str]:
     before = missing if step.before is None else format_labelled_values(step.before, labels_before)
     after = missing if step.after is None else format_labelled_values(step.after, labels_after)
     if step.kind in ("full_backward_pre_hook", "full_backward_hook"):  # torch passes a tuple to these in any case
-        return _format_list_values(step.before, before), _format_list_values(step.after, after)
+        return _formatas_tuple(step.before, before), _formatas_tuple(step.after, after)
     return before, after
 
 

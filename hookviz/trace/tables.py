@@ -29,7 +29,7 @@ from hookviz.trace.training_rows import (
     UpdateRow,
 )
 from hookviz.trace.unfired_rows import UnfiredRow
-from hookviz.trace.values import StatisticsMode, ValueRow
+from hookviz.trace.value_rows import StatisticsMode, ValueRow
 
 
 @dataclass(repr=False)

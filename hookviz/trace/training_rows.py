@@ -18,7 +18,7 @@ from hookviz.trace.columns import (
     StepIndex,
     ValueIndex,
 )
-from hookviz.trace.values import Shape
+from hookviz.trace.value_rows import Shape
 
 CutKind = Literal["graph", "numbers", "frozen", "function", "no_grad", "inference", "checkpoint"]
 """How an op cuts: it returns a tensor without a graph, it returns plain numbers, it switches ``requires_grad`` off, or

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from hookviz.analysis.comparison.alignment import align
+from hookviz.analysis.alignment import align
 from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace
 from hookviz.support.messages import N_, _, join_list

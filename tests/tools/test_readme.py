@@ -21,7 +21,7 @@ from hookviz.autograd.torch_internals import TESTED
 from hookviz.command_line.entry_point import build_parser
 from hookviz.course import quiz
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
-from hookviz.player.bundles import read_bundle
+from hookviz.player import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions
 from hookviz.player.html_page import page, render_page

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from hookviz.analysis.source_lines.assignments import Program, read_program
+from hookviz.analysis.assignments import Program, read_program
 
 
 def program(text: str) -> Program:

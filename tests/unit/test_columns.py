@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.analysis.comparison.alignment import align
+from hookviz.analysis.alignment import align
 from hookviz.storage.integrity import find_fault
 from hookviz.trace import CutRow, ModuleRow, StepRow, TraceData, UnfiredRow, UpdateRow
 from hookviz.trace.cells import declared_columns, declared_tables, make_renumbering, marks_of, row_type_of

@@ -1,4 +1,4 @@
-"""Findings on gradients that vanish or explode name the weights, the sigmoids or the closed gate that do it."""
+"""Findings on gradients that vanish or explode name the weights, the sigmoids or the softmax that do it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -62,45 +62,6 @@ def test_sigmoids_between_shrinking_gradients_are_named(function: Callable[[Tens
     torch.manual_seed(0)
     found = list_found(Deep(function), torch.randn(8, 8))
     assert ["sigmoids, whose slope is 0.25 or less" in finding.sentence for finding in found] == [True] * is_named
-
-
-class Cell(nn.Module):
-    """Keeps a part of its memory, as large as its gate is open."""
-
-    def __init__(self, bias: float) -> None:
-        super().__init__()
-        self.bias, self.inner, self.state = bias, nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x: Tensor, state: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        made = self.inner(x) + self.state(state)
-        kept = torch.sigmoid(made + self.bias) * memory  # fault
-        memory = kept + torch.tanh(made)
-        return 0.05 * torch.tanh(memory), memory
-
-
-class Recurrent(nn.Module):
-    def __init__(self, bias: float) -> None:
-        super().__init__()
-        self.first, self.cell, self.out = nn.Linear(4, 4), Cell(bias), nn.Linear(4, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        memory = self.first(x[:, 0])
-        state = torch.zeros_like(memory)
-        for step in range(1, x.shape[1]):
-            state, memory = self.cell(x[:, step], state, memory)
-        y: Tensor = self.out(state)
-        return y
-
-
-@pytest.mark.parametrize(("bias", "is_closed"), [(-9.0, True), (1.0, False)])
-def test_a_closed_gate_is_named_with_its_line(bias: float, is_closed: bool) -> None:
-    torch.manual_seed(0)
-    found = list_found(Recurrent(bias), torch.randn(8, 13, 4))
-    assert len(found) == is_closed
-    for finding in found:
-        assert (finding.severity, finding.line) == ("warning", line_of("class Cell("))
-        assert "comes to net.first.weight" in finding.sentence
-        assert "In each call of net.cell a sigmoid is a closed gate" in finding.sentence
 
 
 class Attention(nn.Module):

@@ -24,7 +24,7 @@ from scenes import silent
 import hookviz as hv
 from hookviz.picture import graphviz_client, graphviz_worker, layered_layout
 from hookviz.picture.graphviz_client import Job, WorkerDiedError
-from hookviz.picture.graphviz_drawing import STRAIGHT_ARROWS, NoPictureError, draw_source
+from hookviz.picture.graphviz_digraph import STRAIGHT_ARROWS, NoPictureError, draw_source
 from hookviz.picture.layered_layout import Boxes, Edge, Size, place_boxes
 from tests.picture_faults import PicturePlan
 from tests.waiting import PATIENCE
@@ -285,7 +285,7 @@ def test_an_interrupt_stops_the_layout_and_the_next_picture_is_drawn() -> None:
 def test_ctrl_c_in_a_terminal_does_not_reach_the_process() -> None:
     code = """
 import os, signal, threading, time
-from hookviz.picture import graphviz_drawing as drawing
+from hookviz.picture import graphviz_digraph as drawing
 os.setpgrp()
 signal.signal(signal.SIGINT, lambda *_: None)
 drawing.draw_source("digraph { first }", "svg")
@@ -348,7 +348,7 @@ def test_interrupts_at_any_moment_leave_no_wrong_pictures_processes_or_files() -
 
 DRAW_AND_TELL = f"""
 import os, signal, threading, time
-from hookviz.picture import graphviz_client as c, graphviz_drawing as drawing
+from hookviz.picture import graphviz_client as c, graphviz_digraph as drawing
 c.LAYOUT_SECONDS = 2.0
 drawing.draw_source({SMALL_GRAPH!r}, "svg")
 print(c.worker_pid(), flush=True)
@@ -376,7 +376,7 @@ def test_a_forked_program_draws_on_its_own() -> None:
     """As a worker of a DataLoader does after a picture was drawn in a notebook."""
     code = f"""
 import os
-from hookviz.picture import graphviz_client as c, graphviz_drawing as drawing
+from hookviz.picture import graphviz_client as c, graphviz_digraph as drawing
 drawing.draw_source({SMALL_GRAPH!r}, "svg")
 mine = c.worker_pid()
 pid = os.fork()
@@ -400,7 +400,7 @@ def test_local_files_named_like_standard_modules_are_not_imported(tmp_path: Path
     for name in ("json", "struct", "faulthandler", "resource", "signal"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('not me')")
     code = f"""
-import os, hookviz.picture.graphviz_drawing as l
+import os, hookviz.picture.graphviz_digraph as l
 os.chdir({str(tmp_path)!r})
 print(len(l.draw_source({SMALL_GRAPH!r}, "svg")) > 99)
 """
@@ -430,7 +430,7 @@ def test_the_error_says_that_pygraphviz_cannot_be_imported(tmp_path: Path) -> No
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
-from hookviz.picture import graphviz_drawing as drawing
+from hookviz.picture import graphviz_digraph as drawing
 try: drawing.draw_source({SMALL_GRAPH!r}, "svg")
 except drawing.NoPictureError as error: print(error)
 """

@@ -10,10 +10,10 @@ from shown import content_of, unpack_chunk
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.looks import key_of_shape
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import HOOK_NODE, MAX_PARAMETERS
 from hookviz.player.payload import Content
+from hookviz.player.several_runs import key_of_shape
 from hookviz.player.trace_content import MAX_INTERNAL_STEPS, TraceContent
 
 

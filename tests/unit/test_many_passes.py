@@ -16,7 +16,7 @@ from shown import outline, unpack_chunk
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.grouped_graph import find_bar_height
+from hookviz.picture.group_boxes import find_bar_height
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.html_page import page

@@ -18,7 +18,7 @@ from scenes import Net, c_hook, leaf, recorded
 import hookviz as hv
 from hookviz import __version__
 from hookviz.__main__ import main
-from hookviz.player.bundles import read_bundle
+from hookviz.player import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page, render_output
 from hookviz.player.widget import Player

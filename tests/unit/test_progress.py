@@ -1,7 +1,6 @@
 """Long operations show progress in a terminal and in Jupyter, and clear it at the end."""
 
 import io
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,35 +83,24 @@ def test_a_what_if_counts_its_runs_and_then_the_parts_of_the_player(no_delay: No
     assert lines.count("") == 2 and lines[-1] == ""
 
 
-def test_large_files_and_large_graphs_show_progress(
-    no_delay: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_large_graphs_show_progress(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "MIN_COUNT", 3)
     y = x = torch.tensor(3.0, requires_grad=True)
     for _ in range(3):
         y = y * 2
     lines: list[str] = []
-    with hv.record() as trace:
-        y.backward()
     with show_progress_with(lines.append):
-        trace.save(tmp_path / "trace.json")
-        loaded = hv.load(tmp_path / "trace.json")
         hv.hooks(x * y)
-    assert loaded == trace
     labels = [line.rpartition(" of ")[0] for line in without_bars(lines)]
-    assert list(dict.fromkeys(line.rpartition(": ")[0] for line in labels)) == [
-        "Making the file", "Reading the file", "Looking for hooks on nodes",
-    ]  # fmt: skip
+    assert {line.rpartition(": ")[0] for line in labels} == {"Looking for hooks on nodes"}
     counts = [line.split(": ")[1].split(" of ") for line in without_bars(lines)]
-    assert sum(finished == total for finished, total in counts) >= 3 and lines[-1] == ""
+    assert sum(finished == total for finished, total in counts) >= 1 and lines[-1] == ""
 
 
-def test_small_traces_show_no_progress(no_delay: None, tmp_path: Path) -> None:
+def test_small_graphs_show_no_progress(no_delay: None) -> None:
     lines: list[str] = []
-    with show_progress_with(lines.append), hv.record() as trace:
-        (torch.tensor(3.0, requires_grad=True) * 2).backward()
     with show_progress_with(lines.append):
-        trace.save(tmp_path / "trace.json")
+        hv.hooks(torch.tensor(3.0, requires_grad=True) * 2)
     assert lines == []
 
 

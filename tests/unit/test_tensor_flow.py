@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.group_scene import build_group_scene
-from hookviz.picture.grouped_graph import GroupBoxes
+from hookviz.picture.group_boxes import GroupBoxes
 from hookviz.picture.grouping import Views
 from hookviz.picture.grouping.activity import PassActivity
+from hookviz.picture.pass_pictures import build_group_scene
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.recorder.modules.tensor_flow import FEW_STORAGES, TensorFlow

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 import hookviz as hv
+from hookviz.player.html_page import static_picture
 from hookviz.player.payload import Content
-from hookviz.player.static_picture import static_picture
 from hookviz.player.trace_content import TraceContent
 from tests.reasons import reasons
 

@@ -13,12 +13,12 @@ from torch import nn
 import hookviz as hv
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.picture.grouping import Group, View
-from hookviz.picture.grouping.around import MAX_AROUND, MAX_LEVELS_AROUND
+from hookviz.picture.grouping.views import MAX_AROUND, MAX_LEVELS_AROUND
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.grouped_views import GroupedViews
-from hookviz.player.silent_reasons import list_reasons
+from hookviz.player.hook_texts import list_reasons
 from tests.proof.pictures import record_network
 
 SEEDS = range(12)

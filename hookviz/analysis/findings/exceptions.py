@@ -1,17 +1,27 @@
-"""Find the exceptions that ended passes and calls, and the hooks in which they were raised."""
+"""Find the exceptions that ended passes and calls, the hooks that raised them, and why a node could not compute."""
 
+import ast
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
-from hookviz.analysis.findings.failed_nodes import explain_failed_node
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.program_text import find_returning_line
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
+from hookviz.analysis.findings.parameters.call_code import CallCode, Region
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
 from hookviz.analysis.findings.parameters.places import PlaceFinder
+from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
-from hookviz.support.messages import _
-from hookviz.support.source_code import split_place
-from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData
+from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.support.messages import _, join_first, join_sentences
+from hookviz.support.source_code import describe_place, read_place
+from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData, UpdateRow
+from hookviz.trace.rows import BACKWARD_LOCATION
+from hookviz.trace.sentences import format_pass_number
+from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace.values import as_tuple
 
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
 """What torch says of a backward pass without a graph."""
@@ -19,6 +29,10 @@ _WRAPPED_OUTPUT = "BackwardHookFunction"
 """The autograd.Function that torch names if an op edits in place what a module with a full backward hook returned."""
 _WRAPPING_KINDS = ("full_backward_hook", "full_backward_pre_hook")
 _FORWARD_KINDS = ("forward_pre_hook", "forward_hook")
+_WALKED_TWICE = "backward through the graph a second time"
+_EDITED = "modified by an inplace operation"
+_MAX_NAMED = 3
+"""A sentence names at most this many pieces of code that edit in place."""
 
 
 def list_exceptions(trace: TraceData) -> list[Finding]:
@@ -34,7 +48,6 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
     row = trace.rows[steps[0]]
     hook = None if row.hook is None else trace.hook(row.hook)
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
-    file, line = split_place(row.raised_at)
     finding = Finding(
         steps[0],
         "exception",
@@ -42,12 +55,10 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         _rate(trace, row, steps[-1]),
         passes,
         describe_passes(passes, trace),
-        line=line,
-        file=file,
-        line_role="step" if line is None else "raises",
         advice=_("Fix the exception first: what should have run after it did not.") if trace.has_raised else "",
         hooks=() if hook is None else (hook,),
     )
+    finding = put_line(finding, read_place(row.raised_at), "raises")
     if _NO_GRAPH in (row.error or ""):
         return _explain_missing_graph(trace, finding)
     if "NoneType" in (row.error or "") and hook is not None and hook.kind == "full_backward_hook":
@@ -59,7 +70,7 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         return _explain_wrapped_output(trace, finding)
     if hook is not None:
         return _explain_contract(finding, hook, row)
-    return explain_failed_node(trace, finding) or _explain_replaced(trace, finding)
+    return _explain_failed_node(trace, finding) or _explain_replaced(trace, finding)
 
 
 def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
@@ -74,8 +85,7 @@ def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
     hook = trace.hook(row.hook)
     sentence, advice = _describe_replacement(trace, last)
     finding = replace(finding, cause=sentence, advice=advice, hooks=(hook,))
-    file, line, role = find_returning_line(hook)
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *find_returning_line(hook))
 
 
 def _describe_replacement(trace: TraceData, step: int) -> tuple[str, str]:
@@ -100,8 +110,7 @@ def _explain_contract(finding: Finding, hook: Hook, row: StepRow) -> Finding:
     if contract is None:
         return finding
     finding = replace(finding, cause=contract.cause, advice=contract.advice)
-    file, line, role = find_returning_line(hook)
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *find_returning_line(hook))
 
 
 def _has_other_form(trace: TraceData, step: int) -> bool:
@@ -109,7 +118,7 @@ def _has_other_form(trace: TraceData, step: int) -> bool:
     changed = trace.steps[step]
     if changed.row.effect != "replaced":
         return False
-    before, after = (value if isinstance(value, tuple) else (value,) for value in (changed.before, changed.after))
+    before, after = (as_tuple(value) for value in (changed.before, changed.after))
     forms = [[(value.shape, value.dtype) for value in values if value is not None] for values in (before, after)]
     names = changed.row.labels
     return forms[0] != forms[1] or names[0] != names[1]
@@ -139,9 +148,7 @@ def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
     if place is None:
         return finding
     finding = replace(finding, cause=place.sentence, advice=_("Give the backward pass a graph: fix that first."))
-    if place.line is None:
-        return finding
-    return replace(finding, line=place.line, file=place.file, line_role=place.line_role)
+    return put_line(finding, place.code, place.line_role)
 
 
 def _explain_hook_without_graph(trace: TraceData, finding: Finding) -> Finding:
@@ -171,10 +178,9 @@ def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
             "{hook} is a full backward hook: torch wraps what {on} returns, and does not let {editor}, a module of the "
             "class {class}, edit it in place."
         )
-    file, line, role = hooks[-1].find_line()
     advice = _("Let it return a new tensor (inplace=False, or x = x + 1 for x += 1), or use a tensor hook.")
     finding = replace(finding, cause=text.format(**names), advice=advice, hooks=(hook,))
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *hooks[-1].find_line())
 
 
 def _rate(trace: TraceData, row: StepRow, last: int) -> str:
@@ -185,3 +191,149 @@ def _rate(trace: TraceData, row: StepRow, last: int) -> str:
     is_last = trace.has_raised and last == len(trace.rows) - 1
     is_in_backward_hook = row.hook is not None and trace.hook_rows[row.hook].kind not in _FORWARD_KINDS
     return "error" if is_last or is_in_backward_hook else "remark"
+
+
+# -- a node that could not compute
+
+
+def _explain_failed_node(trace: TraceData, finding: Finding) -> Finding | None:
+    """Say what made the node that raised, and what happened to its graph; None if no node did, or nothing is known."""
+    row = trace.rows[finding.step or 0]
+    if row.node is None:
+        return None
+    sentences, advice = [_describe_making(trace, row.node)], finding.advice
+    if _WALKED_TWICE in (row.error or ""):
+        sentences.append(_describe_first_walk(trace, row.node, row.pass_id))
+        advice = _(
+            "Compute it anew in each round, and detach() what one round hands to the next; or keep the graph with "
+            "retain_graph=True."
+        )
+    elif _EDITED in (row.error or ""):
+        edit, advice = _describe_edit(trace, row.node, finding.step or 0)
+        sentences.append(edit)
+    else:
+        sentences.append(_describe_own_backward(trace, row.node, row.pass_id))
+    cause = join_sentences([sentence for sentence in sentences if sentence])
+    return replace(finding, cause=cause, advice=advice) if cause else None
+
+
+def _describe_making(trace: TraceData, node: int) -> str:
+    """Say which line made a node, or called the module that did."""
+    place, name = find_op_line(trace, [node]), trace.name(node)
+    if place is not None:
+        return _("{op} was made at {where}.").format(op=name, where=describe_place(*place))
+    code = CallCode(trace)
+    for call in iter_enclosing_calls(trace, trace.owners.get(node)):
+        line = code.lines.get(call)
+        if line is not None:
+            where = describe_place(code.file_of(line), line.line)
+            return _("{op} was made by {on}, called at {where}.").format(op=name, on=trace.call(call), where=where)
+    return ""
+
+
+def _describe_own_backward(trace: TraceData, node: int, pass_id: int) -> str:
+    """Say where the backward of a custom autograd.Function begins."""
+    saved = trace.lookup.saved(pass_id, node)
+    place = next((read_place(str(one.plain)) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None)
+    return "" if place is None else _("Its backward begins at {where}.").format(where=place.where)
+
+
+# -- a graph that was walked before
+
+
+def _describe_first_walk(trace: TraceData, node: int, pass_id: int) -> str:
+    """Say which earlier pass walked a node, and freed what it had saved."""
+    steps = (step for (other, one), step in trace.lookup.compute_steps.items() if one == node and other < pass_id)
+    step = max(steps, default=None)
+    if step is None:
+        return ""
+    earlier = trace.rows[step].pass_id
+    names = {"number": format_pass_number(trace, earlier)}
+    line = find_pass_line(trace, earlier)
+    if line is None:
+        return _("Pass {number} has walked this part of the graph before, and freed it.").format(**names)
+    text = _("Pass {number}, begun at {where}, has walked this part of the graph before, and freed it.")
+    return text.format(where=line.where, **names)
+
+
+# -- an edit in place
+
+
+def _describe_edit(trace: TraceData, node: int, step: int) -> tuple[str, str]:
+    """Say what edited the tensor in place, the step of an optimizer or code after the op, and what to do."""
+    update = _find_update_between(trace, node, step)
+    if update is None:
+        advice = _("Make a new tensor instead (x = x + 1 for x += 1), or edit it after backward().")
+        return _describe_editing_code(trace, node), advice
+    text = _("After that and before this pass, {optimizer} took a step, which edits the parameters of {on} in place.")
+    place, owner = read_place(update.taken_at), trace.owners[node]
+    if place is not None:
+        text = _(
+            "After that and before this pass, {optimizer} took a step at {where}, which edits the parameters of {on} "
+            "in place."
+        )
+    names = {"optimizer": trace.optimizer(trace.rows[update.step].optimizer or 0), "on": trace.plain_call(owner)}
+    advice = _("Take the step after all passes through what was computed with the old parameters.")
+    return text.format(where="" if place is None else place.where, **names), advice
+
+
+def _find_update_between(trace: TraceData, node: int, step: int) -> UpdateRow | None:
+    """Return the step of an optimizer that changed parameters of the module that made a node, after it was called."""
+    call = trace.owners.get(node)
+    begin = next((index for index, row in enumerate(trace.rows) if row.kind == "call" and row.call == call), None)
+    if call is None or begin is None:
+        return None
+    shape, owner = _read_shape(trace.rows[step].error or ""), trace.plain_call(call)
+    held = [
+        (number, row.optimizers)
+        for number, row in enumerate(trace.parameters)
+        if any(name.rpartition(".")[0] == owner for name in row.names) and shape in (row.shape, row.shape[::-1])
+    ]
+    for update in reversed(trace.updates):
+        optimizer = trace.rows[update.step].optimizer
+        moved = (number for number, optimizers in held if optimizer in optimizers)
+        if begin < update.step < step and any(number not in update.without_grad for number in moved):
+            return update
+    return None
+
+
+def _read_shape(error: str) -> tuple[int, ...] | None:
+    """Read the shape of the edited tensor from what torch says.
+
+    >>> _read_shape("... inplace operation: [torch.FloatTensor [10, 8]], which is output 0 of Sigmoid")
+    (10, 8)
+    """
+    found = re.search(r"\[\S+ \[([\d, ]*)\]\]", error)
+    return None if found is None else tuple(int(size) for size in found[1].split(",") if size.strip())
+
+
+def _describe_editing_code(trace: TraceData, node: int) -> str:
+    """Name the code that edits in place and may have run after an op, in its forward or around the pass."""
+    code, call = CallCode(trace), trace.owners.get(node)
+    forward = None if call is None else code.find_forward(trace.calls[call].module)
+    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
+    found = sorted({piece for region in regions for piece in _list_edits(trace, region)})
+    if not found:
+        return ""
+    named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found], _MAX_NAMED)
+    return _("Code there that edits in place: {code}.").format(code=named)
+
+
+def _list_edits(trace: TraceData, region: Region) -> Iterator[tuple[str, int, str]]:
+    """Yield file, line and text of the code in some lines that edits tensors in place."""
+    source = trace.sources[region[0]]
+    tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
+    for part in ast.walk(tree) if tree is not None else ():
+        if lines.first <= getattr(part, "lineno", 0) <= lines.last and _edits(part):
+            yield source.file or "", part.lineno + source.line - 1, ast.unparse(part)  # type: ignore[attr-defined]
+
+
+def _edits(part: ast.AST) -> bool:
+    """Whether code edits in place: ``x += y``, ``x.add_(y)``, ``x[i] = y``; a counter such as ``n += 1`` does not."""
+    if isinstance(part, ast.AugAssign):
+        value = part.value
+        return not (isinstance(value, ast.Constant) and isinstance(value.value, (int, str)))
+    if isinstance(part, ast.Assign):
+        return any(isinstance(target, ast.Subscript) for target in part.targets)
+    name = get_last_name(part.func) if isinstance(part, ast.Call) else ""
+    return re.fullmatch(r"[a-z]\w*[^_]_", name) is not None and name != "requires_grad_"

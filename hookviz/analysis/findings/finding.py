@@ -1,10 +1,11 @@
 """The public class ``Finding``: one problem of a recording, and the table that lists several."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hookviz.support.messages import N_, _, join_list, join_sentences
+from hookviz.support.source_code import CodePlace
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.sentences import format_pass_number, format_step_number
@@ -312,6 +313,13 @@ def describe_pass(trace: TraceData, finding: Finding) -> str:
     if finding.step is None or not trace.lacks_passes:
         return ""
     return _("Pass {number}").format(number=format_pass_number(trace, trace.rows[finding.step].pass_id))
+
+
+def put_line(finding: Finding, place: CodePlace | None, role: str = "step") -> Finding:
+    """Add the line of a finding, if it is known, and what that line does."""
+    if place is None:
+        return finding
+    return replace(finding, file=place.file, line=place.line, line_role=role)
 
 
 class Findings(Table[Finding]):

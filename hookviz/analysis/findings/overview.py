@@ -26,11 +26,11 @@ from hookviz.analysis.findings.training.hygiene import list_hygiene
 from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles
 from hookviz.analysis.findings.values.graph_patterns import list_patterns
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import HOOK_KINDS, TraceData
 from hookviz.trace.notes import PART_NOTES
-from hookviz.trace.values import get_norm_nan_inf
+from hookviz.trace.values import as_tuple, get_norm_nan_inf
 
 _LISTS = (
     list_exceptions,
@@ -174,5 +174,5 @@ def _list_gradient_values(trace: TraceData) -> set[int | None]:
     """The indices of the values in all steps of nodes."""
     indices: set[int | None] = set()
     for values in (values for row in trace.rows if row.node is not None for values in (row.before, row.after)):
-        indices.update(values if isinstance(values, tuple) else (values,))
+        indices.update(as_tuple(values))
     return indices

@@ -14,7 +14,7 @@ from hookviz.support.table import Table
 from hookviz.trace import Note, Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_values
-from hookviz.trace.values import Value
+from hookviz.trace.values import Value, as_tuple
 
 _UNSEEN = N_("The step that computed it was not seen.")
 _MISSING_VALUES = {
@@ -126,7 +126,7 @@ class Explainer:
         return self._sent_reasons[step, slot]
 
     def _find_sent_reason(self, step: int, row: StepRow, slot: int) -> Reason | None:
-        after = row.after if isinstance(row.after, tuple) else (row.after,)
+        after = as_tuple(row.after)
         if slot >= len(after):  # happens only in a damaged or foreign file
             return None
         place, value = self.trace.edges.get((row.own_node, slot)), self.trace.value(after[slot])
@@ -290,7 +290,7 @@ class FormulaInputs:
         names = {name: saved.get(name, NotRecorded("many")) for name in required}
         if names.get("correction", 0) is None:
             names["correction"] = 1
-        before = row.before if isinstance(row.before, tuple) else (row.before,)
+        before = as_tuple(row.before)
         grads = [self._trace.value(index) for index in before]
         grad = grads[slot if has_output_per_input(op) and slot < len(grads) else 0] if grads else None
         names |= {"grads": grads, "grad": NotRecorded("no_grad") if grad is None else grad, "slot": slot}
@@ -308,7 +308,7 @@ class FormulaInputs:
     def _sent_shapes(self, step: int, row: StepRow) -> list[tuple[int, ...] | None]:
         """The shapes of the gradients that the node of a step sent; None for a slot to which it sent none."""
         if step not in self._shapes:
-            after = row.after if isinstance(row.after, tuple) else (row.after,)
+            after = as_tuple(row.after)
             self._shapes[step] = [None if i is None else Value(*self._trace.values[i]).shape for i in after]
         return self._shapes[step]
 

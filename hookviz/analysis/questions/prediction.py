@@ -9,7 +9,7 @@ from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
 from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients
-from hookviz.trace.values import flatten_numbers, format_number
+from hookviz.trace.values import as_tuple, flatten_numbers, format_number
 
 _RUNS_LATER = N_("That hook runs later.")
 
@@ -205,7 +205,7 @@ def list_numbers(values: Values) -> Numbers | None:
     [1.0, 2.0, None]
     """
     numbers: Numbers = []
-    for value in values if isinstance(values, tuple) else (values,):
+    for value in as_tuple(values):
         nested = [None] if value is None else None if value.note is not None else value.tolist()
         if nested is None:
             return None

@@ -25,7 +25,7 @@ def ask_about_switched_off(
     give the answers away. The steps of both runs must be aligned.
 
     >>> import torch, hookviz
-    >>> from hookviz.analysis.comparison.alignment import align
+    >>> from hookviz.analysis.alignment import align
     >>> from hookviz.api.trace import data_of
     >>> def run():
     ...     x = torch.tensor(3.0, requires_grad=True)

@@ -1,6 +1,7 @@
 """Grouping a level with too many boxes: first into fans, then into runs, then the rest into parts of equal length."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import ceil, sqrt
 from typing import Any
 
@@ -9,31 +10,28 @@ from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Mem
 MIN_GROUP_SIZE = 3
 """Fewer members than this do not become a group."""
 
-MakeGroup = Callable[[str, list[Member]], Group]
-"""Makes a group of a kind (``run``, ``fan``, ``part``, ``stack``) with the given members."""
-
 
 def collapse(tree: BoxTree) -> None:
     """Group each level of ``tree`` until it has at most ``MAX_VISIBLE_BOXES`` boxes."""
     for group in list(tree.groups):
         if len(group.members) > MAX_VISIBLE_BOXES and group.kind != "stack":
-            group.members = _collapse_members(tree, group.members, tree.make_group)
+            group.members = _collapse_members(tree, group.members)
     tree.link_parents()
 
 
-def _collapse_members(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+def _collapse_members(tree: BoxTree, members: list[Member]) -> list[Member]:
     for group_members in (_group_fans, _group_runs):
         if len(members) > MAX_VISIBLE_BOXES:
-            members = _dissolve_small_groups(group_members(tree, members, make_group), tree, make_group)
-    return split_into_parts(members, make_group)
+            members = _dissolve_small_groups(tree, group_members(tree, members))
+    return _split_into_parts(tree, members)
 
 
-def _dissolve_small_groups(members: list[Member], tree: BoxTree, make_group: MakeGroup) -> list[Member]:
+def _dissolve_small_groups(tree: BoxTree, members: list[Member]) -> list[Member]:
     """Replace groups by their members (a long run by its parts) as long as the level has room, the smallest first."""
     groups = [group for group in members if isinstance(group, Group) and group.kind in ("run", "fan")]
     for group in sorted(groups, key=lambda group: len(group.members)):
         can_dissolve = len(group.members) <= MAX_VISIBLE_BOXES or group.kind == "run"
-        group.members = split_into_parts(group.members, make_group)
+        group.members = _split_into_parts(tree, group.members)
         if can_dissolve and len(members) - 1 + len(group.members) <= MAX_VISIBLE_BOXES:
             index = members.index(group)
             members = [*members[:index], *group.members, *members[index + 1 :]]
@@ -59,7 +57,7 @@ def find_neighbours(tree: BoxTree, members: list[Member]) -> tuple[list[set[int]
     return before, after
 
 
-def _group_fans(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+def _group_fans(tree: BoxTree, members: list[Member]) -> list[Member]:
     """Group members of one kind that have the same neighbours."""
     before, after = find_neighbours(tree, members)
     candidates: dict[Any, list[int]] = {}  # by a key that is quick to compute
@@ -71,10 +69,10 @@ def _group_fans(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> 
         for index in indices if len(indices) >= MIN_GROUP_SIZE else ():
             exact_key = kind_label(tree.trace, members[index]), frozenset(before[index]), frozenset(after[index])
             groups.setdefault(exact_key, []).append(index)
-    return replace_with_groups(members, groups.values(), "fan", make_group)
+    return replace_with_groups(members, groups.values(), partial(tree.make_group, "fan"))
 
 
-def _group_runs(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> list[Member]:
+def _group_runs(tree: BoxTree, members: list[Member]) -> list[Member]:
     """Group members of one kind that follow one another, with no other edge in or out between them."""
     before, after = find_neighbours(tree, members)
     labels = [kind_label(tree.trace, member) for member in members]
@@ -85,7 +83,7 @@ def _group_runs(tree: BoxTree, members: list[Member], make_group: MakeGroup) -> 
 
     not_first = {follower for index in range(len(members)) if (follower := next_in_run(index)) is not None}
     groups = [list(_follow_run(index, next_in_run)) for index in range(len(members)) if index not in not_first]
-    return replace_with_groups(members, groups, "run", make_group)
+    return replace_with_groups(members, groups, partial(tree.make_group, "run"))
 
 
 def _follow_run(index: int | None, next_in_run: Callable[[int], int | None]) -> Iterator[int]:
@@ -94,8 +92,10 @@ def _follow_run(index: int | None, next_in_run: Callable[[int], int | None]) -> 
         index = next_in_run(index)
 
 
-def replace_with_groups(members: list[Member], index_groups: Any, kind: str, make_group: MakeGroup) -> list[Member]:
-    """Return ``members`` with a group in the place of the first of its members.
+def replace_with_groups(
+    members: list[Member], index_groups: Iterable[list[int]], make_group: Callable[[list[Member]], Group]
+) -> list[Member]:
+    """Return ``members`` with a group, which ``make_group`` makes, in the place of the first of its members.
 
     ``index_groups`` are lists of indices; lists shorter than ``MIN_GROUP_SIZE`` stay ungrouped.
     """
@@ -103,7 +103,7 @@ def replace_with_groups(members: list[Member], index_groups: Any, kind: str, mak
     grouped: set[int] = set()
     for indices in index_groups:
         if len(indices) >= MIN_GROUP_SIZE:
-            new_groups[indices[0]] = make_group(kind, [members[index] for index in indices])
+            new_groups[indices[0]] = make_group([members[index] for index in indices])
             grouped.update(indices)
     return [
         new_groups.get(index, member)
@@ -112,14 +112,14 @@ def replace_with_groups(members: list[Member], index_groups: Any, kind: str, mak
     ]
 
 
-def split_into_parts(members: list[Member], make_group: MakeGroup) -> list[Member]:
+def _split_into_parts(tree: BoxTree, members: list[Member]) -> list[Member]:
     """Split ``members`` into parts of equal length, and these again, until no level has too many boxes."""
     if len(members) <= MAX_VISIBLE_BOXES:
         return members
     size = part_size(len(members))
     parts: list[Member] = []
     for start in range(0, len(members), size):
-        part = make_group("part", split_into_parts(members[start : start + size], make_group))
+        part = tree.make_group("part", _split_into_parts(tree, members[start : start + size]))
         part.start = start
         parts.append(part)
     return parts
@@ -127,7 +127,6 @@ def split_into_parts(members: list[Member], make_group: MakeGroup) -> list[Membe
 
 def part_size(count: int) -> int:
     """Return the size of the parts of ``count`` members: a round number near the square root, for few levels.
-
 
     >>> part_size(48), part_size(1000), part_size(10_000)
     (10, 40, 250)

@@ -1,13 +1,17 @@
-"""Stacks: three or more equal calls beside one another are one box: the layers of an encoder, or a cell in a loop."""
+"""Stacks: three or more equal calls beside one another are one box: the layers of an encoder, or a cell in a loop.
+
+Where a module is called again and again with other nodes between, each round of the loop is a group.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
+from statistics import median_low
 from typing import Any, NamedTuple
 
 from hookviz.picture.grouping.collapsing import MIN_GROUP_SIZE, find_neighbours, part_size, replace_with_groups
-from hookviz.picture.grouping.tree import BoxTree, Group, Member
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 
 MAX_STACK_SIZE = 64
 """A stack of more calls is made of smaller ones: each call has its own view with the stacks before and after it."""
@@ -36,16 +40,16 @@ def stack_equal_calls(tree: BoxTree) -> None:
     for group in list(tree.groups):
         if len(group.members) >= MIN_GROUP_SIZE:
             stacks = [*_Level(tree, group.members, shapes).find_stacks()]
-            group.members = replace_with_groups(group.members, stacks, "stack", partial(make_stack, tree))
+            group.members = replace_with_groups(group.members, stacks, partial(_make_stack, tree))
 
 
-def make_stack(tree: BoxTree, kind: str, members: list[Member]) -> Group:
+def _make_stack(tree: BoxTree, members: list[Member]) -> Group:
     """Make a stack; if it is large, of smaller ones."""
     if len(members) > MAX_STACK_SIZE:
         size = part_size(len(members))
         chunks = [members[start : start + size] for start in range(0, len(members), size)]
-        members = [make_stack(tree, kind, chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
-    return tree.make_group(kind, members)
+        members = [_make_stack(tree, chunk) if len(chunk) > 1 else chunk[0] for chunk in chunks]
+    return tree.make_group("stack", members)
 
 
 def _list_shapes(tree: BoxTree) -> dict[Member, _Shape]:
@@ -156,3 +160,38 @@ def _split_at_number(path: str) -> tuple[str, str]:
     parts = path.split(".")
     at = next((index for index in reversed(range(len(parts))) if parts[index].isdecimal()), len(parts))
     return ".".join(parts[:at]), ".".join(parts[at + 1 :])
+
+
+# -- rounds of a loop
+
+
+def stack_rounds(tree: BoxTree) -> None:
+    """Put the rounds of a loop into a stack, on each level of ``tree`` with too many boxes."""
+    for group in list(tree.groups):
+        if len(group.members) > MAX_VISIBLE_BOXES and group.kind in ("pass", "call"):
+            group.members = _stack_rounds_of_level(tree, group.members)
+
+
+def _stack_rounds_of_level(tree: BoxTree, members: list[Member]) -> list[Member]:
+    rounds = _find_rounds(tree, members)
+    if not rounds:
+        return members
+    groups: list[Member] = [tree.make_group("round", members[start:end]) for start, end in rounds]
+    return [*members[: rounds[0][0]], _make_stack(tree, groups), *members[rounds[-1][1] :]]
+
+
+def _find_rounds(tree: BoxTree, members: list[Member]) -> list[tuple[int, int]]:
+    """Return from where to where each round goes: the nodes before a call in the order of backward, and the call."""
+    calls: dict[str, list[int]] = {}
+    for index, member in enumerate(members):
+        if not isinstance(member, int) and member.call is not None:
+            calls.setdefault(tree.trace.call_path(member.call), []).append(index)
+    indices = max(calls.values(), key=len, default=[])
+    if len(indices) < MIN_NAMED_ALIKE:
+        return []
+    gaps = [after - before for before, after in pairwise(indices)]
+    usual = median_low(gaps)
+    if 2 * gaps.count(usual) < len(gaps):
+        return []
+    first = max(indices[0] - usual + 1, 0)
+    return [(before + 1, call + 1) for before, call in pairwise([first - 1, *indices])]

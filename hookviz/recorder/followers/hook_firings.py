@@ -11,7 +11,7 @@ from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.trace import HOOK_KINDS, HookIdentity, identity_of
 from hookviz.trace.hook_facts import ON_TENSOR_KINDS
-from hookviz.trace.values import get_stored_rows
+from hookviz.trace.value_rows import get_stored_rows
 
 
 class HookFirings:

@@ -15,7 +15,8 @@ from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.training_tracker import TrainingTracker, read_rate
 from hookviz.trace import MovedRow, StepRow, TraceData
 from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
-from hookviz.trace.values import Value, get_stored_rows
+from hookviz.trace.value_rows import get_stored_rows
+from hookviz.trace.values import Value
 
 MAX_LOOKS = 20
 """Of each parameter, this many steps are looked at."""

@@ -11,7 +11,7 @@ from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.session import Session
 from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.sentences import format_pass_number
-from hookviz.trace.values import get_stored_rows
+from hookviz.trace.value_rows import get_stored_rows
 
 
 class StopCondition(Follower):

@@ -9,7 +9,7 @@ from types import CodeType, FrameType
 
 import torch
 
-from hookviz.analysis.source_lines.assignments import read_program
+from hookviz.analysis.assignments import read_program
 from hookviz.autograd.variable_names import is_library_file
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.support.source_code import list_notebook_cells, shorten_filename

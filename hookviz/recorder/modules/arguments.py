@@ -21,7 +21,8 @@ from hookviz.support.columns import truncate
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import TraceData
 from hookviz.trace.notes import Note
-from hookviz.trace.values import DeferredRow, ValueRow, is_same_value
+from hookviz.trace.value_rows import DeferredRow, ValueRow
+from hookviz.trace.values import is_same_value
 
 MAX_DEPTH, MAX_PARTS = 6, 64
 """How deep containers are opened, and into how many parts; one more part counts those left out."""

@@ -8,7 +8,8 @@ import torch
 from hookviz.autograd.tensor_statistics import append_value
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, fingerprint_of, value_of
 from hookviz.trace import TraceData
-from hookviz.trace.values import DeferredRow, is_same_value
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import is_same_value
 
 
 class GradientProbe:

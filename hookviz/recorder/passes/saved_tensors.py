@@ -14,7 +14,8 @@ from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
 from hookviz.support.source_code import describe_function
 from hookviz.trace import SavedRow
 from hookviz.trace.rows import BACKWARD_LOCATION
-from hookviz.trace.values import DeferredRow, holds_nonfinite
+from hookviz.trace.value_rows import DeferredRow
+from hookviz.trace.values import holds_nonfinite
 
 MAX_SAVED_NUMBERS = 1_024
 """How many numbers a recording keeps for formulas, in addition to those that it keeps anyway."""

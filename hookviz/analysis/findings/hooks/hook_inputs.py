@@ -1,6 +1,6 @@
 """Find hooks that get no inputs or not all gradients of them, or lose some: an input, or all rows but one."""
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.program_text import find_hook_line, find_returning_line
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import Step, StepRow, TraceData
@@ -90,20 +90,17 @@ def _describe_inputs(
     kind, severity, *sentences = texts
     hook, row = trace.hook(index), trace.hook_rows[index]
     find_line = find_returning_line if kind in ("lost_inputs", "lost_rows") else find_hook_line
-    file, line, role = find_line(hook, row.registered_at)
     sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
-    return Finding(
+    finding = Finding(
         step,
         kind,
         sentence,
         severity,
-        file=file,
-        line=line,
-        line_role=role,
         cause=cause,
         advice=advice,
         hooks=(hook,),
     )
+    return put_line(finding, *find_line(hook, row.registered_at))
 
 
 def list_legacy_hooks(trace: TraceData) -> list[Finding]:

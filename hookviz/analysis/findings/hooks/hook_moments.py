@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
-from hookviz.analysis.findings.training.program_calls import CodePlace, find_function, read_place
+from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 

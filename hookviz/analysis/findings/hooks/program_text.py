@@ -9,7 +9,7 @@ from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.training.program_calls import find_replacement
 from hookviz.support.definitions import find_edited, is_value, list_returned
 from hookviz.support.messages import _
-from hookviz.support.source_code import describe_place, split_place
+from hookviz.support.source_code import CodePlace, describe_place, read_place, split_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
 
 FORWARD = "forward"
@@ -163,13 +163,15 @@ def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
     return edited.id if isinstance(edited, ast.Name) else None
 
 
-def find_hook_line(hook: Hook, where: str | None, role: str = "registered") -> tuple[str | None, int | None, str]:
-    """Return file, line and role of a place; those of the function of the hook if the place is not known."""
-    file, line = split_place(where)
-    return (hook.file, hook.line, "hook") if line is None else (file, line, role)
+def find_hook_line(hook: Hook, where: str | None, role: str = "registered") -> tuple[CodePlace | None, str]:
+    """Return the line and role of a place; those of the function of the hook if the place is not known."""
+    place = read_place(where)
+    if place is not None:
+        return place, role
+    return None if hook.line is None else CodePlace(hook.file, hook.line), "hook"
 
 
-def find_returning_line(hook: Hook, where: str | None = None) -> tuple[str | None, int | None, str]:
-    """Return file, line and role of the line of a hook that returns a value; without one, as ``find_hook_line``."""
+def find_returning_line(hook: Hook, where: str | None = None) -> tuple[CodePlace | None, str]:
+    """Return the line and role of the line of a hook that returns a value; without one, as ``find_hook_line``."""
     line = find_return(hook)
-    return find_hook_line(hook, where) if line is None else (hook.file, line, "returns")
+    return find_hook_line(hook, where) if line is None else (CodePlace(hook.file, line), "returns")

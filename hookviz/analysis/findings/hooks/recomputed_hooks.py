@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
@@ -75,19 +75,16 @@ def _describe_difference(trace: TraceData, index: int, step: int, when: tuple[bo
     names = {"hook": hook.label, "on": hook.on, "where": row.removed_at or ""}
     is_gone = row.removed_at is not None and not again and not ran_too
     where, role = (row.removed_at, "removed") if is_gone else (row.registered_at, "registered")
-    file, line, role = find_hook_line(hook, where, role)
-    return Finding(
+    finding = Finding(
         step,
         "recomputed",
         _(_SENTENCES[when]).format(**names),
         "warning",
-        file=file,
-        line=line,
-        line_role=role,
         cause=join_sentences(list(_tell_why(is_gone, names))),
         advice=_("Let the hooks do the same from the forward pass until the backward pass is over."),
         hooks=(hook,),
     )
+    return put_line(finding, *find_hook_line(hook, where, role))
 
 
 def _tell_why(is_gone: bool, names: dict[str, str]) -> Iterator[str]:

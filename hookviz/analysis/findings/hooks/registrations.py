@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners
 from hookviz.support.messages import N_, _, join_list, join_sentences
@@ -82,7 +82,6 @@ def _describe_pile(
     hook, row = trace.hook(last.hook), trace.hook_rows[last.hook]
     count = f"{len(next(reversed(keys.values()))):,}"
     counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
-    file, line, role = find_hook_line(hook, row.registered_at)
     places = [trace.hook_rows[index].registered_at for index in _list_indexes(trace, steps)]
     where = join_list(list(dict.fromkeys(place for place in places if place is not None)))
     hooks = [hook, *(trace.hook(index) for more in others if (index := trace.rows[more[-1]].hook) is not None)]
@@ -92,19 +91,17 @@ def _describe_pile(
     if others:
         names = join_owners(hooks, (one.on for one in hooks[1:]))
         sentences.append(_("The same holds for {hook} on {others}.").format(hook=shared_label(hooks), others=names))
-    return Finding(
+    finding = Finding(
         steps[-1],
         "repeated",
         join_sentences(sentences),
         "warning",
         tuple(keys),
-        line=line,
-        file=file,
-        line_role=role,
         cause=join_sentences([_describe_cause(hook.on, count, where), *_count_at_ends(keys)]),
         advice=_(REGISTER_ONCE),
         hooks=tuple(hooks),
     )
+    return put_line(finding, *find_hook_line(hook, row.registered_at))
 
 
 def _count_at_ends(keys: dict[int, set[int | str]]) -> list[str]:
@@ -152,20 +149,17 @@ def list_copied_hooks(trace: TraceData) -> list[Finding]:
 def _make_copied(trace: TraceData, firings: dict[int, int]) -> Finding:
     first, second = list(firings)[:2]
     hook, other, row = trace.hook(first), trace.hook(second), trace.hook_rows[first]
-    file, line, role = find_hook_line(hook, row.registered_at)
     names = {"hook": hook.label, "on": hook.on, "other": other.on}
-    return Finding(
+    finding = Finding(
         firings[second],
         "copied",
         _("{hook} was registered once and fires on two modules: {on} and {other}.").format(**names),
         "remark",
-        file=file,
-        line=line,
-        line_role=role,
         cause=join_sentences([_(_COPY), *([_(_COPIED_OBJECT).format(**names)] if row.bound else [])]),
         advice=_(_REGISTER_ANEW if row.bound else _COPY_FIRST),
         hooks=(hook, other),
     )
+    return put_line(finding, *find_hook_line(hook, row.registered_at))
 
 
 def list_overwritten_handles(trace: TraceData) -> list[Finding]:
@@ -199,7 +193,6 @@ def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
     indexes = [index for step in steps if (index := trace.rows[step].hook) is not None]
     row, hooks = trace.hook_rows[indexes[0]], tuple(map(trace.hook, indexes))
     hook, names = hooks[0], [one.on for one in hooks[1:]]
-    file, line, role = find_hook_line(hook, row.overwritten_at, "overwrites")
     sentences = [
         _("{hook} on {on} still fires after remove() was called ({removed}), and changes what it gets.").format(
             hook=hook.label, on=hook.on, removed=describe_place(*split_place(row.spared_at))
@@ -215,15 +208,13 @@ def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
     others: list[HookRow | UnfiredRow] = [*trace.hook_rows, *trace.unfired_rows]
     removed = [other for other in others if other.key == row.overwritten_by]
     is_same = any(_function_of(other) == _function_of(row) for other in removed)
-    return Finding(
+    finding = Finding(
         steps[0],
         "overwritten",
         join_sentences(sentences),
         "warning" if is_same else "remark",
-        file=file,
-        line=line,
-        line_role=role,
         cause=cause.format(overwritten=describe_place(*split_place(row.overwritten_at))),
         advice=_("Keep each handle, as in a list, and call remove() on each."),
         hooks=hooks,
     )
+    return put_line(finding, *find_hook_line(hook, row.overwritten_at, "overwrites"))

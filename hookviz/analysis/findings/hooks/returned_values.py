@@ -2,9 +2,8 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
 from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
@@ -61,8 +60,7 @@ def _make_reshaped(trace: TraceData, step: Step, index: int) -> Finding:
     sentence = _("{hook} on {on} returned a tensor of shape {after} in the place of the output of shape {before}.")
     advice = _("A hook that should only look returns nothing.")
     finding = Finding(step.index, "reshaped", sentence.format(**names), "remark", advice=advice, hooks=(hook,))
-    file, line, role = find_returning_line(hook, trace.hook_rows[index].registered_at)
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *find_returning_line(hook, trace.hook_rows[index].registered_at))
 
 
 def list_zeroing_hooks(trace: TraceData, others: Iterable[Finding]) -> list[Finding]:
@@ -100,8 +98,7 @@ def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
     sentence = text.format(hook=first.hook.label, on=first.hook.on, count=f"{len(steps):,}")
     when = describe_passes(passes, trace)
     finding = Finding(first.index, "zero", sentence, "remark", passes, when, hooks=(first.hook,))
-    file, line, role = find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at)
-    return replace(finding, file=file, line=line, line_role=role)
+    return put_line(finding, *find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at))
 
 
 def list_unreturned_values(trace: TraceData) -> list[Finding]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hookviz.analysis.findings.finding import Certainty, Finding
+from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.hooks.causes import Cause, find_cause
 from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
@@ -13,6 +13,7 @@ from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
 from hookviz.analysis.findings.parameters.places import MISSED, follows_ops
 from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
 
 _FOLLOW_OPS = N_(
@@ -118,29 +119,26 @@ class SilentHook:
         """Whether what it is on does not reach the loss, and nothing shows where it stops."""
         return self.cause.place is None and self.cause.key in ("outside", "not_in_graph")
 
-    def find_line(self) -> tuple[str | None, int | None, str]:
-        """Return file and line of the cause, and what it does: where it is, or where the hook was registered, or is."""
+    def find_line(self) -> tuple[CodePlace | None, str]:
+        """Return the line of the cause, and what it does: where it is, or where the hook was registered, or is."""
         place = self.cause.place
         if place is not None and place.line is not None:
-            return place.file, place.line, _ROLES.get(place.key, "may_cut" if place.is_likely else "cuts")
+            return place.code, _ROLES.get(place.key, "may_cut" if place.is_likely else "cuts")
         return find_hook_line(self.hook, self.registered_at)
 
     def make_finding(self) -> Finding:
         """Make the finding that is about this hook alone."""
-        file, line, role = self.find_line()
-        return Finding(
+        finding = Finding(
             self.cause.step,
             self.explanation.kind,
             _(_describe(self)).format(hook=self.hook.label, on=self.hook.on),
             self.severity,
-            line=line,
-            file=file,
-            line_role=role,
             cause=self.reason,
             advice=self._advise(),
             certainty=self._rate_certainty(),
             hooks=(self.hook,),
         )
+        return put_line(finding, *self.find_line())
 
 
 def _describe(hook: SilentHook) -> str:

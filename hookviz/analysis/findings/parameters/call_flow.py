@@ -5,6 +5,7 @@ from itertools import takewhile
 
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
+from hookviz.trace.values import as_tuple
 
 
 class CallFlow:
@@ -164,6 +165,6 @@ class CallFlow:
 
     def _numbers(self, indices: object) -> list[object]:
         """Return the rows of values of which more than a shape is known."""
-        indexes = indices if isinstance(indices, tuple) else (indices,)
+        indexes = as_tuple(indices)
         rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
         return [row for row in rows if row[3] is not None or row[4] is not None]

@@ -7,6 +7,7 @@ from hookviz.support.messages import _
 from hookviz.support.source_code import split_place
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
+from hookviz.trace.values import as_tuple
 
 NONE_RETURNED = "none_returned"
 """The place of parameters behind a node that returned None."""
@@ -99,7 +100,7 @@ class NoneGradients:
 
     def _dropped(self, row: StepRow) -> list[tuple[int, int]]:
         """Return (slot, next node) for each edge along which a node returned None."""
-        sent = row.after if isinstance(row.after, tuple) else (row.after,)
+        sent = as_tuple(row.after)
         edges = self.trace.lookup.next_nodes.get(row.own_node, ())
         return [(slot, end) for slot, end in edges if slot >= len(sent) or sent[slot] is None]
 

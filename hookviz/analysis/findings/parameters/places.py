@@ -9,7 +9,7 @@ from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
 from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import describe_place
+from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import LineRow, MissingRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
 
@@ -62,6 +62,11 @@ class Place(NamedTuple):
     def is_proven(self) -> bool:
         """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
         return self.key not in LIKELY_PLACES and not self.is_likely
+
+    @property
+    def code(self) -> CodePlace | None:
+        """Its line, if it is known."""
+        return None if self.line is None else CodePlace(self.file, self.line)
 
     @property
     def line_role(self) -> str:

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import hypot, isinf, sqrt
 
-from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.training.program_calls import put_line, read_place
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
 from hookviz.support.messages import N_, _, join_first, join_sentences
-from hookviz.support.source_code import Source, describe_place
+from hookviz.support.source_code import Source, describe_place, read_place
 from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step
 from hookviz.trace.values import Value, format_number
 

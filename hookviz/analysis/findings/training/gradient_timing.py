@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line, put_line, read_place
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
+from hookviz.support.source_code import read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.values import format_number
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.training.gradient_clipping import (
     find_scaled_clips,
     find_scaled_hooks,
@@ -33,7 +33,7 @@ from hookviz.analysis.findings.training.parameter_findings import (
     find_stopped,
     find_unreached,
 )
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_optimizer_call, put_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, find_optimizer_call
 from hookviz.analysis.findings.training.rebound_names import find_rebound
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _

@@ -3,19 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.program_calls import (
-    CodePlace,
     RateSetter,
     find_optimizer_call,
     find_rate_in_call,
     find_rate_setter,
-    put_line,
-    read_place,
     runs_first,
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import GroupRow, UpdateRow
 from hookviz.trace.values import format_number
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing_around, put_line
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing_around
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
 from hookviz.support.messages import _
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
-from hookviz.analysis.findings.training.program_calls import CodePlace, find_evaluation, put_line
+from hookviz.analysis.findings.training.program_calls import find_evaluation
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_first
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 

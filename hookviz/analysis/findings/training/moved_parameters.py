@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.training.program_calls import add_update_line, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.training.program_calls import add_update_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import Hook, MovedRow

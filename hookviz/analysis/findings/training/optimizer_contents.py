@@ -6,13 +6,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes
+from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes, put_line
 from hookviz.analysis.findings.training.gradient_timing import list_idle_optimizers
 from hookviz.analysis.findings.training.program_calls import (
     add_update_line,
     find_replacement,
     find_tensor_making,
-    put_line,
     read_code,
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from hookviz.analysis.findings.finding import Certainty, Finding
+from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.parameters.missing_gradients import (
     join_names,
     list_missing_gradients,
     make_missing_gradient,
 )
 from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing, put_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_list, join_sentences
 
@@ -200,4 +200,4 @@ def _add_place(facts: TrainingFacts, finding: Finding, place: Place) -> Finding:
     advice = make_missing_gradient(facts.trace, finding.parameters, place).advice
     certainty: Certainty = "proven" if place.is_proven else "likely"
     finding = replace(finding, cause=place.sentence, advice=advice, certainty=certainty)
-    return replace(finding, line=place.line, file=place.file, line_role=place.line_role)
+    return put_line(finding, place.code, place.line_role)

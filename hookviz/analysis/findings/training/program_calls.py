@@ -2,13 +2,12 @@
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
-from hookviz.support.source_code import describe_place, split_place
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
 
 _DRAWING = frozenset({
@@ -16,24 +15,6 @@ _DRAWING = frozenset({
     "xavier_uniform_",
 })  # fmt: skip
 """Functions that draw the numbers of weights."""
-
-
-class CodePlace(NamedTuple):
-    """A line of the program."""
-
-    file: str | None
-    line: int
-
-    @property
-    def where(self) -> str:
-        """The line as text, such as ``train.py, line 12``."""
-        return describe_place(self.file, self.line)
-
-
-def read_place(place: str | None) -> CodePlace | None:
-    """Read a place that a row notes, such as ``train.py:12``."""
-    file, line = split_place(place)
-    return None if line is None else CodePlace(file or None, line)
 
 
 def read_code(trace: TraceData, place: CodePlace) -> str:
@@ -48,13 +29,6 @@ def read_line(trace: TraceData, place: CodePlace) -> str:
         if source.file == place.file and 0 <= number < len(lines):
             return lines[number]
     return ""
-
-
-def put_line(finding: Finding, place: CodePlace | None, role: str) -> Finding:
-    """Add the line of a finding, if it is known, and what that line does."""
-    if place is None:
-        return finding
-    return replace(finding, file=place.file, line=place.line, line_role=role)
 
 
 def add_update_line(finding: Finding, row: UpdateRow) -> Finding:

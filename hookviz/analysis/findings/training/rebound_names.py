@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
-from hookviz.analysis.findings.training.program_calls import CodePlace, find_function, put_line
+from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 
 

@@ -6,10 +6,11 @@ from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple
 
-from hookviz.analysis.findings.training.program_calls import CodePlace, read_place
 from hookviz.support.messages import _, join_list
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
-from hookviz.trace.values import ValueRow, get_norm_nan_inf
+from hookviz.trace.value_rows import ValueRow
+from hookviz.trace.values import get_norm_nan_inf
 
 
 class Accumulation(NamedTuple):

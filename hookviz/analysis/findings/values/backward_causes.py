@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from hookviz.analysis.findings.values.op_causes import ForwardOps, holds_inf
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _
-from hookviz.trace.values import format_number
+from hookviz.trace.values import as_tuple, format_number
 
 
 def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
@@ -66,11 +66,7 @@ def _explain_product(ops: ForwardOps, node: int) -> Iterator[str]:
     """A gradient of 0 times a factor that is Inf, because the op that made it makes Inf of 0."""
     statistics = ops.statistics
     arrived = statistics.trace.rows[statistics.compute_steps[node]].before
-    values = [
-        statistics.value(index)
-        for index in (arrived if isinstance(arrived, tuple) else (arrived,))
-        if index is not None
-    ]
+    values = [statistics.value(index) for index in as_tuple(arrived) if index is not None]
     if not any(value.zero for value in values):
         return
     for place, slot in _list_infinite_factors(ops, node):

@@ -1,18 +1,19 @@
 """Find losses that pair each element of a batch with each other one, because (N, 1) was combined with (N,)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
-from hookviz.analysis.findings.training.program_calls import CodePlace, read_line
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.training.program_calls import read_line
 from hookviz.analysis.findings.values.graph_patterns import VIEWS, skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
-from hookviz.analysis.source_lines.step_lines import StepLines
+from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
-from hookviz.trace.values import Shape
+from hookviz.trace.value_rows import Shape
+from hookviz.trace.values import as_tuple
 
 _PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
 """Ops that broadcast; ``Expand`` is what the losses of torch do before they compare."""
@@ -89,7 +90,7 @@ class _PairingFinder:
         return self._trace.values[index][0] if isinstance(index, int) else None
 
     def _list_taken(self, after: object) -> list[Shape | None]:
-        return [self._read_shape(index) for index in (after if isinstance(after, tuple) else (after,))]
+        return [self._read_shape(index) for index in as_tuple(after)]
 
     def _is_wanted(self, node: int, taken: list[Shape | None], made: Shape) -> bool:
         """Whether a program wants pairs: of a leaf, of what got another dimension for this, or of one tensor alone."""
@@ -133,7 +134,7 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
     place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
     is_proven = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
-    if not is_proven and not is_loss and (place is None or _wants_pairs(read_line(trace, CodePlace(*place)))):
+    if not is_proven and not is_loss and (place is None or _wants_pairs(read_line(trace, place))):
         return None
     other = next(shape for shape in ((made[0], 1, *made[2:]), (made[0], *made[2:])) if shape != shapes[0])
     names = {"on": trace.name(node), "one": shapes[0], "other": other, "all": made}
@@ -162,14 +163,14 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         ),
         certainty="proven" if is_proven else "likely",
     )
-    return finding if place is None else replace(finding, file=place[0], line=place[1])
+    return put_line(finding, place)
 
 
 def _wants_pairs(line: str) -> bool:
     return any(word in line for word in _WANTED)
 
 
-def _find_step_line(trace: TraceData, step: int) -> tuple[str | None, int] | None:
+def _find_step_line(trace: TraceData, step: int) -> CodePlace | None:
     lines = StepLines(trace)
     found = lines.line(trace.steps[step])
-    return None if found is None or found.line is None else (lines.sources[found.source].file, found.line)
+    return None if found is None or found.line is None else CodePlace(lines.sources[found.source].file, found.line)

@@ -8,6 +8,7 @@ from typing import Any
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
+    contains_kind,
     explain_by_statistics,
     find_causes,
     format_largest,
@@ -19,7 +20,7 @@ from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import format_rows, list_hidden_rows
 from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
-from hookviz.trace.values import Value, format_number, get_norm_nan_inf
+from hookviz.trace.values import Value, as_tuple, format_number
 
 _ATTENTION = "MultiheadAttention"
 _MASKS = ("key_padding_mask", "attn_mask")
@@ -54,7 +55,7 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
         cause = _describe_overflow(next(value.dtype for value in outputs if holds_inf(value)))
     if cause is not None:
         return cause, True
-    culprits = [node for node in nodes if _contains_kind(ops.saved_tensor(node, "result"), kind)]
+    culprits = [node for node in nodes if contains_kind(ops.saved_tensor(node, "result"), kind)]
     shown = explain_by_statistics(ops, culprits[0], kind) if culprits else None
     if shown is not None:
         return _("it {cause}.").format(cause=shown.text), True
@@ -94,11 +95,6 @@ def _make_call_ops(
         known |= dict.fromkeys(outside, inputs[0])
     dtype = next((value.dtype for value in _outputs_of(statistics, call)), "")
     return ForwardOps(statistics, nodes, known, dtype)
-
-
-def _contains_kind(value: Value | None, kind: str) -> bool:
-    """Whether a value is known and contains NaN or Inf, as ``kind`` says."""
-    return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else holds_inf(value))
 
 
 def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
@@ -187,7 +183,7 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
 
 def _name_held(statistics: PassStatistics, row: TensorRow) -> dict[str, str]:
     """Name a parameter, and what it held: where it held Inf, a module may return NaN."""
-    has_nan = row.data is not None and _contains_kind(statistics.value(row.data), "nan")
+    has_nan = row.data is not None and contains_kind(statistics.value(row.data), "nan")
     return {"on": row.name, "what": name_of_kind("nan" if has_nan else "inf")}
 
 
@@ -243,7 +239,7 @@ def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
 def _read_values(statistics: PassStatistics, indices: Any) -> list[Value]:
     """The values with these indices: a single index, a tuple of them, or None."""
     values = statistics.trace.value(indices)
-    return [value for value in (values if isinstance(values, tuple) else (values,)) if value is not None]
+    return [value for value in as_tuple(values) if value is not None]
 
 
 def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, rank_severity
+from hookviz.analysis.findings.finding import Finding, describe_passes, put_line, rank_severity
 from hookviz.analysis.findings.training.program_calls import find_initialisation, find_zeroing
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.values.op_lines import find_backward_line, find_op_line, list_op_lines
@@ -14,6 +14,7 @@ from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
 from hookviz.analysis.findings.values.zeros import MAX_NAMED, find_zeros
 from hookviz.support.messages import _, join_first, join_list, join_sentences
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import TensorRow, TraceData
 from hookviz.trace.sentences import format_pass_number
 
@@ -144,30 +145,30 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     found = replace(found, advice=finding.advice)
     place = _find_cause_line(trace, finding)
     if place is not None:
-        return replace(found, file=place[0], line=place[1], line_role=place[2])
+        return put_line(found, *place)
     return replace(found, sentence=join_sentences([found.sentence, *_name_lines(trace, finding.nodes[:1])]))
 
 
-def _find_cause_line(trace: TraceData, finding: PassFinding) -> tuple[str | None, int, str] | None:
-    """Return file, line and role of the code that caused a finding; None if it is not clear."""
+def _find_cause_line(trace: TraceData, finding: PassFinding) -> tuple[CodePlace, str] | None:
+    """Return the line of the code, and its role, that caused a finding; None if it is not clear."""
     made = find_zeroing(trace, finding.zeros[0]) if finding.zeros else None
     if made is not None:
-        return made.file, made.line, "zeros"
+        return made, "zeros"
     drawn = find_initialisation(trace) if finding.is_by_weights else None
     if drawn is not None:
-        return drawn.file, drawn.line, "draws"
+        return drawn, "draws"
     own = trace.rows[finding.step].pass_id
     backward = find_backward_line(trace, own, finding.nodes[0]) if finding.is_in_backward and finding.nodes else None
     if backward is not None:
-        return *backward, "derivative"
+        return backward, "derivative"
     place = find_op_line(trace, finding.nodes)
-    return None if place is None else (*place, "step")
+    return None if place is None else (place, "step")
 
 
 def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:
     """Name the lines that can have made a node, if they are few."""
     for node in nodes:
-        lines = [line for _file, line in list_op_lines(trace, node)]
+        lines = [place.line for place in list_op_lines(trace, node)]
         if 1 < len(lines) <= MAX_LINES:
             text = _("One of these lines may have made {op}: {lines}.")
             yield text.format(op=trace.name(node), lines=join_list(list(map(str, lines))))

@@ -1,4 +1,4 @@
-"""Find weights that get hardly any gradient: less from layer to layer, or through a gate that is closed on the way."""
+"""Find weights that get hardly any gradient: less from layer to layer, or because a function is flat on the way."""
 
 import math
 from collections.abc import Iterator
@@ -20,9 +20,6 @@ CHAIN_FACTOR = 1e3
 FEWEST_WEIGHTS = 3
 FAINT = 1e-10
 """A weight gets hardly any gradient if its root mean square is below this part of the median of all weights."""
-FEWEST_CALLS = 3
-CLOSED = 0.01
-"""A gate is closed if it lets less than this part of the gradient through, in each of so many calls or more."""
 _MAX_NAMED = 3
 
 
@@ -90,7 +87,7 @@ def _find_chain(weights: list[WeightGradient]) -> list[WeightGradient]:
 
 
 def find_faint_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
-    """Find weights with hardly any gradient: a warning if a flat function or closed gate is shown, else a remark."""
+    """Find weights with hardly any gradient: a warning if a flat function is shown, else a remark."""
     weights = _list_weight_gradients(statistics)
     if len(weights) < FEWEST_WEIGHTS:
         return
@@ -104,11 +101,11 @@ def find_faint_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
     numbers = {"rms": format_number(faint[0].rms, 3), "usual": format_number(usual, 3)}
     sentence = text.format(names=join_first([weight.name for weight in faint], _MAX_NAMED), **numbers)
     flat = _find_flat(statistics, faint)
-    gates = {} if flat is not None else _find_closed_gates(statistics)
-    nodes = (flat.node,) if flat is not None else tuple(gates)[:1]
-    causes = [] if flat is None else [_describe_flat(statistics, flat)]
-    sentence = join_sentences([sentence, *causes, *_describe_gates(statistics, gates)])
-    yield PassFinding(faint[0].step, "vanishing", sentence, "warning" if nodes else "remark", nodes=nodes)
+    if flat is None:
+        yield PassFinding(faint[0].step, "vanishing", sentence, "remark")
+        return
+    sentence = join_sentences([sentence, _describe_flat(statistics, flat)])
+    yield PassFinding(faint[0].step, "vanishing", sentence, "warning", nodes=(flat.node,))
 
 
 def _find_flat(statistics: PassStatistics, faint: list[WeightGradient]) -> Flat | None:
@@ -123,46 +120,3 @@ def _find_flat(statistics: PassStatistics, faint: list[WeightGradient]) -> Flat 
 def _describe_flat(statistics: PassStatistics, flat: Flat) -> str:
     text = _("On its way, {on} leaves {factor} of it: its outputs lie at its limits, where it is flat.")
     return text.format(on=statistics.describe_node(flat.node), factor=format_number(flat.factor, 2))
-
-
-def _find_closed_gates(statistics: PassStatistics) -> dict[int, float]:
-    """Return products by a sigmoid → what they let through, of the module in each of whose calls one is closed."""
-    trace = statistics.trace
-    closed: dict[int, dict[int, float]] = {}
-    calls: dict[int, set[int]] = {}
-    for node in statistics.compute_steps:
-        call = trace.owners.get(node)
-        if call is not None:
-            calls.setdefault(trace.calls[call].module, set()).add(call)
-            factor = _measure_gate(statistics, node)
-            if factor is not None and factor < CLOSED:
-                closed.setdefault(trace.calls[call].module, {})[node] = factor
-    for module, found in closed.items():
-        if len(calls[module]) >= FEWEST_CALLS and {trace.owners[node] for node in found} == calls[module]:
-            return found
-    return {}
-
-
-def _measure_gate(statistics: PassStatistics, node: int) -> float | None:
-    """Return what a product by a sigmoid leaves of the gradient for its other factor; None of another op."""
-    trace = statistics.trace
-    row = trace.rows[statistics.compute_steps[node]]
-    if not trace.ops[node].startswith("MulBackward") or not isinstance(row.after, tuple):
-        return None
-    for slot in (0, 1):
-        gate, other = trace.edges.get((node, slot)), row.after[1 - slot : 2 - slot]
-        arrived, sent = math.hypot(*statistics.norms(row.before)), math.hypot(*statistics.norms(other))
-        if gate is not None and trace.ops[gate[0]].startswith("SigmoidBackward") and 0 < sent < math.inf and arrived:
-            return sent / arrived
-    return None
-
-
-def _describe_gates(statistics: PassStatistics, gates: dict[int, float]) -> Iterator[str]:
-    if gates:
-        node = next(iter(gates))
-        module = statistics.trace.calls[statistics.trace.owners[node]].module
-        text = _(
-            "In each call of {module} a sigmoid is a closed gate: it lets {low} to {high} of the gradient through."
-        )
-        ends = {"low": format_number(min(gates.values()), 2), "high": format_number(max(gates.values()), 2)}
-        yield text.format(module=statistics.trace.module(module), **ends)

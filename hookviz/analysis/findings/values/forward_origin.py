@@ -8,9 +8,9 @@ from hookviz.analysis.findings.values.bounds import Bounds
 from hookviz.analysis.findings.values.op_causes import (
     Cause,
     ForwardOps,
+    contains_kind,
     explain_by_statistics,
     find_op_causes,
-    holds_inf,
 )
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import (
@@ -153,18 +153,13 @@ def _list_origins(
 ) -> Iterator[int]:
     """Yield the nodes whose result is known to contain NaN or Inf, and no known input does, in order of the forward."""
     for node in nodes:
-        value = known.get((node, 0))
-        if value is None or not _contains(value, kind):
+        if not contains_kind(known.get((node, 0)), kind):
             continue
         inputs = (
             statistics.trace.edges[node, slot] for slot, _ignored in statistics.trace.lookup.next_nodes.get(node, ())
         )
-        if not any(place in known and _contains(known[place], kind) for place in inputs):
+        if not any(contains_kind(known.get(place), kind) for place in inputs):
             yield node
-
-
-def _contains(value: Value, kind: str) -> bool:
-    return bool(value.nan or value.norm != value.norm) if kind == "nan" else holds_inf(value)
 
 
 def _describe_growing_ops(ops: ForwardOps, node: int) -> Iterator[str]:

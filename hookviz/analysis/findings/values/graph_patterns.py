@@ -4,9 +4,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes
+from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes, put_line
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import NodeOutput, TraceData
 
 VIEWS = frozenset({"Permute", "Reshape", "T", "Transpose", "UnsafeView", "Unsqueeze", "View"})
@@ -109,11 +110,11 @@ def _describe_pattern(trace: TraceData, pattern: _Pattern, pairs: dict[int, int]
     finding = replace(finding, certainty=pattern.certainty)
     chain = (inner, node) if pattern.is_inner_wrong else (node,)
     place = find_op_line(trace, chain) or _find_call_line(trace, node)
-    return [finding if place is None else replace(finding, file=place[0], line=place[1])]
+    return [put_line(finding, place)]
 
 
-def _find_call_line(trace: TraceData, node: int) -> tuple[str | None, int] | None:
-    """Return file and line of the call of the module that made a node, such as that of a loss."""
+def _find_call_line(trace: TraceData, node: int) -> CodePlace | None:
+    """Return the line of the call of the module that made a node, such as that of a loss."""
     call = trace.owners.get(node)
     row = next((row for row in trace.lines if row.call == call), None) if call is not None else None
-    return None if row is None else (trace.sources[row.source].file, row.line)
+    return None if row is None else CodePlace(trace.sources[row.source].file, row.line)

@@ -7,7 +7,7 @@ from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassSt
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import N_, _
 from hookviz.trace import FORWARD_HOOK_KINDS
-from hookviz.trace.values import Value, format_number
+from hookviz.trace.values import Value, as_tuple, format_number
 
 _HALF = "float16"
 _SMALLEST = 2.0**-24
@@ -47,7 +47,7 @@ def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
     roots = statistics.trace.roots[pass_id] if pass_id < len(statistics.trace.roots) else []
     data = [one.data for one in statistics.tensors if (one.node, one.output) in roots]
     is_forward = row.kind in ("call", "forward", *FORWARD_HOOK_KINDS) or statistics.is_nonfinite(tuple(data))
-    values = [*(row.after if isinstance(row.after, tuple) else (row.after,)), *(data if is_forward else ())]
+    values = [*as_tuple(row.after), *(data if is_forward else ())]
     spoiled = [statistics.value(index) for index in values if index is not None and statistics.is_nonfinite(index)]
     is_half = finding.kind == "inf" and bool(spoiled) and all(value.dtype == _HALF for value in spoiled)
     if not is_half or (statistics.scales and not is_forward):
@@ -96,5 +96,5 @@ def _measure_largest(value: Value) -> float:
 
 def _read_all(statistics: PassStatistics, values: Any) -> list[Value]:
     """List the values of a step that are there."""
-    indexes = values if isinstance(values, tuple) else (values,)
+    indexes = as_tuple(values)
     return [statistics.value(index) for index in indexes if index is not None]

@@ -15,7 +15,8 @@ from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
 from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
-from hookviz.trace.values import MAX_KEPT_NUMBERS, Value, get_norm_nan_inf
+from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
+from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
 
 _BEGINS_HERE = N_("{what} begins here: {sentence}")
 
@@ -105,7 +106,7 @@ def _find_in_outputs(statistics: PassStatistics) -> list[int]:
     last = {row.own_call: row.after for row in forwards}
     outputs = [values for call, values in last.items() if statistics.trace.calls[call].parent is None]
     outputs += [row.data for row in _root_tensors(statistics)]
-    indices = (index for values in outputs for index in (values if isinstance(values, tuple) else (values,)))
+    indices = (index for values in outputs for index in as_tuple(values))
     return [index for index in indices if index is not None and statistics.is_nonfinite(index)]
 
 
@@ -239,7 +240,7 @@ def _is_before(statistics: PassStatistics, origin: PassFinding, row: StepRow) ->
 
 def _list(values: Any) -> list[int]:
     """List the indexes of values that a step row holds."""
-    return [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
+    return [one for one in as_tuple(values) if one is not None]
 
 
 def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
@@ -290,7 +291,7 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
     step = statistics.trace.steps[index]
     if row.kind != "compute":
         return _(_BEGINS_HERE).format(what=what, sentence=step.sentence)
-    sent = row.after if isinstance(row.after, tuple) else (row.after,)
+    sent = as_tuple(row.after)
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
     place = statistics.trace.edges.get((row.own_node, slot))
     to = "None" if place is None else statistics.trace.name(*place)

@@ -399,6 +399,11 @@ def holds_inf(value: Value) -> bool:
     return get_norm_nan_inf(value.row)[2] > 0
 
 
+def contains_kind(value: Value | None, kind: str) -> bool:
+    """Whether a value is known and contains NaN or Inf, as ``kind`` says."""
+    return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else holds_inf(value))
+
+
 def minimum(value: Value | None) -> float:
     """The smallest number of a tensor; NaN if it is not known."""
     return math.nan if value is None or value.min is None else value.min

@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
-from hookviz.support.source_code import split_place
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.traversal import iter_enclosing_calls
-
-CodePlace = tuple[str | None, int]
-"""A file and a line."""
 
 _OPERATORS: dict[str, type[ast.AST]] = {
     "add": ast.Add,
@@ -65,7 +62,7 @@ class _Use(NamedTuple):
 
 
 def find_op_line(trace: TraceData, nodes: Iterable[int]) -> CodePlace | None:
-    """Return file and line of the code that made the first of some nodes for which only one line can have."""
+    """Return the line of the code that made the first of some nodes for which only one line can have."""
     places = (list_op_lines(trace, node) for node in nodes)
     return next((found[0] for found in places if len(found) == 1), None)
 
@@ -73,18 +70,18 @@ def find_op_line(trace: TraceData, nodes: Iterable[int]) -> CodePlace | None:
 def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace | None:
     """Return the line of the only ``return`` in the backward of a Function, else the first line of that."""
     rows = trace.lookup.saved(pass_id, node)
-    file, line = split_place(next((str(row.plain) for row in rows if row.name == BACKWARD_LOCATION), ""))
-    if line is None:
+    place = read_place(next((str(row.plain) for row in rows if row.name == BACKWARD_LOCATION), None))
+    if place is None:
         return None
     for source in trace.sources:
-        tree = parse_source(source.text) if source.file == file else None
+        tree = parse_source(source.text) if source.file == place.file else None
         functions = (part for part in ast.walk(tree) if isinstance(part, _FUNCTIONS)) if tree is not None else ()
         for function in functions:
             first = min([function.lineno, *(one.lineno for one in function.decorator_list)]) + source.line - 1
             returns = [part for part in ast.walk(function) if isinstance(part, ast.Return)]
-            if first == line and len(returns) == 1:
-                return file, returns[0].lineno + source.line - 1
-    return file, line
+            if first == place.line and len(returns) == 1:
+                return CodePlace(place.file, returns[0].lineno + source.line - 1)
+    return place
 
 
 def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
@@ -103,7 +100,9 @@ def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
     paired = _pair(node, made, uses)
     if paired is None and forward is not None:
         uses = _narrow(code, node, uses, forward)
-    return sorted({use.place for use in ([paired] if paired else uses)}, key=lambda place: (place[0] or "", place[1]))
+    return sorted(
+        {use.place for use in ([paired] if paired else uses)}, key=lambda place: (place.file or "", place.line)
+    )
 
 
 def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterator[_Use]:
@@ -117,7 +116,7 @@ def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterat
     tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
     for part, runs_once in _walk(tree, outside, start) if tree is not None else ():
         if lines.first <= getattr(part, "lineno", 0) <= lines.last and _is_use(part, op):
-            place = source.file, part.lineno + source.line - 1  # type: ignore[attr-defined]
+            place = CodePlace(source.file, part.lineno + source.line - 1)  # type: ignore[attr-defined]
             yield _Use(place, region, runs_once, _has_number(part))
 
 
@@ -130,7 +129,7 @@ def _list_in_hooks(trace: TraceData, call: int, op: str) -> Iterator[_Use]:
         tree = parse_source(hook.text or "")
         for part, runs_once in _walk(tree, False, 0) if tree is not None and hook.line is not None else ():
             if _is_use(part, op):
-                place = hook.file, part.lineno + (hook.line or 1) - 1  # type: ignore[attr-defined]
+                place = CodePlace(hook.file, part.lineno + (hook.line or 1) - 1)  # type: ignore[attr-defined]
                 yield _Use(place, None, runs_once, _has_number(part))
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hookviz.support.messages import _
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
-from hookviz.trace.values import Value, get_norm_nan_inf
+from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
 
 CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
 """The kinds of step in which a hook can change a gradient."""
@@ -89,7 +89,7 @@ class PassStatistics:
         """Return the index of the only value that a module call was given (``call``), or returned (``forward``)."""
         rows = (row for _ignored, row in self.rows if row.kind == kind and row.call == call)
         values: Any = next((row.after for row in rows), None)
-        found = [one for one in (values if isinstance(values, tuple) else (values,)) if one is not None]
+        found = [one for one in as_tuple(values) if one is not None]
         return found[0] if len(found) == 1 else None
 
     def targets(self, node: int) -> list[int]:
@@ -149,7 +149,7 @@ class PassStatistics:
     def _contains(self, indices: set[int], values: Any) -> bool:
         """Whether one of the values is in ``indices``; the values are measured first, which may add them."""
         self.norms(values)
-        return bool(indices) and not indices.isdisjoint(values if isinstance(values, tuple) else (values,))
+        return bool(indices) and not indices.isdisjoint(as_tuple(values))
 
     def list_behind(self, node: int) -> set[int]:
         """The nodes from which a node was computed, and to which its gradient goes on."""

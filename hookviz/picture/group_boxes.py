@@ -1,14 +1,15 @@
-"""The boxes of groups and what steps write on them, and the arrows of a view with such boxes."""
+"""The closed boxes of groups: their names, what is in them, the bars of stacks, and what steps write on them."""
 
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from math import ceil, isfinite, log10
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.group_names import describe_group, is_recomputed, name_group
-from hookviz.picture.grouping import BoxTree, Group, Member, View
+from hookviz.picture.boxes import name_first_call
+from hookviz.picture.grouping import BoxTree, Group, Member, kind_label
 from hookviz.picture.grouping.activity import (
     Arrival,
     BoxActivity,
@@ -17,14 +18,17 @@ from hookviz.picture.grouping.activity import (
     list_norm_ranges,
     merge_consecutive,
 )
-from hookviz.picture.module_boxes import name_first_call
-from hookviz.picture.primitives import Arrow
+from hookviz.picture.primitives import MAX_NAME, fit_name, fit_on_line, strip_module
 from hookviz.picture.repeated_calls import find_first_of_several
 from hookviz.support.messages import _
+from hookviz.trace import TraceData
 from hookviz.trace.values import format_number
 
 MAX_BARS = 24
 """The maximum number of bars of a stack; in a larger stack, a bar stands for several calls."""
+
+MAX_KINDS = 36
+"""Characters of a list of kinds: a longer one makes its box so wide that little beside it fits a screen."""
 
 
 @dataclass
@@ -163,33 +167,78 @@ def _format_range(norms: NormRange) -> str:
     return _("norm {norms}").format(norms=" · ".join(filter(None, (text, nonfinite))))
 
 
-def box_id(member: Member) -> str:
-    """Return the id of the box of a node or a group."""
-    return ids.node_id(member) if isinstance(member, int) else member.id
+def name_group(trace: TraceData, group: Group, module: str = "", max_chars: int = MAX_NAME) -> str:
+    """Return the name of a group; names of modules are relative to ``module``, and each is cut to ``max_chars``."""
+    if group.named_call is not None:
+        return _name_call(trace, group, module, max_chars)
+    if group.kind == "stack":
+        return f"{_name_equal_calls(trace, group, module, max_chars)} × {len(group.stacked_calls):,}"
+    members = group.unsplit_members
+    count = f"{len(members):,}"
+    if group.kind == "rest":
+        return _("{count} more").format(count=count)
+    if group.kind in ("run", "fan"):
+        return f"{count} × {kind_label(trace, members[0])}"
+    ends = [_name_call(trace, member, module, max_chars) for member in (members[0], members[-1])]
+    return f"{ends[0]} … {ends[1]}" if all(ends) else f"{group.offset + 1:,} – {group.offset + len(members):,}"
 
 
-@dataclass
-class ViewArrows:
-    """The arrows of a view: one for each edge between two nodes, one for all edges between two other boxes."""
+def describe_group(trace: TraceData, group: Group) -> str:
+    """Describe what is in a group: the kinds of its members; and of other nodes, how many they are."""
+    nodes = _count_nodes(len(group.nodes))
+    if group.kind == "rest":
+        return nodes
+    if group.kind in ("run", "fan"):
+        order = _("in sequence · {nodes}") if group.kind == "run" else _("in parallel · {nodes}")
+        return order.format(nodes=nodes)
+    members = group.unsplit_members if group.call is None else [group]
+    described = ", ".join(sorted({kind_label(trace, member) for member in members}))
+    if is_recomputed(trace, group):
+        return _("{kind} · recomputed").format(kind=described)
+    if group.call is not None or group.kind == "stack":
+        return described
+    return f"{fit_on_line(described, MAX_KINDS)} · {nodes}"
 
-    single: dict[tuple[int, int], Arrow]
-    """(node, input) → the arrow of that edge."""
-    bundles: dict[str, Arrow]
-    """Id of an arrow that stands for several edges → the arrow."""
-    starts: dict[str, set[int]]
-    """Id of such an arrow → the nodes at which its edges start."""
+
+def is_recomputed(trace: TraceData, group: Group) -> bool:
+    """Whether a group is a call that checkpointing made during a backward pass, or a stack of such calls."""
+    calls = [member.call for member in group.stacked_calls if member.call is not None]
+    return bool(calls) and all(trace.calls[call].recomputed for call in calls)
 
 
-def connect_view(view: View) -> ViewArrows:
-    """Make the arrows between the boxes of ``view``."""
-    arrows = ViewArrows({}, {}, {})
-    for box in view.boxes:
-        for start, slot, end in view.list_edges(box):
-            end_box = view.find_box(end)
-            if isinstance(box, int) and isinstance(end_box, int):
-                arrows.single[start, slot] = Arrow(ids.edge_id(start, slot, end), box_id(box), box_id(end_box))
-            elif end_box is not box:
-                arrow = Arrow(ids.bundle_id(box_id(box), box_id(end_box)), box_id(box), box_id(end_box))
-                arrows.bundles.setdefault(arrow.id, arrow)
-                arrows.starts.setdefault(arrow.id, set()).add(start)
-    return arrows
+def _name_call(trace: TraceData, member: Member, module: str, max_chars: int) -> str:
+    """Return the relative name of a call, or an empty text for a node, since the ops of most nodes are alike."""
+    call = None if isinstance(member, int) else member.named_call
+    return "" if call is None else fit_name(strip_module(trace.call(call), module), max_chars)
+
+
+def _name_equal_calls(trace: TraceData, stack: Group, module: str, max_chars: int) -> str:
+    """Return what the paths of equal calls have in common, with their first and their last number."""
+    calls = [call for group in stack.stacked_calls if (call := group.named_call) is not None]
+    paths = {trace.call_path(call) for call in calls}
+    if len(paths) > 1:
+        return _name_range([strip_module(path, module) for path in paths], max_chars)
+    name = fit_name(strip_module(min(paths), module), max_chars)
+    if stack.parent is None or stack.parent.kind != "stack":
+        return name
+    counts = sorted(trace.calls[call].nth or trace.calls[call].number for call in calls)
+    return _("{module} (calls {first} – {last})").format(module=name, first=counts[0], last=counts[-1])
+
+
+def _name_range(names: list[str], max_chars: int) -> str:
+    """Return the name of calls whose names differ in a number only.
+
+    >>> _name_range(["layers.9", "layers.10"], 28), _name_range(["block_0", "block_1"], 28)
+    ('layers 9 – 10', 'block 0 – 1')
+    """
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+    before = "".join(character for character, _same in equal).rstrip("0123456789")
+    rests = [name.removeprefix(before) for name in names]
+    afters = [rest.lstrip("0123456789") for rest in rests]
+    numbers = sorted(int(rest.removesuffix(after)) for rest, after in zip(rests, afters, strict=True))
+    shown = (fit_name(before.rstrip("._"), max_chars), f"{numbers[0]} – {numbers[-1]}", afters[0].lstrip("."))
+    return " ".join(filter(None, shown))
+
+
+def _count_nodes(count: int) -> str:
+    return _("1 node") if count == 1 else _("{count} nodes").format(count=f"{count:,}")

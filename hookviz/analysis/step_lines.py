@@ -3,7 +3,7 @@
 from textwrap import dedent
 from typing import NamedTuple
 
-from hookviz.analysis.source_lines.assignments import Program, read_program
+from hookviz.analysis.assignments import Program, read_program
 from hookviz.support.messages import N_, _
 from hookviz.trace import LineRow, SourceRow, Step, TensorRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls

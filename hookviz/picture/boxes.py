@@ -1,23 +1,38 @@
-"""Module calls in a picture: a box around the nodes that a call created, with its hooks at its output and inputs."""
+"""The boxes of a picture, each with pins for its hooks.
 
+There is one for a node, one around the nodes that a module call created, with its hooks at its output and inputs, and
+one for each optimizer whose hooks ran after the backward pass.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.primitives import (
+    DIGITS,
+    MAX_LABEL,
     MAX_NAME,
+    MAX_VALUE,
     Arrow,
+    Box,
     Mark,
+    Parameter,
     Pin,
+    fit_name,
     fit_on_line,
+    format_tensor_value,
     format_values,
     relative_name,
 )
 from hookviz.picture.repeated_calls import find_first_runs, list_extra_runs
+from hookviz.picture.visible_graph import VisibleGraph
 from hookviz.support.messages import _
-from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, Step, TraceData
-from hookviz.trace.hook_facts import HOOK_FACTS
+from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, Step, TensorRow, TraceData
+from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS, ON_TENSOR_KINDS
+from hookviz.trace.hooks import name_of_effect
 from hookviz.trace.sentences import format_hook_position
+from hookviz.trace.values import Value
 
 OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 """The kinds of module hooks that act on the output or its gradient; the others act at the inputs.
@@ -27,6 +42,78 @@ OUTPUT_SIDE_KINDS = ("forward_hook", "full_backward_pre_hook", "backward_hook")
 
 MAX_CALL_LABEL = 16
 """Characters of a module hook's label, which has the hook's kind in front of it."""
+
+_ON_BOXES = [kind for kind in HOOK_FACTS if kind in (*ON_TENSOR_KINDS, *NODE_HOOK_KINDS)]
+_FIRST_OF_NODE = _ON_BOXES.index("node_pre_hook")
+NODE_PIN_KINDS = (*_ON_BOXES[:_FIRST_OF_NODE], "retain_grad", *_ON_BOXES[_FIRST_OF_NODE:])
+"""The kinds of hooks that have a pin on the box of a node, in the order in which they fire."""
+
+
+def make_node_box(trace: TraceData, pass_id: int, node: int, graph: VisibleGraph, module: str = "") -> Box:
+    """Make the box of a node, with a row for each of its parameters; names inside ``module`` are relative to it."""
+    tensors = trace.lookup.tensors(pass_id, node)
+    names = [
+        (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
+    ]
+    op, leaf = trace.ops[node], trace.ops[node] == "AccumulateGrad"
+    if node in graph.joined:
+        op = _("{count} nodes").format(count=f"{[*graph.joined.values()].count(node):,}")
+    pins = [*_make_node_pins(trace, pass_id, node, tensors)]
+    rows = [
+        _make_parameter(trace, pass_id, row, graph.calls.get(row), module) for row in graph.parameters.get(node, ())
+    ]
+    return Box(ids.node_id(node), node, op, leaf, tensors, names, pins, parameters=rows)
+
+
+def _make_parameter(trace: TraceData, pass_id: int, node: int, call: int | None, module: str) -> Parameter:
+    """Make the row of a parameter; its name is relative to the module of ``call``, or else to ``module``."""
+    tensors = trace.lookup.tensors(pass_id, node)
+    owner = module if call is None else trace.plain_call(call)
+    value = format_tensor_value(_format_data(trace, tensors[0])) if tensors else ""
+    pins = [*_make_node_pins(trace, pass_id, node, tensors)]
+    return Parameter(ids.node_id(node), node, relative_name(trace.lookup.leaf_names[node], owner), value, pins)
+
+
+def number_equal_boxes(trace: TraceData, boxes: Mapping[int, Box], calls_of_nodes: Mapping[int, int]) -> None:
+    """Add their numbers to the ops of boxes that would read the same as another one in the same frame."""
+    plain = {node: (calls_of_nodes.get(node), box.op) for node, box in boxes.items() if not (box.names or box.leaf)}
+    counts = Counter(plain.values())
+    for node, label in plain.items():
+        if counts[label] > 1 or node in trace.outside:
+            boxes[node].op = trace.name(node)
+
+
+def _format_data(trace: TraceData, row: TensorRow) -> str:
+    """Format a tensor's numbers if they fit, else its shape."""
+    value = trace.value(row.data)
+    if not isinstance(value, Value):
+        return ""
+    line = value.line(DIGITS)
+    return str(value.shape) if value.note is None and (line is None or len(line) > MAX_VALUE) else format_values(value)
+
+
+def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
+    """Make the pins of a node's box, in the order in which the hooks fire."""
+    hooks, box_id = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.node_id(node)
+    for kind in NODE_PIN_KINDS:
+        if kind == "retain_grad":
+            for row in tensors:
+                if row.retains_grad:
+                    label = "retain_grad"
+                    yield Pin(ids.retain_pin_id(box_id, row.output), label, label, None)
+        for index in hooks:
+            if trace.hook_rows[index].kind == kind:
+                hook = trace.hook(index, trace.place(index, pass_id))
+                text = fit_on_line(label_of_hook(kind, hook.label), MAX_LABEL)
+                yield Pin(ids.pin_id(box_id, index), f"{format_hook_position(hook.place)} {text}", hook.name, index)
+
+
+def label_of_hook(kind: str, name: str) -> str:
+    """Return the label of a hook on a node's box; if its place among the hooks is special, the label says so."""
+    return f"{_(HOOK_FACTS[kind].prefix)} {name}" if kind in HOOK_FACTS and HOOK_FACTS[kind].prefix else name
+
+
+# -- module calls
 
 
 @dataclass
@@ -202,3 +289,59 @@ def _write_replaced_gradients(mark: Mark, step: Step, list_arrows_along: Callabl
             arrows = list_arrows_along(step.row.own_node, slot)
             if len(arrows) == 1 and old != new:  # several arrows carry gradients that are added up before the hook
                 mark.write_change(ids.value_id(arrows[0].id), old, new)
+
+
+# -- optimizers
+
+
+@dataclass
+class OptimizerBox:
+    """The box of an optimizer."""
+
+    id: str
+    name: str
+    kind: str
+    """The optimizer's class."""
+    pins: list[Pin] = field(default_factory=list)
+    longest_text: str = ""
+    """Empty: no step writes on the box itself."""
+
+
+def make_optimizer_boxes(trace: TraceData, steps: Iterable[int]) -> dict[int, OptimizerBox]:
+    """Make the boxes of the optimizers of which hooks ran in ``steps``: number of an optimizer → its box."""
+    boxes: dict[int, OptimizerBox] = {}
+    for step in steps:
+        row = trace.rows[step]
+        if row.optimizer is None or row.hook is None:
+            continue
+        optimizer = trace.optimizers[row.optimizer]
+        new = OptimizerBox(
+            ids.optimizer_id(row.optimizer), fit_name(optimizer.name, MAX_NAME), fit_name(optimizer.kind, MAX_NAME)
+        )
+        box = boxes.setdefault(row.optimizer, new)
+        if ids.pin_id(box.id, row.hook) not in [pin.id for pin in box.pins]:
+            box.pins.append(_make_optimizer_pin(trace, box, row.hook))
+    return boxes
+
+
+def _make_optimizer_pin(trace: TraceData, box: OptimizerBox, index: int) -> Pin:
+    hook = trace.hook(index)
+    kind = _(HOOK_FACTS[hook.kind].name)
+    label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_LABEL)}"
+    return Pin(ids.pin_id(box.id, index), label, hook.name, index)
+
+
+def mark_optimizer(box: OptimizerBox, step: Step) -> Mark:
+    """Make the mark of a step about an optimizer: its hooks say what they did."""
+    mark = Mark([box.id])
+    if step.row.hook is None:
+        return mark
+    pin = ids.pin_id(box.id, step.row.hook)
+    mark.elements.append(pin)
+    if step.kind == "exception":
+        mark.write(ids.value_id(pin), _("raised"))
+    elif step.before or step.after:
+        mark.write_change(ids.value_id(pin), step.before, step.after)
+    else:
+        mark.write(ids.value_id(pin), name_of_effect(step.effect))
+    return mark

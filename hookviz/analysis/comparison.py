@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from hookviz.analysis.comparison.alignment import match_graphs
+from hookviz.analysis.alignment import match_graphs
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.notes import PART_NOTES

@@ -1,1 +1,0 @@
-"""Which line of the user's code a step belongs to."""
