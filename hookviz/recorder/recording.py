@@ -27,9 +27,8 @@ from hookviz.recorder.followers.user_code import UserCode
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.module_call import ModuleCall
 from hookviz.recorder.options import RecordOptions
-from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.pass_tracker import PassTracker
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.trouble_file import TroubleFile
 from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.dropped_passes import NewNumbers

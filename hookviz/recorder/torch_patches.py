@@ -38,8 +38,7 @@ from hookviz.recorder.followers.optimizer_steps import (
     StepHooksDescriptor,
     is_called_by_step,
 )
-from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.session import is_engine_thread
+from hookviz.recorder.session import is_engine_thread, is_outermost
 from hookviz.recorder.torch.compiled_regions import (
     RegionSwitch,
     is_compiled,

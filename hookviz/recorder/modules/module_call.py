@@ -17,8 +17,7 @@ from hookviz.recorder.modules.arguments import ArgumentProbe, PytreeLeaf, labell
 from hookviz.recorder.modules.graph_owners import ModuleOutputs
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
 from hookviz.recorder.modules.module_registry import ModuleRegistry
-from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.torch.compiled_regions import is_restoring_saved_tensors
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookPlace, Note, StepKind, StepRow

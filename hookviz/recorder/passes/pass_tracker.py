@@ -18,12 +18,11 @@ from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.follower import Followers, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.nonfinite_values import measure_unread_leaves
-from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.node_observers import NodeObservers
 from hookviz.recorder.passes.observer_registry import LateHooks, ObserverRegistry
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH, RunningPass
 from hookviz.recorder.passes.saved_tensors import SavedTensors
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.torch.compiled_regions import is_backward_compiled
 from hookviz.support.interpreter import Uninterrupted, gc_paused
 from hookviz.trace import Note
