@@ -31,7 +31,7 @@ from hookviz.autograd.torch_internals import (
     run_engine,
     swap_tensors,
 )
-from hookviz.recorder.followers import grad_scaler, gradient_edits, optimizer_groups
+from hookviz.recorder.followers import grad_scaler, gradient_edits, training_tracker
 from hookviz.recorder.followers.optimizer_steps import (
     ObservedStepHooks,
     OptimizerTracker,
@@ -449,7 +449,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _global_post_hooks),
     Replacement(torch_optimizer.Optimizer, _own_pre_hooks.name, lambda *_: _own_pre_hooks),
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
-    Replacement(torch_optimizer.Optimizer, "add_param_group", optimizer_groups.make_observer(own_recording)),
+    Replacement(torch_optimizer.Optimizer, "add_param_group", training_tracker.observe_groups(own_recording)),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(torch, "compile", _observing_compile),
     Replacement(torch.export, "export", _observing_export),
