@@ -2,8 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -316,20 +315,16 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
     return observed_compile
 
 
-@contextmanager
-def _compiled_region(name: str) -> Iterator[None]:
-    _switch_region(RegionSwitch(name))
-    try:
-        yield
-    finally:
-        _switch_region(RegionSwitch())
-
-
 def _observing_export(export: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     @wraps(export)
     def observed_export(*arguments: Any, **options: Any) -> Any:
-        with _compiled_region("torch.export.export") if active.on else nullcontext():
+        if not active.on:
             return export(*arguments, **options)
+        _switch_region(RegionSwitch("torch.export.export"))
+        try:
+            return export(*arguments, **options)
+        finally:
+            _switch_region(RegionSwitch())
 
     return observed_export
 
