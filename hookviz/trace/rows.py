@@ -189,6 +189,8 @@ class CallRow(NamedTuple):
 
     If the recording followed ops, also those from whose output other ops computed what it takes.
     """
+    edits: tuple[ValueIndex, ...] = ()
+    """The values of the tensors that it was given, edited in place and returned, as an inplace ReLU does."""
     cuts: tuple[tuple[CallIndex, CutIndex], ...] = ()
     """What cut off the output of one of these calls, if the recording followed ops."""
 

@@ -42,6 +42,11 @@ class ParameterRow(NamedTuple):
     """The optimizers that held it when they took a step."""
     model: str = ""
     """The name of the model that it belongs to, such as ``net``; empty if it is in no module."""
+    mark: str = ""
+    """The attribute that was set to False as if it froze it, such as ``net.encoder.requires_grad``; most often empty.
+
+    torch reads no such attribute of a module, and none of a parameter but ``requires_grad``.
+    """
 
 
 class NonfiniteRow(NamedTuple):
@@ -91,6 +96,8 @@ class GroupRow(NamedTuple):
     """Its place among the groups of the optimizer, counted from 0."""
     rate: Annotated[float, Shows(("values",))] | None = None
     """Its learning rate then; None if it is unknown."""
+    decay: Annotated[float, Shows(("values",))] | None = None
+    """Its weight decay then; None if it is unknown, or if the optimizer has none."""
     made_at: SourcePlace | None = None
     """File and line of the user's code that made it."""
 

@@ -39,6 +39,64 @@ def only(program: Program, kind: str) -> hv.Finding:
 # -- moved without a gradient
 
 
+def freeze(part: str) -> None:
+    net = nn.Sequential(net_of(3, 4), nn.Linear(1, 1))
+    if part == "module":
+        net[0].requires_grad = False  # here
+    for parameter in net[0].parameters() if part == "parameters" else ():
+        parameter.require_grad = False  # here
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
+
+
+def test_an_attribute_that_freezes_nothing_is_a_finding_and_another_one_is_none() -> None:
+    finding = only(lambda: freeze("module"), "not_frozen")
+    assert finding.sentence.startswith("net.0.requires_grad = False freezes nothing: net.0.0.weight and 3 more")
+    assert "net.0.requires_grad_(False)" in finding.advice
+    finding = only(lambda: freeze("parameters"), "not_frozen")
+    assert finding.sentence.startswith("require_grad = False freezes nothing: net.0.0.weight and 3 more")
+    assert find(lambda: freeze("nothing")) == []
+
+
+def zero_by_hand(decay: float) -> None:
+    net = net_of(3, 4)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.1, weight_decay=decay)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        for parameter in net[0].parameters():
+            torch.Tensor.zero_(parameter.grad)
+        optimizer.step()  # here
+
+
+def test_a_parameter_that_moves_with_a_gradient_set_to_0_is_a_finding_unless_nothing_moves_it() -> None:
+    finding = only(lambda: zero_by_hand(0.1), "moved")
+    assert "moves net.0.weight and 1 more in 3 of its 3 steps, although the gradient was set to 0" in finding.sentence
+    assert finding.cause.startswith("The weight decay of AdamW, 0.1,")
+    assert find(lambda: zero_by_hand(0.0)) == []
+
+
+def train_in(dtype: torch.dtype) -> None:
+    net = net_of(3, 4).to(dtype)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.fill_(1.0)
+    optimizer = SGD(net.parameters(), lr=1e-4)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.full((6, 3), 0.1, dtype=dtype)).mean().backward()
+        optimizer.step()  # here
+
+
+def test_steps_that_are_rounded_away_are_a_finding_and_those_of_more_digits_are_none() -> None:
+    finding = only(lambda: train_in(torch.bfloat16), "unmoved")
+    assert "None of the 3 steps of optimizer changes" in finding.sentence and "bfloat16" in finding.cause
+    assert find(lambda: train_in(torch.float32)) == []
+
+
 def mask_row_zero(net: nn.Sequential) -> None:
     def mask(grad: torch.Tensor) -> torch.Tensor:
         return grad * (torch.arange(len(grad)) > 0).unsqueeze(1)

@@ -77,14 +77,19 @@ def test_an_optimizer_that_steps_between_two_passes_is_named() -> None:
     assert finding.advice.startswith("Take the step after all passes")
 
 
-def test_a_graph_that_is_walked_twice_names_the_pass_that_freed_it() -> None:
+@pytest.mark.parametrize("steps", [False, True])
+def test_a_graph_that_is_walked_twice_names_the_pass_that_freed_it(steps: bool) -> None:
     def run() -> None:
         net = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         state = net(torch.ones(1, 3)).tanh()
         state.sum().backward()
+        if steps:
+            optimizer.step()
         net(state).sum().backward()
 
     finding = find_exception(run)
+    assert ("retain_graph=True" in finding.advice, "detach()" in finding.advice) == (not steps, steps)
     assert finding.line == line_of(run, "net(state)")
     assert "Pass 1, begun at" in finding.cause and f"line {line_of(run, 'state.sum()')}," in finding.cause
 

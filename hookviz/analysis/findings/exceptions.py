@@ -204,10 +204,7 @@ def _explain_failed_node(trace: TraceData, finding: Finding) -> Finding | None:
     sentences, advice = [_describe_making(trace, row.node)], finding.advice
     if _WALKED_TWICE in (row.error or ""):
         sentences.append(_describe_first_walk(trace, row.node, row.pass_id))
-        advice = _(
-            "Compute it anew in each round, and detach() what one round hands to the next; or keep the graph with "
-            "retain_graph=True."
-        )
+        advice = _advise_after_walk(trace, row.node, row.pass_id)
     elif _EDITED in (row.error or ""):
         edit, advice = _describe_edit(trace, row.node, finding.step or 0)
         sentences.append(edit)
@@ -241,10 +238,23 @@ def _describe_own_backward(trace: TraceData, node: int, pass_id: int) -> str:
 # -- a graph that was walked before
 
 
+def _find_first_walk(trace: TraceData, node: int, pass_id: int) -> int | None:
+    """Return the last step in which an earlier pass walked a node; None if no recorded pass did."""
+    steps = (step for (other, one), step in trace.lookup.compute_steps.items() if one == node and other < pass_id)
+    return max(steps, default=None)
+
+
+def _advise_after_walk(trace: TraceData, node: int, pass_id: int) -> str:
+    """Say what to do: with the weights of another step, a graph that was kept would be of no use."""
+    step = _find_first_walk(trace, node, pass_id)
+    if step is not None and all(row.step < step for row in trace.updates):
+        return _("Add up the losses and call backward() once, or keep the graph with retain_graph=True in the first.")
+    return _("Compute it anew in each round, and detach() what one round hands to the next.")
+
+
 def _describe_first_walk(trace: TraceData, node: int, pass_id: int) -> str:
     """Say which earlier pass walked a node, and freed what it had saved."""
-    steps = (step for (other, one), step in trace.lookup.compute_steps.items() if one == node and other < pass_id)
-    step = max(steps, default=None)
+    step = _find_first_walk(trace, node, pass_id)
     if step is None:
         return ""
     earlier = trace.rows[step].pass_id

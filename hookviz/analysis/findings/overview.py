@@ -10,6 +10,7 @@ from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Finding
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_legacy_hooks, list_lost_rows
 from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments, list_late_bindings
+from hookviz.analysis.findings.hooks.kept_outputs import list_kept_outputs
 from hookviz.analysis.findings.hooks.recomputed_hooks import list_recomputed_hooks
 from hookviz.analysis.findings.hooks.registrations import (
     list_copied_hooks,
@@ -47,6 +48,7 @@ _LISTS = (
     list_reshaped_outputs,
     list_hook_moments,
     list_late_bindings,
+    list_kept_outputs,
     list_hygiene,
     list_patterns,
     list_broadcasts,

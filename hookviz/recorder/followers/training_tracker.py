@@ -34,6 +34,9 @@ MAX_MOVES = 10
 MAX_NUMBERS = 2**20
 """With more numbers than this in all, the parameters beyond are not measured: each is copied while the step runs."""
 
+_MISSPELT = ("require_grad", "require_grads", "require_gradient", "requires_grads", "requires_gradient")
+"""What is written for ``requires_grad`` by mistake: Python makes an attribute of it, and torch never reads that."""
+
 
 class _Copy(NamedTuple):
     """A parameter before a step."""
@@ -163,9 +166,11 @@ class TrainingTracker(Follower):
         held = [(name, p, module) for name, module in modules for p in module_tree.own_parameters(module)]
         self._norms = [weakref.ref(module) for _, module in modules if issubclass(type(module), _NORMS)]
         self.trace.parameters[:] = [row._replace(held=False) for row in self.trace.parameters]
+        marked = [name for name, module in modules if vars(module).get("requires_grad") is False]
         for module_name, (name, parameter), module in held:
             is_called = self.modules.find_number(module) is not None
             self._note_place(f"{module_name}.{name}", parameter, is_called)
+            self._note_mark(module_name, name, parameter, marked)
 
     def _note_place(self, name: str, parameter: torch.Tensor, is_called: bool) -> None:
         """Update the row of a parameter that a module holds under ``name``."""
@@ -183,6 +188,15 @@ class TrainingTracker(Follower):
             held=True,
             model=(row.model if row.held else "") or name.partition(".")[0],
         )
+
+    def _note_mark(self, module: str, name: str, parameter: torch.Tensor, marked: Sequence[str]) -> None:
+        """Note an attribute that was set to False in vain, on a module (``marked``) or on the parameter itself."""
+        own = vars(parameter) if type(parameter) in (torch.Tensor, torch.nn.Parameter) else {}
+        marks = [f"{module}.{name}.{mark}" for mark in _MISSPELT if own.get(mark) is False]
+        marks += [f"{one}.requires_grad" for one in marked if f"{module}.".startswith(f"{one}.")]
+        if marks:
+            number = self.number(parameter)
+            self.trace.parameters[number] = self.trace.parameters[number]._replace(mark=marks[0])
 
     def _list_eval_norms(self, optimizer: int) -> Iterator[int]:
         """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same."""
@@ -259,7 +273,8 @@ class OptimizerGroups(Follower):
     def add(self, optimizer: Optimizer) -> None:
         """Note the last group of an optimizer, which has just got it: most often while it is made."""
         groups = optimizer.param_groups
-        row = GroupRow(0, len(groups) - 1, read_rate(groups[-1].get("lr")), find_code_place())
+        rate, decay = (read_rate(groups[-1].get(name)) for name in ("lr", "weight_decay"))
+        row = GroupRow(0, len(groups) - 1, rate, decay, find_code_place())
         number = self._numbers.get(optimizer)
         if number is not None:
             self.trace.groups.append(row._replace(optimizer=number))

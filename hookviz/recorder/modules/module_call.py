@@ -93,8 +93,8 @@ class ModuleCall:
         self.running: dict[HookDictObserver, HookIteration[PytreeLeaf]] = {}
         self.copied_hooks: dict[HookDictObserver, list[tuple[Any, Hook]]] = {}
         """The entries that torch copied out of a module's own dict along with the global hooks, which run first."""
-        self.inputs: list[int] = []
-        """The values of its arguments."""
+        self.given: list[PytreeLeaf] = []
+        """Its arguments as they were when it began."""
         self.in_backward = False
         """Whether the call began during a backward pass."""
         self.forward_logged = False

@@ -20,7 +20,7 @@ from hookviz.analysis.findings.training.gradient_timing import (
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
 from hookviz.analysis.findings.training.misused_passes import find_discarded, find_foreign_passes, find_repeated_losses
 from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms, find_functional_dropouts
-from hookviz.analysis.findings.training.moved_parameters import find_moved
+from hookviz.analysis.findings.training.moved_parameters import find_moved, find_moved_by_hand, find_unmoved
 from hookviz.analysis.findings.training.optimizer_contents import (
     find_missing,
     find_plain_tensors,
@@ -29,6 +29,7 @@ from hookviz.analysis.findings.training.optimizer_contents import (
 )
 from hookviz.analysis.findings.training.parameter_findings import (
     find_frozen,
+    find_marked,
     find_shared,
     find_stopped,
     find_unreached,
@@ -173,6 +174,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_uncalled,
     find_stopped,
     find_frozen,
+    find_marked,
     find_shared,
     _find_not_zeroed,
     find_foreign_passes,
@@ -190,6 +192,8 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_early_steps,
     find_idle_optimizers,
     find_moved,
+    find_moved_by_hand,
+    find_unmoved,
     find_rebound,
     find_eval_norms,
     find_eval_dropouts,

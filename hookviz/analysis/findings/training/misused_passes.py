@@ -1,4 +1,4 @@
-"""Find passes whose gradients count twice, are cleared before a step, or reach a step of another optimizer."""
+"""Find passes whose gradients count more than once, are cleared before a step, or reach a step of another optimizer."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -73,8 +73,8 @@ def _list_again(facts: TrainingFacts, first: int, second: int) -> Iterator[_Agai
 
 def _describe_doubled(facts: TrainingFacts, optimizer: int, found: list[_Again]) -> Finding:
     sentence = _(
-        "Two passes go through the same loss before one step of {optimizer}, and nothing clears the gradients in "
-        "between: those of {on} count twice."
+        "Passes go through the same loss again before a step of {optimizer}, and nothing clears the gradients in "
+        "between: those of {on} count more than once."
     )
     advice = _("Call backward() once for each loss.")
     line = facts.pass_lines.get(found[0].first.pass_id)

@@ -8,7 +8,7 @@ from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import Hook, MovedRow
 from hookviz.trace.changes import format_ranges
-from hookviz.trace.values import format_number
+from hookviz.trace.values import format_number, get_norm_nan_inf
 
 _AXES = {
     "rows": N_("rows {parts} (of {count}, counted from 0) of {on}"),
@@ -54,6 +54,80 @@ def _make_finding(facts: TrainingFacts, moved: Moved) -> Finding:
     )
     update = next(row for row in facts.trace.updates if row.step == first.step)
     return put_line(add_update_line(finding, update), facts.find_making(optimizer), "makes")
+
+
+def find_moved_by_hand(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find parameters that an optimizer moves although the program set their gradient to 0 after the pass."""
+    known = {row.parameter for row in facts.trace.moved}
+    for optimizer, updates in facts.updates.items():
+        steps: dict[int, list[int]] = {}
+        for row in updates if not all(row.zero for row in updates) else ():
+            zero = {number for number, value in row.regraded if get_norm_nan_inf(facts.trace.values[value])[0] == 0}
+            for number, norm, _group in row.moves:
+                if norm and number in zero and number not in known:
+                    steps.setdefault(number, []).append(row.step)
+        if steps:
+            yield _make_moved_by_hand(facts, optimizer, steps)
+
+
+def _make_moved_by_hand(facts: TrainingFacts, optimizer: int, steps: dict[int, list[int]]) -> Finding:
+    text = _("{optimizer} moves {on} in {count} of its {total} steps, although the gradient was set to 0 before.")
+    names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(list(steps))}
+    every, total = {step for found in steps.values() for step in found}, len(facts.updates[optimizer])
+    decay = next((row.decay for row in facts.trace.groups if row.optimizer == optimizer and row.decay), None)
+    cause = _("The weight decay of {kind}, {decay}, makes weights smaller whatever their gradient is.")
+    words = {"kind": facts.trace.optimizers[optimizer].kind, "decay": format_number(decay or 0, 4)}
+    finding = Finding(
+        min(every),
+        "moved",
+        text.format(count=f"{len(every):,}", total=f"{total:,}", **names),
+        "warning",
+        parameters=tuple(name for number in steps for name in facts.parameters[number].names),
+        cause="" if decay is None else cause.format(**words),
+        advice=_("Freeze it with requires_grad_(False) before the forward instead, and set its .grad to None."),
+    )
+    return add_update_line(finding, next(row for row in facts.updates[optimizer] if row.step == min(every)))
+
+
+def find_unmoved(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find parameters that no step of an optimizer changes, although it has a gradient and a learning rate."""
+    for optimizer, updates in facts.updates.items():
+        starts = [0, *(row.step for row in updates)]
+        unmoved: dict[int, list[bool]] = {}
+        for start, row in zip(starts, updates, strict=False):
+            regraded = {number for number, _value in row.regraded}
+            for number, norm, group in row.moves:
+                is_given = number not in regraded and facts.has_left_gradient(number, start, row.step)
+                unmoved.setdefault(number, []).append(norm == 0 and is_given and bool(row.rates[group]))
+        found = [number for number, flags in unmoved.items() if len(flags) == len(updates) > 1 and all(flags)]
+        if found:
+            yield _make_unmoved(facts, optimizer, found)
+
+
+def _make_unmoved(facts: TrainingFacts, optimizer: int, numbers: list[int]) -> Finding:
+    text = _("None of the {total} steps of {optimizer} changes {on}, although they have a gradient other than 0.")
+    names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(numbers)}
+    updates = facts.updates[optimizer]
+    dtype = _find_dtype(facts, numbers[0])
+    is_half = dtype in ("bfloat16", "float16")
+    cause = _("A number of the type {dtype} has so few digits that a change this small is rounded away.")
+    finding = Finding(
+        updates[0].step,
+        "unmoved",
+        text.format(total=f"{len(updates):,}", **names),
+        "warning" if is_half else "remark",
+        certainty="likely" if is_half else "proven",
+        parameters=tuple(name for number in numbers for name in facts.parameters[number].names),
+        cause=cause.format(dtype=dtype) if is_half else "",
+        advice=_("Keep the parameters in float32, or take larger steps.") if is_half else "",
+    )
+    return add_update_line(finding, updates[0])
+
+
+def _find_dtype(facts: TrainingFacts, number: int) -> str:
+    """Return the type of the numbers of a gradient, which is that of the parameter."""
+    row = facts.trace.rows[facts.accumulations(number)[0].step]
+    return facts.trace.values[row.after][1] if isinstance(row.after, int) else ""
 
 
 def _is_mask(moved: Moved) -> bool:

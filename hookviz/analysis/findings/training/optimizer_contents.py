@@ -12,6 +12,7 @@ from hookviz.analysis.findings.training.program_calls import (
     add_update_line,
     find_replacement,
     find_tensor_making,
+    is_in_forward,
     read_code,
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
@@ -53,7 +54,7 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         sentence = text.format(model=facts.describe_model(root, numbers), **names)
         finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
         finding = replace(finding, parameters=_name_parameters(facts, numbers), certainty=outdated.certainty)
-        yield _add_origin(facts, finding, outdated)
+        yield _add_origin(facts, finding, outdated, facts.describe_model(root, numbers))
 
 
 def _list_outdated(facts: TrainingFacts) -> set[int]:
@@ -62,7 +63,7 @@ def _list_outdated(facts: TrainingFacts) -> set[int]:
     return {optimizer for outdated in found if outdated is not None for optimizer in outdated.optimizers}
 
 
-def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated) -> Finding:
+def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated, model: str) -> Finding:
     """Add where the optimizer was made, and where a part of its parameters was replaced, as far as that is known."""
     made = facts.find_making(outdated.optimizers[0])
     assigned = find_replacement(facts.trace, finding.parameters[0]) if outdated.is_part else None
@@ -72,10 +73,12 @@ def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated) -> 
         sentences.append(_("{optimizer} was made at {where}.").format(optimizer=name, where=made.where))
     if assigned is not None and assigned != made:
         sentences.append(_("{where} assigns new ones.").format(where=assigned.where))
-    advice = _("Create the optimizer after the model has its final parameters.")
+    advice = _("Create the optimizer with the parameters of {model}, after the model has its final ones.")
     if outdated.is_part:
         advice = _("Create the optimizer after they are replaced, or give it the new ones with add_param_group().")
-    finding = replace(finding, cause=join_sentences(sentences), advice=advice)
+        if assigned is not None and is_in_forward(facts.trace, assigned):
+            advice = _("Make them once, outside of forward, which replaces them at each call.")
+    finding = replace(finding, cause=join_sentences(sentences), advice=advice.format(model=model))
     return put_line(finding, assigned, "replaces") if made is None else put_line(finding, made, "makes")
 
 

@@ -11,7 +11,7 @@ from hookviz.analysis.findings.parameters.missing_gradients import (
     make_missing_gradient,
 )
 from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing
+from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing, find_mark
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_list, join_sentences
 
@@ -106,6 +106,30 @@ def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
         )
 
 
+def find_marked(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find parameters that an attribute was to freeze which torch does not read, and that an optimizer trains."""
+    groups: dict[str, list[int]] = {}
+    for number, row in enumerate(facts.parameters):
+        if row.mark and row.held and row.requires_grad and facts.has_stepped(row) and facts.accumulations(number):
+            is_own = row.mark.startswith(row.names)
+            groups.setdefault(row.mark.rpartition(".")[2] if is_own else row.mark, []).append(number)
+    for mark, numbers in groups.items():
+        text = N_("{mark} = False freezes nothing: {on} still require grad, and {optimizer} trains them.")
+        finding = _make_update_finding(facts, numbers, "not_frozen", text, "warning", mark=mark)
+        cause, advice = _explain_mark(mark)
+        finding = replace(finding, cause=cause, advice=advice)
+        yield put_line(finding, find_mark(facts.trace, mark.rpartition(".")[2]), "step")
+
+
+def _explain_mark(mark: str) -> tuple[str, str]:
+    module, _dot, name = mark.rpartition(".")
+    if not module:
+        cause = _("torch does not read an attribute {name} of a parameter.").format(name=name)
+        return cause, _("Write requires_grad = False.")
+    cause = _("torch does not read an attribute requires_grad of a module.")
+    return cause, _("Call {module}.requires_grad_(False).").format(module=module)
+
+
 def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that several modules hold, and that an optimizer trains."""
     numbers = [
@@ -128,12 +152,15 @@ def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
         yield Finding(facts.accumulations(numbers[0])[0].step, "shared", sentence, "remark")
 
 
-def _make_update_finding(facts: TrainingFacts, numbers: list[int], kind: str, text: str, severity: str) -> Finding:
-    """A finding about parameters that hold at every step of their optimizers."""
+def _make_update_finding(
+    facts: TrainingFacts, numbers: list[int], kind: str, text: str, severity: str, **words: str
+) -> Finding:
+    """A finding about parameters that hold at every step of their optimizers; ``words`` are those of the text."""
     optimizers = sorted({optimizer for number in numbers for optimizer in facts.parameters[number].optimizers})
     names = {"optimizer": facts.describe_optimizers(optimizers), "on": facts.describe(numbers)}
     parameters = tuple(name for number in numbers for name in facts.parameters[number].names)
-    return Finding(facts.first_update(optimizers), kind, _(text).format(**names), severity, parameters=parameters)
+    sentence = _(text).format(**names, **words)
+    return Finding(facts.first_update(optimizers), kind, sentence, severity, parameters=parameters)
 
 
 def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:

@@ -185,6 +185,14 @@ def find_function(tree: ast.AST, line: int) -> ast.AST:
     return max(around, key=lambda node: node.lineno, default=tree)
 
 
+def is_in_forward(trace: TraceData, place: CodePlace) -> bool:
+    """Return whether a line of the program is in a function that is called ``forward``."""
+    sources = (source for source in trace.sources if source.file == place.file)
+    trees = ((source, parse_source(source.text)) for source in sources)
+    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees if tree is not None)
+    return any(getattr(scope, "name", "") == "forward" for scope in scopes)
+
+
 def find_tensor_making(trace: TraceData, name: str) -> CodePlace | None:
     """Return the only line that assigns a tensor made to require grad, other than a parameter; None if unclear.
 
@@ -215,6 +223,15 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
         if found:
             return _get_only(found)
     return None
+
+
+def find_mark(trace: TraceData, attribute: str) -> CodePlace | None:
+    """Return the only line that sets an attribute of this name to False; None if there is none, or several."""
+    return _get_only(_find_lines(trace, partial(_sets_false, attribute)))
+
+
+def _sets_false(attribute: str, node: ast.AST) -> bool:
+    return _assigns(attribute, node) and isinstance(node, ast.Assign) and ast.unparse(node.value) == "False"
 
 
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:

@@ -1,6 +1,5 @@
 """Find the problems of the gradients of a trace: the worst finding of each kind."""
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -50,8 +49,8 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     """
     worst: dict[str, PassFinding] = {}
     passes: dict[Key, list[int]] = {}
-    nonfinite: set[int] = set()
-    """The passes with NaN or Inf."""
+    nonfinite: dict[str, set[int]] = {"nan": set(), "inf": set()}
+    """Kind → the passes in which such numbers were found."""
     always: frozenset[int] | None = None
     """The leaves that get a gradient of 0 in each pass."""
     harmless: PassFinding | None = None
@@ -63,7 +62,8 @@ def list_troubles(trace: TraceData) -> list[Finding]:
             worst[finding.kind] = _choose_worse(trace, worst.get(finding.kind), finding)
         for key in {key for finding in found for key in _list_keys(trace, finding)}:
             passes.setdefault(key, []).append(statistics.pass_id)
-        nonfinite |= {statistics.pass_id for finding in found if finding.kind in ("nan", "inf")}
+        for finding in found:
+            nonfinite.get(finding.kind, set()).add(statistics.pass_id)
         if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
             harmless = find_harmless_nonfinite(statistics)
     if harmless is not None:
@@ -73,10 +73,10 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
     published = [
-        _publish(trace, finding, _make_known(trace, finding, passes, always or frozenset(), nonfinite))
+        _publish(trace, finding, _make_known(trace, finding, passes, always or frozenset(), any(nonfinite.values())))
         for finding in sorted(worst.values(), key=order)
     ]
-    return [_add_start(trace, finding, nonfinite) for finding in published]
+    return [_add_start(trace, finding, nonfinite.get(finding.kind, set())) for finding in published]
 
 
 def _choose_worse(trace: TraceData, known: PassFinding | None, finding: PassFinding) -> PassFinding:
@@ -103,10 +103,16 @@ def _key_of_effect(trace: TraceData, kind: str, step: int, leaf: int | None) -> 
     """Return what steps of several passes share if the same op of a module, or the same hook, does it to a leaf."""
     row, on = trace.rows[step], "" if leaf is None else trace.lookup.leaf_names.get(leaf, "")
     if row.hook is not None:
-        hook = trace.hook(row.hook)
-        return kind, on, *hook.source_[:3], re.sub(r" #\d+", "", hook.on)
-    call = trace.owners.get(row.own_node)
-    return kind, on, "" if call is None else trace.plain_call(call), trace.ops[row.own_node]
+        hook, node = trace.hook(row.hook), trace.hook_rows[row.hook].node
+        own = (hook.on,) if node is None else _describe_maker(trace, node)
+        return kind, on, *hook.source_[:3], *own
+    return kind, on, *_describe_maker(trace, row.own_node)
+
+
+def _describe_maker(trace: TraceData, node: int) -> tuple[str, str]:
+    """Return the module whose call made a node, and the op; a later pass has another node of these."""
+    call = trace.owners.get(node)
+    return "" if call is None else trace.modules[trace.calls[call].module].name, trace.ops[node]
 
 
 def _list_keys(trace: TraceData, finding: PassFinding) -> set[Key]:
@@ -116,13 +122,13 @@ def _list_keys(trace: TraceData, finding: PassFinding) -> set[Key]:
 
 
 def _make_known(
-    trace: TraceData, finding: PassFinding, passes: dict[Key, list[int]], always: frozenset[int], nonfinite: set[int]
+    trace: TraceData, finding: PassFinding, passes: dict[Key, list[int]], always: frozenset[int], has_nonfinite: bool
 ) -> _PassesOf:
     effects = [effect for effect in finding.effects if effect[0] == finding.step]
     keys = [_key_of_effect(trace, finding.kind, *effect) for effect in effects] or [_key_of(trace, finding)]
     first, *others = [passes.get(key, []) for key in keys]
     same = [number for number in first if all(number in other for other in others)]
-    return _PassesOf(same, passes.get((finding.kind,), []), always, bool(nonfinite))
+    return _PassesOf(same, passes.get((finding.kind,), []), always, has_nonfinite)
 
 
 def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Finding:
@@ -195,8 +201,8 @@ def _say_stuck(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Pass
 
 
 def _add_start(trace: TraceData, finding: Finding, nonfinite: Collection[int]) -> Finding:
-    """Say since when there is NaN or Inf, if all passes after the first one with it have it, too."""
-    if finding.kind not in ("nan", "inf") or not finding.passes:
+    """Say since when there is NaN, or Inf, if all passes after the first one with it have it, too."""
+    if not nonfinite or not finding.passes:
         return finding
     first, rest = min(finding.passes), range(min(finding.passes), len(trace.roots))
     if len(finding.passes) >= len(rest) or not all(number in nonfinite for number in rest):

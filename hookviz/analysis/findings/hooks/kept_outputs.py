@@ -1,0 +1,208 @@
+"""Find hooks that keep what they were given, and of which something else is left: edited in place, or overwritten."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.support.messages import _, join_first
+from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
+
+MAX_NAMED = 3
+"""How many owners a finding names."""
+_ADDING = ("append", "appendleft", "add", "insert", "put", "setdefault", "__setitem__")
+"""Methods that add their last argument to a container."""
+_SAME_MEMORY = frozenset({
+    "cpu", "data", "detach", "float", "flatten", "numpy", "reshape", "requires_grad_", "squeeze", "unsqueeze", "view",
+})  # fmt: skip
+"""Methods and attributes of a tensor on the CPU that do not copy its numbers, as a rule."""
+
+
+@dataclass(frozen=True)
+class _Store:
+    """Code of a hook that keeps something in a container or attribute which outlives the call."""
+
+    target: ast.expr
+    value: ast.expr
+    adds: bool
+    """Whether it adds to what the container holds, rather than put it in the place of something else."""
+
+
+def list_kept_outputs(trace: TraceData) -> list[Finding]:
+    """List the hooks that keep an output which is edited later, and those that keep only the last one of several."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for step in trace.lookup.steps_of_kinds("forward_hook", "full_backward_hook"):
+        hook = None if trace.rows[step].hook is None else trace.steps[step].hook
+        if hook is not None:
+            groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append(step)
+    found: list[Finding] = []
+    for steps in groups.values():
+        hook = trace.steps[steps[0]].hook
+        stores = list(_list_stores(hook)) if hook is not None else []
+        if stores:
+            found += [*_find_edited(trace, steps, stores), *_find_overwritten(trace, steps, stores)]
+    return found
+
+
+# -- edited in place
+
+
+def _find_edited(trace: TraceData, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
+    editors = {value: index for index, call in reversed(list(enumerate(trace.calls))) for value in call.edits}
+    edited = [step for step in steps if trace.rows[step].effect == "kept" and trace.rows[step].after in editors]
+    hooks = [hook for step in edited if (hook := trace.steps[step].hook) is not None]
+    kept = next((one for one in stores if hooks and _shows(one.value, _name_output(hooks[0]))), None)
+    if kept is None:
+        return
+    value = trace.rows[edited[0]].after
+    assert isinstance(value, int)
+    names = {
+        "hook": hooks[0].label,
+        "on": join_first(list(dict.fromkeys(hook.on for hook in hooks)), MAX_NAMED),
+        "editor": trace.plain_call(editors[value]),
+        "code": ast.unparse(kept.value),
+    }
+    yield Finding(
+        edited[0],
+        "overwritten_output",
+        _("{hook} keeps the output of {on}, and {editor} edits it in place afterwards.").format(**names),
+        "warning",
+        line=(hooks[0].line or 1) + kept.value.lineno - 1,
+        file=hooks[0].file,
+        line_role="hook",
+        cause=_("{code} has the same memory as the output, so that the output of {editor} is left there.").format(
+            **names
+        ),
+        advice=_("Keep a copy with clone(), or let {editor} make a new tensor (inplace=False).").format(**names),
+        hooks=tuple(dict.fromkeys(hooks)),
+    )
+
+
+def _name_output(hook: Hook) -> str:
+    """Return the parameter of a forward hook that gets the output; empty if it is not clear."""
+    names = _list_parameters(hook)
+    return names[-1] if len(names) in (3, 4) and hook.kind == "forward_hook" else ""
+
+
+def _shows(value: ast.expr, name: str) -> bool:
+    """Return whether an expression is a tensor with the numbers of a variable, rather than a copy of them."""
+    while not isinstance(value, ast.Name):
+        if isinstance(value, ast.Call) and not isinstance(value.func, ast.Attribute):
+            return False
+        value = value.func if isinstance(value, ast.Call) else value
+        if not isinstance(value, ast.Attribute) or value.attr not in _SAME_MEMORY:
+            return False
+        value = value.value
+    return bool(name) and value.id == name
+
+
+# -- overwritten by the next call
+
+
+def _find_overwritten(trace: TraceData, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
+    """Find a hook that writes to one place several times in a forward or pass: the last one is left."""
+    first = trace.steps[steps[0]].hook
+    assert first is not None
+    for store in stores:
+        key = None if store.adds else _find_key(store.target, _list_parameters(first))
+        if key is None:
+            continue
+        places: dict[tuple[object, ...], list[int]] = {}
+        for step in steps:
+            place = _find_place(trace, step, key)
+            if place is not None:
+                places.setdefault(place, []).append(step)
+        several = next((found for found in places.values() if len(found) > 1), None)
+        if several is not None:
+            yield _make_overwritten(trace, several, store)
+            return
+
+
+def _find_key(target: ast.expr, parameters: list[str]) -> str | None:
+    """Return what tells the places apart at which a hook stores something: ``class``, ``hook``; None if unclear.
+
+    It is ``class`` if the key is the name of the class of the module, and ``hook`` if nothing but the hook decides.
+    """
+    index = target.slice if isinstance(target, ast.Subscript) else ast.Constant(0)
+    module = parameters[0] if parameters else ""
+    if ast.unparse(index) in (f"type({module}).__name__", f"{module}.__class__.__name__"):
+        return "class"
+    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    has_call = any(isinstance(part, ast.Call) for part in ast.walk(target))
+    return None if has_call or not names.isdisjoint(parameters[1:]) else "hook"
+
+
+def _find_place(trace: TraceData, step: int, key: str) -> tuple[object, ...] | None:
+    """Return the forward or pass in which a hook fired, and where it stores something; None for a recomputation."""
+    row = trace.rows[step]
+    hook = None if row.hook is None else trace.hook_rows[row.hook]
+    if hook is None or hook.module is None or (row.call is not None and trace.calls[row.call].recomputed):
+        return None
+    is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
+    outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
+    own = trace.modules[hook.module].kind if key == "class" else (hook.key, hook.module, hook.held)
+    return (row.pass_id, *outermost, own)
+
+
+def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Finding:
+    hooks = [hook for step in steps if (hook := trace.steps[step].hook) is not None]
+    names = {
+        "hook": hooks[0].label,
+        "on": join_first(list(dict.fromkeys(hook.on for hook in hooks)), MAX_NAMED),
+        "code": ast.unparse(store.target),
+        "count": f"{len(steps):,}",
+    }
+    return Finding(
+        steps[1],
+        "kept_last",
+        _(
+            "{hook} fired {count} times in one pass, on {on}, and wrote to {code} each time: the last one is left."
+        ).format(**names),
+        "remark",
+        line=(hooks[0].line or 1) + store.target.lineno - 1,
+        file=hooks[0].file,
+        line_role="hook",
+        advice=_("Append to a list, or give each its own key."),
+        hooks=tuple(dict.fromkeys(hooks)),
+    )
+
+
+# -- reading the function
+
+
+def _find_function(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
+    tree = parse_source(hook.source or "")
+    nodes = ast.walk(tree) if tree is not None else ()
+    return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
+
+
+def _list_parameters(hook: Hook) -> list[str]:
+    function = _find_function(hook)
+    arguments = function.args.args[: len(function.args.args) - len(function.args.defaults)] if function else []
+    return [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
+
+
+def _list_stores(hook: Hook) -> Iterator[_Store]:
+    """Yield what a hook keeps of what it was given, in something that it does not make itself."""
+    function = _find_function(hook)
+    if function is None or hook.line is None:
+        return
+    nodes = list(ast.walk(function))
+    local = {part.id for part in nodes if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    given = set(_list_parameters(hook)[1:])
+    for node in nodes:
+        for store in _read_stores(node):
+            used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
+            roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
+            if used & given and not roots & local:
+                yield store
+
+
+def _read_stores(node: ast.AST) -> Iterator[_Store]:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args and node.func.attr in _ADDING:
+        yield _Store(node.func.value, node.args[-1], adds=True)
+    for target in node.targets if isinstance(node, ast.Assign) else ():
+        if isinstance(target, (ast.Subscript, ast.Attribute)):
+            yield _Store(target, node.value, adds=False)  # type: ignore[attr-defined]
