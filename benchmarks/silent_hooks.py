@@ -12,8 +12,7 @@ import hookviz as hv
 from benchmarks.cases import CASES, Case
 from benchmarks.tables import format_spread, table_row
 from benchmarks.timing import seconds_per_pass
-from hookviz.recorder.followers.hook_firings import HookFirings
-from hookviz.recorder.followers.hook_ledger import HookLedger
+from hookviz.recorder.followers.hook_ledger import HookFirings, HookLedger
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.training_tracker import TrainingTracker

@@ -116,11 +116,6 @@ class GraphSnapshot:
         """The smallest sequence number of an observed node; AccumulateGrad nodes have the largest possible one."""
         return min((node._sequence_nr() for node in self.nodes), default=0)
 
-    @property
-    def node_counts(self) -> tuple[int, int]:
-        """How many nodes the graph has, and how many of them are observed."""
-        return len(self.all_nodes), len(self.nodes)
-
     def place_of(self, node: Node | None, output: int) -> NodeOutput | None:
         """The place where a gradient for output ``output`` of ``node`` arrives; None outside this graph."""
         number = None if node is None else self.numbers.get(id(node))

@@ -87,15 +87,15 @@ class Census(Table[Hook]):
     def __init__(
         self,
         hooks: Iterable[tuple[HookIdentity, Hook]],
-        unplaced: UnplacedHooks | None = None,
-        trace: Trace | None = None,
+        unplaced: UnplacedHooks,
+        trace: Trace | None,
     ) -> None:
         unique: dict[tuple[int, Any], tuple[HookIdentity, Hook]] = {}
         for identity, hook in hooks:
             unique.setdefault(identity.plain, (identity, hook))
         self._identities = [identity for identity, _ignored in unique.values()]
         self._number = next(_census_numbers)
-        below = "" if unplaced is None else _describe_unplaced(unplaced)
+        below = _describe_unplaced(unplaced)
         empty = below or _("No hook is registered here.")
         rows = [hook for _ignored, hook in unique.values()]
         if trace is None:

@@ -5,8 +5,7 @@ import inspect
 import sys
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from itertools import compress, repeat
-from operator import is_
+from itertools import compress
 from types import FrameType
 from typing import Any
 
@@ -47,18 +46,26 @@ def dicts_on_nodes(known: Collection[int]) -> Iterator[tuple[Dict, torch.Tensor 
 def _ordered_dicts() -> tuple[list[OrderedDict[Any, Any]], set[int]]:
     """List all ordered dicts, and the ``id`` of every attribute value of a module.
 
-    Modules keep hooks in dicts of the same form, which no node holds; a process may have thousands of them. There may
-    be hundreds of thousands of objects, so this makes no Python call per object.
+    Modules keep hooks in dicts of the same form, which no node holds; a process may have thousands of them.
+    """
+    live = list_live((OrderedDict, Module))
+    modules = [one for one in live if issubclass(type(one), Module)]
+    dicts = [one for one in live if type(one) is OrderedDict]
+    return dicts, {id(held) for module in modules for held in vars(module).values()}
+
+
+def list_live(classes: tuple[type, ...]) -> list[Any]:
+    """List all instances of some classes, and of their subclasses, that the garbage collector knows.
+
+    There may be hundreds of thousands of objects, so this makes no Python call per object. Objects that
+    ``gc.freeze`` has set aside are not among them.
     """
     objects: list[Any] = gc.get_objects()
     kinds = list(map(type, objects))
     # Classes by their id, since a class may be unhashable.
-    classes = {key for key, kind in dict(zip(map(id, kinds), kinds, strict=True)).items() if issubclass(kind, Module)}
-    modules = compress(objects, map(classes.__contains__, map(id, kinds)))
-    return (
-        list(compress(objects, map(is_, kinds, repeat(OrderedDict)))),
-        {id(held) for module in modules for held in vars(module).values()},
-    )
+    known = dict(zip(map(id, kinds), kinds, strict=True))
+    wanted = {key for key, kind in known.items() if issubclass(kind, classes)}
+    return list(compress(objects, map(wanted.__contains__, map(id, kinds))))
 
 
 def _has_user_hook(candidate: OrderedDict[Any, Any]) -> bool:

@@ -19,11 +19,6 @@ from hookviz.trace import Note, TraceData
 from hookviz.trace.notes import HookvizWarning
 
 
-def saved_tensors_are_packed() -> bool:
-    """Return whether hooks pack the tensors that new nodes save."""
-    return saved_tensor_hooks(True) is not None
-
-
 def warn_user(sentence: str) -> bool:
     """Warn the user at the line of their code that is running, and return whether that was possible.
 

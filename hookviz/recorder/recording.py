@@ -16,21 +16,18 @@ from hookviz.recorder.followers.grad_scaler import ScaleTracker
 from hookviz.recorder.followers.gradient_edits import GradientClips, GradientEdits
 from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.moved_parameters import MovedParameters
-from hookviz.recorder.followers.optimizer_groups import OptimizerGroups
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
 from hookviz.recorder.followers.silent_hooks import SilentHooks, UnobservedHooks
-from hookviz.recorder.followers.stop_condition import StopCondition
-from hookviz.recorder.followers.training_tracker import TrainingTracker
+from hookviz.recorder.followers.stop_condition import StopCondition, TroubleFile
+from hookviz.recorder.followers.training_tracker import OptimizerGroups, TrainingTracker
 from hookviz.recorder.followers.user_code import UserCode
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.module_call import ModuleCall
 from hookviz.recorder.options import RecordOptions
-from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.pass_tracker import PassTracker
-from hookviz.recorder.session import Session
-from hookviz.recorder.trouble_file import TroubleFile
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.trace import Note, StepRow, TraceData
 from hookviz.trace.dropped_passes import NewNumbers
 
@@ -55,10 +52,10 @@ class Recording:
         self.calls = CallTracker(self.session, models, followers)
         edits = followers.add(GradientEdits(trace))
         self.clips = GradientClips(trace)
-        training = TrainingTracker(trace, self.calls.modules, names, edits)
+        training = followers.add(TrainingTracker(trace, self.calls.modules, names, edits))
         moved = followers.add(MovedParameters(trace, training))
-        groups = followers.add(OptimizerGroups(trace, training))
-        self.optimizers = OptimizerTracker(self.session, training, groups, moved)
+        self.groups = followers.add(OptimizerGroups(trace, training))
+        self.optimizers = OptimizerTracker(self.session, training, self.groups, moved)
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)

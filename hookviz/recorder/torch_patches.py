@@ -2,8 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,15 +30,14 @@ from hookviz.autograd.torch_internals import (
     run_engine,
     swap_tensors,
 )
-from hookviz.recorder.followers import grad_scaler, gradient_edits, optimizer_groups
+from hookviz.recorder.followers import grad_scaler, gradient_edits, training_tracker
 from hookviz.recorder.followers.optimizer_steps import (
     ObservedStepHooks,
     OptimizerTracker,
     StepHooksDescriptor,
     is_called_by_step,
 )
-from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.session import is_engine_thread
+from hookviz.recorder.session import is_engine_thread, is_outermost
 from hookviz.recorder.torch.compiled_regions import (
     RegionSwitch,
     is_compiled,
@@ -317,20 +315,16 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
     return observed_compile
 
 
-@contextmanager
-def _compiled_region(name: str) -> Iterator[None]:
-    _switch_region(RegionSwitch(name))
-    try:
-        yield
-    finally:
-        _switch_region(RegionSwitch())
-
-
 def _observing_export(export: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
     @wraps(export)
     def observed_export(*arguments: Any, **options: Any) -> Any:
-        with _compiled_region("torch.export.export") if active.on else nullcontext():
+        if not active.on:
             return export(*arguments, **options)
+        _switch_region(RegionSwitch("torch.export.export"))
+        try:
+            return export(*arguments, **options)
+        finally:
+            _switch_region(RegionSwitch())
 
     return observed_export
 
@@ -450,7 +444,7 @@ _REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _global_post_hooks),
     Replacement(torch_optimizer.Optimizer, _own_pre_hooks.name, lambda *_: _own_pre_hooks),
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
-    Replacement(torch_optimizer.Optimizer, "add_param_group", optimizer_groups.make_observer(own_recording)),
+    Replacement(torch_optimizer.Optimizer, "add_param_group", training_tracker.observe_groups(own_recording)),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(torch, "compile", _observing_compile),
     Replacement(torch.export, "export", _observing_export),

@@ -3,7 +3,7 @@
 import gc
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, compress
+from itertools import chain
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import module_tree
 from hookviz.autograd.torch_internals import DisableTorchFunction
-from hookviz.hook_listing import hooks_in_dicts
+from hookviz.hook_listing import hooks_in_dicts, list_live
 from hookviz.recorder.torch.hook_dicts import (
     HookDict,
     global_module_hook_dicts,
@@ -65,7 +65,7 @@ class LeakWatch:
         """Exempt the hooks that were registered during the set-up, and count the objects it made as known."""
         first, before = self._before_setup.pop()
         self._exempt.append(range(first, RemovableHandle.next_id))
-        self._known.add(holder for holder in _live_holders() if holder not in before)
+        self._known.add(holder for holder in list_live(_HOLDERS) if holder not in before)
 
     def report(self, names: Mapping[str, object]) -> str:
         """Describe the hooks left behind, one a line; an empty text if there are none."""
@@ -111,7 +111,7 @@ class LeakWatch:
 
     def _dicts_of_holders(self, names: Mapping[str, object]) -> Iterator[HookDict]:
         """Yield the hook dicts of known objects that have new hooks; modules first, since they name parameters."""
-        holders = sorted(filter(self._known.__contains__, _live_holders()), key=lambda x: not isinstance(x, Module))
+        holders = sorted(filter(self._known.__contains__, list_live(_HOLDERS)), key=lambda x: not isinstance(x, Module))
         hooked = [holder for holder in holders if any(self._has_new_hook(kept) for kept in _dicts_of(holder, ""))]
         owners = _OwnerNames(names) if hooked else None
         for holder in hooked:
@@ -136,18 +136,6 @@ def _dicts_of(holder: Any, name: str) -> Iterator[HookDict]:
     return optimizer_hook_dicts(holder, name) if isinstance(holder, Optimizer) else tensor_hook_dicts(holder, name)
 
 
-def _live_holders() -> list[Any]:
-    """List all modules, optimizers and tensors that the garbage collector knows.
-
-    There may be hundreds of thousands of objects, so this makes no Python call per object. Objects that
-    ``gc.freeze`` has set aside are not among them.
-    """
-    objects: list[Any] = gc.get_objects()
-    kinds = list(map(type, objects))
-    classes = {key for key, kind in dict(zip(map(id, kinds), kinds, strict=True)).items() if issubclass(kind, _HOLDERS)}
-    return list(compress(objects, map(classes.__contains__, map(id, kinds))))
-
-
 class _Population:
     """A set of modules, optimizers and tensors that keeps none of them alive.
 
@@ -156,7 +144,7 @@ class _Population:
 
     def __init__(self, holders: Iterable[Any] | None = None) -> None:
         self._references: dict[int, weakref.ref[Any] | None] = {}
-        self.add(_live_holders() if holders is None else holders)
+        self.add(list_live(_HOLDERS) if holders is None else holders)
 
     def add(self, holders: Iterable[Any]) -> None:
         """Add objects to the set."""
@@ -176,7 +164,7 @@ class _OwnerNames:
         self._names: dict[int, str] = {}
         for name, value in variables.items():
             self._add_tree(name, value)
-        modules = [holder for holder in _live_holders() if isinstance(holder, Module)]
+        modules = list_live((Module,))
         inner = {id(child) for module in modules for _ignored, child in module_tree.children(module)}
         for module in modules:
             if id(module) not in inner:

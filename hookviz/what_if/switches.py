@@ -42,7 +42,7 @@ _FUNCTIONS = (
 class Switches:
     """The hooks that were registered while a function ran, and those that were switched off."""
 
-    def __init__(self, off: Collection[HookId] = ()) -> None:
+    def __init__(self, off: Collection[HookId]) -> None:
         self.off = off
         self.thread = threading.get_ident()
         """Only registrations of this thread go through the switches."""

@@ -13,8 +13,7 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 import hookviz as hv
 from hookviz.recorder.followers.hook_entry import HookEntry
-from hookviz.recorder.followers.hook_firings import HookFirings
-from hookviz.recorder.followers.hook_ledger import HookLedger
+from hookviz.recorder.followers.hook_ledger import HookFirings, HookLedger
 
 Engine = Callable[..., Any]
 Register = Callable[[Node], Any]

@@ -17,7 +17,7 @@ from scenes import Net, leaf, silent
 import hookviz as hv
 from hookviz.recorder import record_entry, torch_patches
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.record_block import RecordBlock
+from hookviz.recorder.record_entry import RecordBlock
 from hookviz.storage.integrity import find_fault
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.what_if.switches import _FUNCTIONS, _METHODS

@@ -20,8 +20,7 @@ from hookviz.autograd.torch_internals import (
 )
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
-from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.support.user_objects import is_of
 from hookviz.trace import StepRow
 from hookviz.trace.rows import Synchroniser

@@ -1,6 +1,7 @@
 """What the ledger of a recording keeps of one hook: numbers and texts, which outlive it."""
 
 import weakref
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import torch
@@ -8,7 +9,9 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.follower import PassStart
 from hookviz.recorder.followers.hook_owners import HookOwner, TensorOwner
-from hookviz.support.source_code import Source
+from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
+from hookviz.support.source_code import Source, describe_function
+from hookviz.support.wrapped_functions import closure_variables, find_code, innermost_function, is_installed_file
 
 
 class MultiGradGroup(NamedTuple):
@@ -94,3 +97,43 @@ def _is_beside(tensor: torch.Tensor, snapshot: GraphSnapshot) -> bool:
     """Return whether ``tensor`` was made from a tensor of the graph."""
     node = tensor.grad_fn
     return node is not None and any(id(following) in snapshot.numbers for following, _ in node.next_functions)
+
+
+def make_entry(kind: str, key: Any, hook: Any, owner: HookOwner, hooks: Any) -> HookEntry:
+    """Make the entry of a hook in a dict of this kind."""
+    source, group = find_user_source(hook)
+    entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, owner, hooks)
+    entry.group, entry.is_from_library = group, _is_from_library(hook)
+    entry.has_object = not isinstance(hook, FunctionType)
+    return entry
+
+
+def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
+    """Return the source of the user's function in a hook, and for a part of a multi-grad hook its group."""
+    unwrapped = unwrap_hook(hook)
+    source = describe_function(unwrapped.function)
+    if unwrapped.state is None:
+        return source, None
+    size = closure_variables(hook).get("len_tensors")
+    return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
+
+
+def _is_from_library(hook: Any) -> bool:
+    """Return whether the function of a hook belongs to an installed package, not to the user's own code."""
+    code = find_code(innermost_function(user_function(hook)))
+    return code is not None and is_installed_file(code.co_filename)
+
+
+_LOOKED_BACK = 8
+"""Among how many hooks of its owner a new one is looked for: of a pile the last ones are enough."""
+
+
+def is_among(hook: Any, entries: list[tuple[Any, Any]]) -> bool:
+    """Return whether a hook is the same function, method or object as one of the last of some entries."""
+    return any(_is_same(hook, other) for _key, other in entries[-_LOOKED_BACK:])
+
+
+def _is_same(hook: Any, other: Any) -> bool:
+    if type(hook) is MethodType and type(other) is MethodType:
+        return hook.__self__ is other.__self__ and hook.__func__ is other.__func__
+    return hook is other

@@ -1,30 +1,105 @@
-"""The ledger of hooks: when each was registered and removed, and what happened to its owner in between.
+"""The ledger of hooks: when each was registered and removed, which fired, and what happened to its owner in between.
 
 It is kept while the program runs, in numbers and texts: what is said about a hook is the same whether its owner still
 exists when the recording ends, or not.
 """
 
+import weakref
+from collections.abc import Iterable
 from contextlib import suppress
-from types import FrameType, FunctionType, MethodType
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd.torch_internals import TENSOR_HOOKS
+from hookviz.autograd.torch_internals import MODULE_HOOKS, TENSOR_HOOKS
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.hook_dates import HookDates, OverwrittenHandles
-from hookviz.recorder.followers.hook_entry import HookEntry, MultiGradGroup
-from hookviz.recorder.followers.hook_firings import HookFirings
+from hookviz.recorder.followers.hook_entry import HookEntry, is_among, make_entry
 from hookviz.recorder.followers.hook_owners import HookOwner, HookOwners, StandIns, TensorOwner
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
-from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook, user_function
-from hookviz.support.source_code import Source, describe_function
-from hookviz.support.wrapped_functions import closure_variables, find_code, innermost_function, is_installed_file
-from hookviz.trace import MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookRow
+from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookIdentity, HookRow, identity_of
+from hookviz.trace.hook_facts import ON_TENSOR_KINDS
+from hookviz.trace.value_rows import get_stored_rows
+
+
+class HookFirings:
+    """The hooks that fired in a recording, also in passes that were dropped."""
+
+    def __init__(self, session: Session, calls: CallTracker) -> None:
+        self.session, self.trace, self.calls = session, session.trace, calls
+        self.fired: set[HookIdentity] = set()
+        """The hooks that fired in dropped passes; after ``note_all``, all that fired or may have fired."""
+        self.on_graphs: set[Any] = set()
+        """The keys of the tensor hooks that were on the graph of a pass."""
+        self._unfollowed: dict[int, weakref.ref[Any]] = {}
+        """``id`` of the reference → it, for the hook dicts of modules that were called and not followed."""
+        self._modules: dict[Any, list[int]] = {}
+        """Key → the modules for which a hook with this key fired, as of ``note_all``."""
+        self._dead: set[Any] = set()
+        """The keys of hooks that no longer exist and still have rows in the trace."""
+
+    @property
+    def keys(self) -> set[Any]:
+        """The keys of the hooks that fired."""
+        return {key for key, _module in self.fired}
+
+    def note_all(self) -> None:
+        """Note what fired in the passes that the trace still holds."""
+        # Compact rows, which have no hook, are not expanded for this.
+        self._add({row.hook for row in get_stored_rows(self.trace.rows, 0) if type(row) is not tuple})
+        self.fired |= self.session.unseen_firings
+        self._note_graphs()
+        self._modules = {}
+        for key, module in self.fired:
+            if module is not None:
+                self._modules.setdefault(key, []).append(module)
+
+    def passes_dropped(self, count: int) -> int:
+        """Note what fired in the first ``count`` passes, which are about to be dropped; return their steps."""
+        dropped = [row for row in self.trace.rows if row.pass_id < count]
+        self._note_graphs()
+        self._add({row.hook for row in dropped if row.kind in HOOK_KINDS})
+        return len(dropped)
+
+    def forget(self, keys: set[Any]) -> None:
+        """Forget hooks that no longer exist, as soon as no row of the trace names them."""
+        self._dead |= keys
+        self.fired = {identity for identity in self.fired if identity[0] not in self._dead}
+        self.on_graphs -= self._dead
+        self._dead &= {row.key for row in self.trace.hook_rows}
+
+    def _note_graphs(self) -> None:
+        self.on_graphs |= {row.key for row in self.trace.hook_rows if row.kind in ON_TENSOR_KINDS}
+
+    def _add(self, hooks: Iterable[int | None]) -> None:
+        self.fired |= {identity_of(self.trace.hook_rows[hook]) for hook in hooks if hook is not None}
+
+    # -- modules that are not followed
+
+    def unfollowed_call(self, module: torch.nn.Module) -> None:
+        """Note that a module is called that the recording does not follow, or not now."""
+        for hooks in filter(None, map(vars(module).get, MODULE_HOOKS.values())):
+            reference = weakref.ref(hooks)
+            self._unfollowed[id(reference)] = reference
+
+    def find_modules(self, key: Any) -> list[int]:
+        """Return the modules for which a hook with this key fired: a copy of a module has hooks with the same keys."""
+        return self._modules.get(key, [])
+
+    def has_fired_from(self, hooks: "weakref.ref[Any]", key: Any) -> bool:
+        """Return whether a hook in this dict fired, or may have, in a call that was not followed.
+
+        Python makes one reference to each dict, which tells dicts apart also when they are gone.
+        """
+        if id(hooks) in self._unfollowed:
+            return True
+        return any(self.calls.modules.dict_of_hook(key, module) is hooks for module in self.find_modules(key))
+
 
 MAX_ENTRIES = 4_000
 """The ledger has entries for up to this many hooks of modules and optimizers; a note says if there were more."""
@@ -83,11 +158,9 @@ class HookLedger(Follower):
         is_known_class = isinstance(owner, (torch.nn.Module, torch.optim.Optimizer))
         if not is_known_class or hook is None or _belongs_to_torch(hook) or not self._has_room():
             return
-        source, _ignored = find_user_source(hook)
-        entry = HookEntry(kind, handle.id, source, self.owners.find(owner), handle.hooks_dict_ref())
+        entry = make_entry(kind, handle.id, hook, self.owners.find(owner), handle.hooks_dict_ref())
         entry.flags = tuple(flag for flag in ("with_kwargs", "always_call") if variables.get(flag) is True)
-        entry.is_from_library, entry.has_object = _is_from_library(hook), not isinstance(hook, FunctionType)
-        entry.is_again = _is_among(hook, user_hook_entries(handle.hooks_dict_ref()))
+        entry.is_again = is_among(hook, user_hook_entries(handle.hooks_dict_ref()))
         self._add(entry)
 
     def _has_room(self) -> bool:
@@ -109,11 +182,8 @@ class HookLedger(Follower):
         key, hook = entries[-1] if entries else (None, None)
         if self.dates.registered_at(key) is None:
             return
-        source, group = find_user_source(hook)
-        entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, self.owners.find(tensor), hooks)
-        entry.group, entry.version, entry.is_from_library = group, _version_of(tensor), _is_from_library(hook)
-        entry.is_again = _is_among(hook, entries[:-1])
-        entry.is_late = is_late
+        entry = make_entry(kind, key, hook, self.owners.find(tensor), hooks)
+        entry.version, entry.is_late, entry.is_again = _version_of(tensor), is_late, is_among(hook, entries[:-1])
         self._add(entry)
         self._on_tensors[entry.identity] = entry
 
@@ -130,7 +200,7 @@ class HookLedger(Follower):
         if known is None or known.hooks() is not hooks:
             known = self.older.get((key, id(hooks)))
         if known is None or known.hooks() is not hooks:
-            known = self.older[key, id(hooks)] = _make_older(kind, key, hook, self.owners.find(owner, name), hooks)
+            known = self.older[key, id(hooks)] = make_entry(kind, key, hook, self.owners.find(owner, name), hooks)
             known.since, known.registered_at = self.dates.find(key)
             known.passes_before = self.whole_passes
         known.owner.name = name
@@ -156,9 +226,8 @@ class HookLedger(Follower):
         known = self.older.get((key, id(hooks)))
         if known is not None or not self._has_room():
             return known
-        source, group = find_user_source(hooks[key])
-        entry = HookEntry("", key, source, HookOwner(hooks), hooks)
-        entry.group = group
+        entry = make_entry("", key, hooks[key], HookOwner(hooks), hooks)
+        entry.kind = ""
         self.older[key, id(hooks)] = entry
         self._removed.setdefault(id(hooks), []).append(entry)
         return entry
@@ -235,6 +304,7 @@ class HookLedger(Follower):
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget the reference to a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self.owners.forget(tensor)
+        self.stand_ins.forget(tensor)
 
     # -- passes are dropped, and the recording ends
 
@@ -258,15 +328,6 @@ class HookLedger(Follower):
             self.trace.hook_rows[index] = row if entry is None else _complete(row, entry, self.dates)
 
 
-def _make_older(kind: str, key: Any, hook: Any, owner: HookOwner, hooks: Any) -> HookEntry:
-    """Make the entry of a hook that was found in a dict."""
-    source, group = find_user_source(hook)
-    entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, owner, hooks)
-    entry.group, entry.is_from_library = group, _is_from_library(hook)
-    entry.has_object = not isinstance(hook, FunctionType)
-    return entry
-
-
 def _complete(row: HookRow, entry: HookEntry, dates: HookDates) -> HookRow:
     """Add to the row of a hook that fired what the ledger knows of it."""
     row = row._replace(again=entry.is_again, bound=entry.has_object, registered_by=entry.registered_by)
@@ -280,40 +341,9 @@ def _is_forgotten(entry: HookEntry, dates: HookDates) -> bool:
     return isinstance(entry.owner, TensorOwner) and (entry.since or 0) < dates.dropped_steps
 
 
-def _is_among(hook: Any, entries: list[tuple[Any, Any]]) -> bool:
-    """Return whether a hook is the same function, method or object as one of the last of some entries."""
-    return any(_is_same(hook, other) for _key, other in entries[-_LOOKED_BACK:])
-
-
-_LOOKED_BACK = 8
-"""Among how many hooks of its owner a new one is looked for: of a pile the last ones are enough."""
-
-
-def _is_same(hook: Any, other: Any) -> bool:
-    if type(hook) is MethodType and type(other) is MethodType:
-        return hook.__self__ is other.__self__ and hook.__func__ is other.__func__
-    return hook is other
-
-
 def _belongs_to_torch(hook: Any) -> bool:
     """Return whether torch brought a hook, as for weight_norm or pruning."""
     return str(getattr(hook, "__module__", "")).partition(".")[0] == "torch"
-
-
-def _is_from_library(hook: Any) -> bool:
-    """Return whether the function of a hook belongs to an installed package, not to the user's own code."""
-    code = find_code(innermost_function(user_function(hook)))
-    return code is not None and is_installed_file(code.co_filename)
-
-
-def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:
-    """Return the source of the user's function in a hook, and for a part of a multi-grad hook its group."""
-    unwrapped = unwrap_hook(hook)
-    source = describe_function(unwrapped.function)
-    if unwrapped.state is None:
-        return source, None
-    size = closure_variables(hook).get("len_tensors")
-    return source, MultiGradGroup(unwrapped.state, size if isinstance(size, int) else None)
 
 
 def _version_of(tensor: torch.Tensor) -> int:

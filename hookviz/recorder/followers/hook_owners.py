@@ -142,6 +142,10 @@ class StandIns:
         holder = find_model(module) if is_bare else None
         return found if holder is None else self._find_with(holder.root)
 
+    def forget(self, tensor: torch.Tensor) -> None:
+        """Forget the reference to a parameter."""
+        self._by_parameter.forget(tensor)
+
     def _find_with(self, module: Module) -> StandIn | None:
         found = map(self._by_parameter.get, module_tree.all_parameters(module))
         return next((stand_in for stand_in in found if stand_in is not None), None)

@@ -19,8 +19,7 @@ from hookviz.autograd.torch_internals import profile_step, read_grad
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.followers.moved_parameters import MovedParameters
-from hookviz.recorder.followers.optimizer_groups import OptimizerGroups
-from hookviz.recorder.followers.training_tracker import TrainingTracker, copy_parameters, measure_moves
+from hookviz.recorder.followers.training_tracker import OptimizerGroups, TrainingTracker, copy_parameters, measure_moves
 from hookviz.recorder.modules.arguments import object_row
 from hookviz.recorder.session import Session
 from hookviz.trace import HookPlace, ModuleRow, StepKind, StepRow

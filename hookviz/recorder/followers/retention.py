@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.notes import warn_user
-from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace.dropped_passes import NewNumbers, drop_passes
 from hookviz.trace.notes import Note

@@ -13,8 +13,8 @@ import torch
 
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.follower import Follower
-from hookviz.recorder.followers.hook_entry import HookEntry, MultiGradGroup
-from hookviz.recorder.followers.hook_ledger import MAX_ENTRIES, HookLedger, find_user_source
+from hookviz.recorder.followers.hook_entry import HookEntry, MultiGradGroup, find_user_source
+from hookviz.recorder.followers.hook_ledger import MAX_ENTRIES, HookLedger
 from hookviz.recorder.followers.hook_owners import HookOwner, ModuleOwner, OptimizerOwner, TensorOwner
 from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker

@@ -1,29 +1,32 @@
-"""Writes down what each optimizer step is given, and how far it moves its parameters.
+"""Writes down what optimizers are given: their groups of parameters, and at each step the gradients and rates.
 
-It is given parameters, learning rates and gradients, of which some may be missing.
+How far a step moves the parameters is measured, and which optimizers take no step is noted.
 """
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
-from hookviz.autograd import module_tree, tensor_statistics
+from hookviz.autograd import module_tree, tensor_statistics, variable_names
+from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.module_tree import own_parameters
 from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, make_notifier
 from hookviz.support.user_objects import read_attribute
-from hookviz.trace import TraceData
+from hookviz.trace import GroupRow, ModuleRow, TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
 
 MAX_MOVES = 10
@@ -82,7 +85,7 @@ def _list_parameters(optimizer: Optimizer) -> Iterator[tuple[int, torch.Tensor]]
 _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
 
 
-class TrainingTracker:
+class TrainingTracker(Follower):
     """Follows the parameters of models and optimizers from step to step, without holding them."""
 
     def __init__(
@@ -147,11 +150,16 @@ class TrainingTracker:
         if optimizer not in row.optimizers:
             self.trace.parameters[number] = row._replace(optimizers=(*row.optimizers, optimizer))
 
+    def forget(self, tensor: torch.Tensor) -> None:
+        """Forget the references to a tensor: torch swaps it with another one only if nothing refers to it weakly."""
+        self._numbers.forget(tensor)
+        self._held_numbers.clear()
+
     def _scan_modules(self) -> None:
         """Update the rows of the parameters of all known modules, if any of these has changed since the last scan."""
         modules = list(self.modules.known_modules())
         parameters = module_tree.list_own_parameters([module for _, module in modules])
-        seen = [len(modules), self.modules.called_count(), *map(id, parameters), *[p.requires_grad for p in parameters]]
+        seen = [len(modules), len(self.trace.modules), *map(id, parameters), *[p.requires_grad for p in parameters]]
         if seen == self._seen:
             return
         self._seen = seen
@@ -228,3 +236,100 @@ def _is_zero(gradient: torch.Tensor) -> bool:
         return not gradient[(0,) * gradient.dim()].item() and not gradient.any().item()
     except (RuntimeError, NotImplementedError):  # a dtype that torch can store but not compare
         return False
+
+
+_PASSES = 2
+"""After so many passes an optimizer should have taken a step."""
+
+
+class _Waiting:
+    """An optimizer that was made during the recording and has not taken a step."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.reference = weakref.ref(optimizer)
+        self.rows: list[GroupRow] = []
+        self.parameters: set[int] = set()
+        """The ``id`` of each parameter that it holds."""
+        self.passes = 0
+        """How many passes wrote gradients of these."""
+        self.row: ModuleRow | None = None
+        self.held: list[int] = []
+        """Its parameters as indexes of ``TraceData.parameters``, once several passes have written their gradients."""
+
+
+class OptimizerGroups(Follower):
+    """Fills ``TraceData.groups``: of an optimizer when it takes its first step, of the others at the end.
+
+    Of one without a step, only those have a row whose parameters got gradients in several passes.
+    """
+
+    def __init__(self, trace: TraceData, training: TrainingTracker) -> None:
+        self.trace, self._training = trace, training
+        self._numbers: IdentityMap[int] = IdentityMap()
+        """Optimizer → its number in the trace."""
+        self._waiting: dict[int, _Waiting] = {}
+        """``id`` of an optimizer → what is known of it before its first step."""
+
+    def add(self, optimizer: Optimizer) -> None:
+        """Note the last group of an optimizer, which has just got it: most often while it is made."""
+        groups = optimizer.param_groups
+        rate, decay = (read_rate(groups[-1].get(name)) for name in ("lr", "weight_decay"))
+        row = GroupRow(0, len(groups) - 1, rate, decay, find_code_place())
+        number = self._numbers.get(optimizer)
+        if number is not None:
+            self.trace.groups.append(row._replace(optimizer=number))
+            return
+        entry = self._waiting.get(id(optimizer))
+        if entry is None or entry.reference() is not optimizer:
+            self._write_last(self._waiting.pop(id(optimizer), None))
+            entry = self._waiting[id(optimizer)] = _Waiting(optimizer)
+        entry.rows.append(row)
+        entry.parameters.update(map(id, groups[-1]["params"]))
+
+    def number(self, optimizer: Optimizer, number: int) -> None:
+        """Write the groups of an optimizer that has got a number."""
+        self._numbers.put(optimizer, number)
+        entry = self._waiting.pop(id(optimizer), None)
+        if entry is not None and entry.reference() is optimizer:
+            self.trace.groups += [row._replace(optimizer=number) for row in entry.rows]
+
+    def pass_ended(self, snapshot: GraphSnapshot) -> None:
+        """Count the passes that write gradients of the parameters of optimizers without a step."""
+        leaves = {id(reference()) for reference in snapshot.leaves.values()} if self._waiting else set()
+        for entry in self._waiting.values():
+            optimizer = entry.reference()
+            if optimizer is not None and not leaves.isdisjoint(entry.parameters):
+                entry.passes += 1
+                if entry.passes == _PASSES:
+                    kind = type(optimizer).__name__
+                    name = variable_names.expression_for(optimizer, variable_names.caller_frame())
+                    entry.row, entry.held = ModuleRow(name or kind, kind), self._training.list_held(optimizer)
+
+    def close(self) -> None:
+        """Write the optimizers that took no step."""
+        for entry in self._waiting.values():
+            self._write_last(entry)
+
+    def _write_last(self, entry: _Waiting | None) -> None:
+        if entry is None or entry.row is None:
+            return
+        number = len(self.trace.optimizers)
+        self.trace.optimizers.append(entry.row)
+        self.trace.groups += [row._replace(optimizer=number) for row in entry.rows]
+        for parameter in entry.held:
+            self._training.note_holder(parameter, number)
+
+
+class _RecordingWithGroups(Protocol):
+    """The part of a recording that the method of optimizers needs."""
+
+    groups: OptimizerGroups
+
+
+def observe_groups(here: Here) -> Callable[[Any, ActiveFlag], Any]:
+    """Return a factory that wraps ``Optimizer.add_param_group``, which each optimizer calls while it is made."""
+
+    def group_added(recording: _RecordingWithGroups, _: None, optimizer: Optimizer, *__: Any) -> None:
+        recording.groups.add(optimizer)
+
+    return make_notifier(here, group_added)

@@ -2,11 +2,9 @@
 
 import inspect
 import linecache
-import os
 import sys
 import tokenize
 from collections.abc import Container
-from functools import lru_cache
 from types import CodeType, FrameType
 
 import torch
@@ -15,14 +13,13 @@ from hookviz.analysis.assignments import read_program
 from hookviz.autograd.variable_names import is_library_file
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.support.source_code import list_notebook_cells, shorten_filename
+from hookviz.support.wrapped_functions import is_installed_file
 from hookviz.trace import LineRow, SourceRow, TraceData
 
 MAX_LINES = 200
 """Files, notebook cells and functions up to this length are kept as a whole."""
 PART_LINES = 60
 """The lines that are kept of a longer function, or of a longer program outside of functions."""
-
-_PYTHON_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
 
 
 class UserCode(Follower):
@@ -103,7 +100,7 @@ def _calling_frame(frame: FrameType) -> FrameType | None:
     caller: FrameType | None = frame
     while caller is not None and is_library_file(caller.f_code.co_filename):
         caller = None if _is_forward_of_module(caller.f_code) else caller.f_back
-    if caller is None or _is_installed(caller.f_code.co_filename):
+    if caller is None or is_installed_file(caller.f_code.co_filename):
         return None
     filename = caller.f_code.co_filename
     while caller.f_code.co_name in _INNER_NAMES:
@@ -116,12 +113,6 @@ def _calling_frame(frame: FrameType) -> FrameType | None:
 
 _INNER_NAMES = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>"})
 """What runs inside a statement of the function around it."""
-
-
-@lru_cache(maxsize=1024)
-def _is_installed(filename: str) -> bool:
-    """Whether a file belongs to Python or to an installed package, not to the user."""
-    return "-packages" + os.sep in filename or filename.startswith(_PYTHON_FOLDER)
 
 
 def _has_line(row: SourceRow, line: int) -> bool:

@@ -19,8 +19,7 @@ from hookviz.recorder.modules.module_hooks import ModuleObserverRegistry
 from hookviz.recorder.modules.module_registry import ModuleRegistry, SharedPaths
 from hookviz.recorder.modules.tensor_flow import Sources, TensorFlow
 from hookviz.recorder.nonfinite_values import NonfiniteParameters
-from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
 from hookviz.recorder.torch.grad_modes import grad_mode, is_transformed, requires_grad
 from hookviz.support.user_objects import own_attributes

@@ -17,8 +17,7 @@ from hookviz.recorder.modules.arguments import ArgumentProbe, PytreeLeaf, labell
 from hookviz.recorder.modules.graph_owners import ModuleOutputs
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
 from hookviz.recorder.modules.module_registry import ModuleRegistry
-from hookviz.recorder.pass_sampler import is_outermost
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.torch.compiled_regions import is_restoring_saved_tensors
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookPlace, Note, StepKind, StepRow
@@ -54,10 +53,6 @@ class CallLog:
         return self.modules.hook_number(
             dict_observer.kind, self.trace.calls[call].module, entry[0], entry[1], shared=shared
         )
-
-    def is_new(self, error: BaseException) -> bool:
-        """Return whether no step names ``error`` yet, and mark it as named."""
-        return self.session.exceptions.is_new(error)
 
     def add_exception(self, call: int, error: BaseException, hook: int | None) -> None:
         """Add a step for ``error``, which was raised in a call, in ``hook`` if that is known.
@@ -184,7 +179,7 @@ class ModuleCall:
 
     def log_exception(self, error: BaseException, hook: int | None = None) -> None:
         """Record an exception that was raised in the call. Only the innermost call that it leaves writes a step."""
-        if self.log.is_new(error):
+        if self.log.session.exceptions.is_new(error):
             self.log.add_exception(self.index, error, self._hook_that_raised(error) if hook is None else hook)
 
     def _hook_that_raised(self, error: BaseException) -> int | None:

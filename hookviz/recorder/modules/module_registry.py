@@ -68,7 +68,7 @@ class ModuleRegistry:
         """Return the number of a module, which is the same in every call."""
         number = self._numbers.get(module)
         if number is None:
-            number, name = len(self.trace.modules), self._make_name(module)
+            number, name = len(self.trace.modules), self.known_name(module) or self.name_model(module)
             with Uninterrupted():
                 self.trace.modules.append(ModuleRow(name, type(module).__name__, drops=_read_dropout(module)))
                 self._holders.append(weakref.ref(module))
@@ -97,9 +97,6 @@ class ModuleRegistry:
         """Return the reference to the dict that has a hook of the module with this number; the dict may be gone."""
         return self._dicts.get((key, number))
 
-    def _make_name(self, module: Module) -> str:
-        return self.known_name(module) or self.name_model(module)
-
     def known_name(self, module: Module) -> str | None:
         """Return the name of a module, or None if it has no name yet."""
         return self._names.get(module)
@@ -115,10 +112,6 @@ class ModuleRegistry:
     def called_ids(self) -> set[int]:
         """Return the ``id`` of each module that was called."""
         return self._numbers.ids()
-
-    def called_count(self) -> int:
-        """Return how many modules were called."""
-        return len(self._holders)
 
     def name_model(self, module: Module) -> str:
         """Name the model that holds ``module``, and all modules in it, by the expressions that reach them.

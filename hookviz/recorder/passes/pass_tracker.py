@@ -13,18 +13,16 @@ from hookviz.autograd import graph, variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
-from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number
+from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number, saved_tensor_hooks
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.follower import Followers, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.nonfinite_values import measure_unread_leaves
-from hookviz.recorder.notes import saved_tensors_are_packed
-from hookviz.recorder.pass_sampler import is_outermost
 from hookviz.recorder.passes.node_observers import NodeObservers
 from hookviz.recorder.passes.observer_registry import LateHooks, ObserverRegistry
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH, RunningPass
 from hookviz.recorder.passes.saved_tensors import SavedTensors
-from hookviz.recorder.session import Session
+from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.torch.compiled_regions import is_backward_compiled
 from hookviz.support.interpreter import Uninterrupted, gc_paused
 from hookviz.trace import Note
@@ -64,7 +62,7 @@ class PassTracker:
         self.numbering, self.saved_tensors = NodeNumbers(session.trace), SavedTensors()
         self.observers = ObserverRegistry(session, calls.owners)
         self.late_hooks = LateHooks(self.observers, session.passes)
-        self.packs_saved_tensors = saved_tensors_are_packed()
+        self.packs_saved_tensors = saved_tensor_hooks(True) is not None
         """Whether hooks may pack the tensors that nodes save."""
         self._fetched = 0
         """Number of values at the start of the trace that are no longer on a device."""
@@ -105,7 +103,7 @@ class PassTracker:
     def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
         node_observers = NodeObservers(self.session, self.observers, self.late_hooks)
         running_pass = RunningPass(self.trace, self.owners, self.numbering, node_observers)
-        self.session.sampler.number_pass(self.trace.pass_numbers)
+        self.trace.pass_numbers.append(self.session.sampler.pass_count)
         if is_outermost():
             self.session.last_pass = running_pass.snapshot.pass_id
             self.session.limit_statistics()
@@ -141,7 +139,7 @@ class PassTracker:
         select = self.owners.followed_nodes if self.followed.are_part else None
         places = snapshot.capture(roots, names, select)
         self.followers.tell("pass_begins", PassStart(running_pass, roots, names, inputs))
-        self.followed.node_count, self.followed.observed_count = snapshot.node_counts
+        self.followed.node_count, self.followed.observed_count = len(snapshot.all_nodes), len(snapshot.nodes)
         self.late_hooks.mark_retained(snapshot)
         observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)
