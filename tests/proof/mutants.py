@@ -526,7 +526,7 @@ def _request_chunks(trace: hv.Trace) -> None:
     content = TraceContent.of(trace._data)
     if content.is_large:
         for name in (*content.chunk_names(), "steps999", "x", "7/y"):
-            Player.answer(player, {"part": name}, None, content.chunk)
+            Player.answer(player, {"chunk": name}, None, content.chunk)
 
 
 def _view_difference(trace: hv.Trace, other: hv.Trace) -> None:
