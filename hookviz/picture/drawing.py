@@ -87,7 +87,7 @@ class Drawing:
         """Return the picture as SVG."""
         values = {arrow.id: self.contents.arrow_sign(arrow) for arrow in self.scene.all_arrows}
         links = [_make_link(arrow, values[arrow.id]) for arrow in self.scene.all_arrows]
-        layout = CompoundLayout(self.root, links, _find_direction(self.scene)).lay_out()
+        layout = CompoundLayout(self.root, links, find_direction(self.scene)).lay_out()
         notes = [*self._list_notes()]
         svg = SvgWriter()
         self._begin(svg, layout.size, notes)
@@ -145,7 +145,7 @@ class Drawing:
         svg.shared("</g>")
 
 
-def _find_direction(scene: Scene) -> Direction:
+def find_direction(scene: Scene) -> Direction:
     """Return where gradients go: in a network to the left, in a small graph of single tensors down."""
     is_network = scene.calls or scene.group_boxes or len(scene.boxes) > MAX_VISIBLE_BOXES
     return "left" if is_network else "down"

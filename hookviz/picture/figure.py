@@ -5,7 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hookviz.picture.drawing import Drawing
+import graphviz
+
+from hookviz.picture import element_ids as ids
+from hookviz.picture.boxes import CallBox
+from hookviz.picture.drawing import Drawing, find_direction
 from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.rasterizer import render_png
 from hookviz.picture.scene import Scene
@@ -70,6 +74,11 @@ class Figure:
         write_atomically(picture, file)
         return str(file)
 
+    @property
+    def digraph(self) -> graphviz.Digraph:
+        """What is drawn as a ``graphviz.Digraph``, to go on from: boxes with their texts, frames and arrows."""
+        return _make_digraph(self._scene, Style(self._scene, self._step))
+
     def _repr_mimebundle_(self, *_ignored: Any, **__: Any) -> dict[str, str]:
         return {"image/svg+xml": prepare_for_notebook(self._svg), "text/plain": repr(self)}
 
@@ -84,3 +93,51 @@ def draw_final(scene: Scene, texts: Mapping[str, str]) -> str:
     style = Style(scene, None, for_player=True)
     style.texts.update(texts)
     return Drawing(scene, style).write().svg
+
+
+def _make_digraph(scene: Scene, style: Style) -> graphviz.Digraph:
+    """Make a graph of the boxes, frames and arrows of a scene, with the texts of the step."""
+    rank_direction = "RL" if find_direction(scene) == "left" else "TB"
+    graph: graphviz.Digraph = graphviz.Digraph("hookviz", graph_attr={"rankdir": rank_direction})
+    graph.attr("node", shape="box", style="rounded")
+    for box in scene.calls.values():
+        if box.parent not in scene.calls:
+            _add_cluster(graph, scene, style, box)
+    for box_id in scene.boxes_outside_calls:
+        graph.node(box_id, _label(scene, style, box_id))
+    for arrow in scene.all_arrows:
+        graph.edge(
+            arrow.start, arrow.end, style.texts.get(ids.value_id(arrow.id), ""), color=style.outline_color(arrow.id)
+        )
+    return graph
+
+
+def _add_cluster(graph: graphviz.Digraph, scene: Scene, style: Style, box: CallBox) -> None:
+    with graph.subgraph(name=f"cluster_{box.id}") as inside:
+        hooks = [f"{pin.label} {style.texts.get(ids.value_id(pin.id), '')}" for pin in box.pins]
+        inside.attr(label=graphviz.escape("\n".join([f"{box.name} {box.kind}", *hooks])), style="rounded")
+        for box_id in box.box_ids:
+            inside.node(box_id, _label(scene, style, box_id))
+        for child in box.children:
+            _add_cluster(inside, scene, style, child)
+
+
+def _label(scene: Scene, style: Style, box_id: str) -> str:
+    """Return the texts of a box, one on a line."""
+    group = next((group for group in scene.group_boxes if group.id == box_id), None)
+    if group is not None:
+        return graphviz.escape(f"{group.name}\n{group.description}")
+    optimizer = next((box for box in scene.optimizer_boxes.values() if box.id == box_id), None)
+    if optimizer is not None:
+        return graphviz.escape(
+            "\n".join([f"{optimizer.name} {optimizer.kind}", *(pin.label for pin in optimizer.pins)])
+        )
+    box = scene.boxes[int(box_id[1:])]
+    pins = [f"{pin.label} {style.texts.get(ids.value_id(pin.id), '')}" for pin in box.pins]
+    lines = [
+        *(f"{name}{value}" for name, value in box.names),
+        box.op,
+        *pins,
+        style.texts.get(ids.gradient_id(box.id), ""),
+    ]
+    return graphviz.escape("\n".join(filter(None, lines)))

@@ -174,6 +174,31 @@ def test_an_invalid_graph_raises_a_value_error() -> None:
         hv.render(drawing).pipe("svg")
 
 
+# -- the graph behind a picture
+
+
+def test_a_figure_gives_its_graph_as_a_digraph_to_go_on_from(trace: hv.Trace) -> None:
+    digraph = trace.figure().digraph
+    assert isinstance(digraph, graphviz.Digraph)
+    digraph.node("note", "mine")
+    words = " ".join(" ".join(texts(hv.render(digraph))).split())
+    for text in ("a = 2", "e = 24", "MulBackward0", "① c_hook", "8 → 10", "gradient 2", "mine"):
+        assert text in words.replace("\N{NO-BREAK SPACE}", " ")
+    edges = [line for line in digraph.source.splitlines() if "->" in line]
+    assert len(edges) == 4 and "note" not in trace.figure().digraph.source
+
+
+def test_the_digraph_of_a_network_has_its_modules_as_clusters() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.ReLU())
+    with hv.record(net) as trace:
+        net(torch.ones(1)).sum().backward()
+    source = trace.figure().digraph.source
+    assert source.count("subgraph cluster_m") == 3 and "rankdir=RL" in source
+    assert {"net", "net.0", "net.1"} <= {
+        word for text in texts(hv.render(trace.figure().digraph)) for word in text.split()
+    }
+
+
 # -- content
 
 

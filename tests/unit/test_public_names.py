@@ -36,7 +36,7 @@ ATTRIBUTES = {
     """,
     "Finding": "about advice cause certainty file hooks is_bad kind line line_role parameters passes sentence severity "
     "step text when",
-    "Figure": "pipe render svg",
+    "Figure": "digraph pipe render svg",
     "WhatIf": "before change content hooks notes player ranges to_html traces values without",
     "Comparison": "content count first index lines player sentence texts to_html traces",
 }
