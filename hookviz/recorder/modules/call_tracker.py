@@ -9,7 +9,7 @@ import torch
 
 from hookviz.autograd import module_tree
 from hookviz.recorder.follower import Followers
-from hookviz.recorder.modules.arguments import ArgumentProbe, list_edited_values, labelled_arguments, labelled_leaves
+from hookviz.recorder.modules.arguments import ArgumentProbe, labelled_arguments, labelled_leaves, list_edited_values
 from hookviz.recorder.modules.followed_modules import FollowedModules
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.modules.module_call import CallLog, Module, ModuleCall
