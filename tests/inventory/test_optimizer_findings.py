@@ -1,5 +1,6 @@
 """What findings say of optimizers: the line that they name, and nothing about the healthy twin of a program."""
 
+import copy
 import linecache
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,50 @@ def test_a_frozen_batch_norm_that_updates_its_statistics_is_a_remark() -> None:
     assert (finding.kind, finding.severity) == ("frozen_norm", "remark")
     assert finding.sentence.startswith("The parameters of net.1 are frozen, but it ran in training mode")
     assert train_beside_a_frozen_norm(evaluates=True) == []
+
+
+def train_copies(*, feeds: bool) -> None:
+    """Train a copy of the model in each round; ``feeds``: its gradients are handed to the model, which is trained."""
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)  # here
+    for _ in range(2):
+        optimizer.zero_grad()
+        fast = copy.deepcopy(net)
+        fast(torch.randn(6, 3)).square().mean().backward()
+        for own, other in zip(net.parameters(), fast.parameters(), strict=True):
+            if feeds:
+                own.grad = other.grad
+        optimizer.step()
+
+
+def test_an_optimizer_that_gets_the_gradients_of_a_copy_is_not_outdated() -> None:
+    finding = only(lambda: train_copies(feeds=False), "replaced")
+    assert "Create the optimizer with the parameters of fast" in finding.advice
+    assert find(lambda: train_copies(feeds=True)) == []
+
+
+class Renewing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.scale = nn.Parameter(torch.ones(3))
+        result: torch.Tensor = self.layer(x * self.scale)
+        return result
+
+
+def test_a_parameter_that_forward_replaces_is_to_be_made_once() -> None:
+    def program() -> None:
+        net = Renewing()
+        optimizer = SGD(net.parameters(), lr=0.1)  # here
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.randn(6, 3)).square().mean().backward()
+            optimizer.step()
+
+    assert only(program, "replaced").advice.startswith("Make them once, outside of forward")
 
 
 def zero_by_hand(decay: float) -> None:

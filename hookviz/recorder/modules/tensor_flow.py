@@ -70,7 +70,7 @@ class TensorFlow:
             returned.call = call
         storage = _refer_to_storage(tensor)
         if storage is not None:
-            storages = self._storages_with_graph if tensor.requires_grad else self._storages
+            storages = self._storages if tensor.grad_fn is None else self._storages_with_graph
             storages[storage.cdata] = storage, call
         if len(self._storages) + len(self._storages_with_graph) > self._most_storages:
             self._remove_freed_storages()
@@ -87,6 +87,9 @@ class TensorFlow:
         for item in items if self._storages or self._storages_with_graph or self._tensors else ():
             if is_tensor(item) and not item.requires_grad:
                 self._find_call(item, calls, cut_calls)
+            elif is_tensor(item) and item.grad_fn is None:  # perhaps a leaf that was made of what a call returned
+                call = self.find_graph_call(item)
+                cut_calls.update(() if call is None else (call,))
         return Sources(tuple(sorted(calls)), tuple(sorted(cut_calls)))
 
     def _find_call(self, tensor: torch.Tensor, calls: set[int], cut_calls: set[int]) -> None:

@@ -53,12 +53,17 @@ class CallFlow:
 
     def _find_cut_taker_of(self, call: int) -> tuple[int, int] | None:
         calls, takers = self.trace.calls, self.list_takers(call)
-        without = [one for one in takers if calls[one].takes_grad is False and one in self.used]
+        without = [one for one in takers if self._lacks_graph(one, call) and one in self.used]
         outermost = [one for one in without if calls[one].parent not in without]
         if outermost and calls[call].gives_grad is not False:
             return call, outermost[-1]
         beside = (self._find_cut_taker(one) for one in takers if calls[one].takes_grad and one not in self.used)
         return next((one for one in beside if one is not None), None)
+
+    def _lacks_graph(self, taker: int, call: int) -> bool:
+        """Whether a call got what ``call`` returned without its graph: it may be a leaf that requires grad itself."""
+        row = self.trace.calls[taker]
+        return row.takes_grad is False or call in row.cut_from
 
     def _find_anchor(self, call: int) -> int:
         """Return the call, from ``call`` outward, whose output is the last that is known to have a history.
@@ -73,12 +78,12 @@ class CallFlow:
         """Follow the output of a call from one call to the next, as long as the numbers and their history go on."""
         calls = self.trace.calls
         takers = self.list_takers(call)
-        following = next((one for one in takers if calls[one].takes_grad and one not in self.used), None)
+        goes_on = [one for one in takers if calls[one].takes_grad and not self._lacks_graph(one, call)]
+        following = next((one for one in goes_on if one not in self.used), None)
         if following is not None:
             return self._follow_numbers(following)
-        without = [one for one in takers if calls[one].takes_grad is False and calls[one].parent not in takers]
-        is_taken = any(calls[one].takes_grad for one in takers)
-        return call, without[-1] if without and not is_taken else None
+        without = [one for one in takers if self._lacks_graph(one, call) and calls[one].parent not in takers]
+        return call, without[-1] if without and not goes_on else None
 
     def find_replacing_hook(self, call: int) -> int | None:
         """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
