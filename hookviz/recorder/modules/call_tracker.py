@@ -8,8 +8,6 @@ from typing import Any
 import torch
 
 from hookviz.autograd import module_tree
-from hookviz.autograd.tensor_types import is_tensor
-from hookviz.recorder.fingerprint import mark_of
 from hookviz.recorder.follower import Followers
 from hookviz.recorder.modules.arguments import ArgumentProbe, labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.followed_modules import FollowedModules
@@ -142,7 +140,9 @@ class CallTracker:
         self._note_result(call, result, items)
         if self._follows_tensors(call, self.trace.calls[call.index]):
             self.flow.note(call.index, items)
-            self._note_edits(call, items)
+            edits = call.list_edits(items)
+            if edits:
+                self.trace.calls[call.index] = self.trace.calls[call.index]._replace(edits=edits)
         self.session.exceptions.leave(call.earlier_exception)
 
     def _note_result(self, call: ModuleCall, result: Any, items: Sequence[Any]) -> None:
@@ -153,17 +153,6 @@ class CallTracker:
         is_without_graph = gives_grad is False and row.mode == "grad" and not row.takes_grad
         frozen = is_without_graph and not requires_grad(module_tree.all_parameters(call.module))
         self.trace.calls[call.index] = row._replace(gives_grad=gives_grad, returned=returned, frozen=frozen)
-
-    def _note_edits(self, call: ModuleCall, items: Sequence[Any]) -> None:
-        """Note which inputs a call edited in place and returned: they have a later version at the same address."""
-        given = {leaf.fingerprint.mark[0]: leaf for leaf in call.given if leaf.fingerprint is not None}
-        edits = []
-        for address, version in (mark_of(item) for item in items if is_tensor(item)):
-            leaf = given.get(address) if address else None
-            if leaf is not None and leaf.fingerprint is not None and version > leaf.fingerprint.mark[1]:
-                edits.append(leaf.value)
-        if edits:
-            self.trace.calls[call.index] = self.trace.calls[call.index]._replace(edits=tuple(edits))
 
     def count_calls(self, number: int) -> int:
         """Return how often the module with this number was called in the whole recording."""
